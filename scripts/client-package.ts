@@ -1,7 +1,4 @@
-/**
- * Packs `@inference/client` for installation by itself: the workspace packages that it uses travel inside. Usage:
- * `npm run client-package -- <folder>`, after `npm run build`.
- */
+/** Packs `@inference/client` with its workspace packages inside: `npm run client-package -- <folder>`, after `npm run build`. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -56,7 +53,7 @@ export function packClient(folder: string): string {
   }
 }
 
-/** Names of our packages below a manifest, without their scope, each once. */
+/** Workspace packages that a manifest depends on, directly or not, without their scope. */
 function bundledPackages(manifest: Manifest, found = new Set<string>()): string[] {
   for (const dependency of Object.keys(manifest.dependencies ?? {}).filter((name) => name.startsWith(SCOPE))) {
     const name = dependency.slice(SCOPE.length);

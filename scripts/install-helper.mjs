@@ -1,6 +1,6 @@
 /**
- * Install step: on a Mac with Apple silicon it builds the Secure Enclave helper, which the agent then uses by itself. Elsewhere
- * there is nothing to do. A helper that cannot be built does not fail the install: everything but a real enclave works.
+ * npm install step: builds the Secure Enclave helper on a Mac with Apple silicon; a no-op elsewhere. A failed build does not fail the
+ * installation, which then lacks only a real enclave.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,14 +1,13 @@
 #!/bin/sh
-# Installs the provider agent for this user: a Node of its own unless a good one is there, the newest signed release that the
-# coordinator offers, and the command on the PATH. It needs no root, can be run again at any time, says each thing that it does,
-# and leaves nothing half done: versions lie side by side, and one link says which of them runs.
+# Installs the provider agent for this user: Node unless a suitable one exists, the coordinator's newest signed release, and the
+# command on the PATH. Needs no root and can be repeated. Versions lie side by side; one link selects the active version.
 #
 #   sh install.sh --coordinator https://coordinator.example
 #   sh install.sh --uninstall
-# shellcheck disable=SC2016 # programs for Node and lines for other shells stand in single quotes
+# shellcheck disable=SC2016 # programs for Node and lines for other shells are in single quotes
 set -eu
 
-# Base64 of the Ed25519 keys whose releases are accepted. `npm run release -- sign` fills this in.
+# Base64 of the Ed25519 keys whose releases are accepted, inserted by `npm run release -- sign`.
 RELEASE_KEYS=''
 
 NODE_VERSION=24.16.0
@@ -56,7 +55,7 @@ sha256_of() {
 platform_of() {
   case $(uname -s) in
     Darwin)
-      # A shell under Rosetta says x86_64 on a Mac with Apple silicon.
+      # A shell under Rosetta reports x86_64 on a Mac with Apple silicon.
       if [ "$(uname -m)" = arm64 ] || [ "$(sysctl -n hw.optional.arm64 2>/dev/null || echo 0)" = 1 ]; then echo darwin-arm64; fi ;;
     Linux)
       case $(uname -m) in
@@ -66,7 +65,7 @@ platform_of() {
   esac
 }
 
-# Plain HTTP is for this machine only: what comes over it is checked, but whoever listens would know what is installed here.
+# Plain HTTP is for this machine only: downloads are verified, but eavesdroppers would learn the installed version.
 check_address() {
   case $1 in
     https://?*) ;;
@@ -75,22 +74,22 @@ check_address() {
   esac
 }
 
-# fetch URL FILE MOST_BYTES: goes on where an earlier run stopped, and takes no redirects and no more bytes than there should be.
+# fetch URL FILE MAX_BYTES: resumes an earlier download. Refuses redirects and further bytes.
 fetch() {
   tries=0
   while :; do
     code=0
-    # Older curls count only what the server announces; the shell's limit (in blocks of 512 or 1024 bytes) holds for all.
+    # Older versions of curl check only the announced size, so the shell limits the file too (blocks of 512 or 1024 bytes).
     (
       ulimit -f "$(($3 / 512 + 8))" 2>/dev/null || true
       exec curl --fail --silent --show-error --connect-timeout 20 --speed-limit 1024 --speed-time 30 --max-filesize "$3" \
         --continue-at - --output "$2" "$1"
     ) || code=$?
     [ "$code" -eq 0 ] && break
-    # 33: the server gives no parts; 22 with a whole file: there is nothing left to fetch.
+    # 33: the server does not support ranges. 22 with a whole file: the download is already complete.
     if [ "$code" -eq 33 ]; then rm -f "$2"; fi
     if [ "$code" -eq 23 ]; then fail "$2 cannot be written: is the disk full?"; fi
-    # 63: curl says so; 153: the shell's limit ended it (SIGXFSZ).
+    # Too many bytes. 63: by curl's limit. 153: by the shell's limit (SIGXFSZ).
     if [ "$code" -eq 63 ] || [ "$code" -eq 153 ]; then rm -f "$2"; fail "$1 is larger than it should be"; fi
     tries=$((tries + 1))
     [ "$tries" -lt 5 ] || return 1
@@ -100,7 +99,7 @@ fetch() {
   [ "$(($(wc -c <"$2")))" -le "$3" ] || { rm -f "$2"; fail "$1 is larger than it should be"; }
 }
 
-# fetch_checked URL FILE SHA256 MOST_BYTES
+# fetch_checked URL FILE SHA256 MAX_BYTES
 fetch_checked() {
   if [ ! -f "$2" ]; then
     if [ -f "$2.part" ] && [ "$(sha256_of "$2.part")" = "$3" ]; then :
@@ -152,7 +151,7 @@ find_node() {
   node_is_good "$node" || fail "the Node that was fetched does not run on this machine"
 }
 
-# Prints VERSION, URL, SHA-256 and size of a release whose signature is right, one on each line.
+# Prints version, URL, SHA-256 and size of a release with a valid signature, each on a line.
 read_release() {
   "$node" -e '
     const { createPublicKey, verify } = require("node:crypto");
@@ -192,7 +191,7 @@ unpack_release() {
   [ -f "$2/package/bin/inference-provider.js" ] || fail 'the archive holds something else than the agent'
 }
 
-# In one step, so that there is a whole version behind the link at every moment.
+# Replaces the link atomically, so that a complete version is active at every moment.
 point() {
   "$node" -e '
     const { renameSync, rmSync, symlinkSync } = require("node:fs");
@@ -203,7 +202,7 @@ point() {
   ' "$1" "$2"
 }
 
-# refuse_older INSTALLED OFFERED: an older release was signed once, too; whoever serves it again serves its faults.
+# refuse_older INSTALLED OFFERED: refuses a downgrade, because old releases have valid signatures and known faults.
 refuse_older() {
   "$node" -e '
     const [installed, offered] = process.argv.slice(1).map((version) => /^\d+\.\d+\.\d+$/.test(version) ? version.split(".").map(Number) : null);
@@ -216,7 +215,7 @@ write_launcher() {
   mkdir -p "$prefix/bin"
   cat >"$work/launcher" <<END
 #!/bin/sh
-# Starts the version of the agent that is current. While a new one is on trial, the guard of the one before starts it.
+# Starts the active version. A version on trial is started by the previous version's guard.
 prefix=$(quoted "$prefix")
 node=$(quoted "$node")
 [ -x "\$node" ] || node=\$prefix/node/bin/node
@@ -335,7 +334,7 @@ main() {
         esac
         shift ;;
       *)
-        # What follows is for the agent's own `uninstall`.
+        # Further options are for the agent's own `uninstall`.
         if [ "$removing" -eq 1 ]; then break; fi
         warn "there is no option $1"
         usage >&2
@@ -365,7 +364,7 @@ main() {
   trap interrupted INT TERM HUP
   trap cleanup EXIT
   lock
-  # What earlier runs that were killed have left.
+  # Work folders of killed runs.
   rm -rf "$prefix"/.install-*
   work=$prefix/.install-$$
   mkdir "$work"
@@ -391,7 +390,7 @@ main() {
     say "It is unpacked already: $prefix/versions/$version"
   else
     check_address "$url" 'the address of the release'
-    # Unpacked it takes about twice its size, and some of that must be left over.
+    # An unpacked release takes about twice its size; the rest is a reserve.
     free=$(df -Pk "$prefix" | sed -n 2p | tr -s ' ' | cut -d ' ' -f 4)
     [ "$((free * 1024))" -ge "$((size * 4 + 52428800))" ] ||
       fail "the disk has $((free / 1024)) MB free, and $((size * 4 / 1048576 + 50)) MB are needed; make room first"
@@ -413,7 +412,7 @@ main() {
   write_launcher
   rm -f "$prefix/trial.json"
   point "$prefix/current" "versions/$version"
-  # For `uninstall`, which takes away what was made here.
+  # Files that `uninstall` removes.
   "$node" -e 'console.log(JSON.stringify({ link: process.argv[1] }))' "$bin_dir/inference-provider" >"$work/install.json"
   mv "$work/install.json" "$prefix/install.json"
   if [ "$before" = "$version" ]; then say "Version $version was installed already"; else say "Installed version $version in $prefix"; fi

@@ -1,6 +1,6 @@
 /**
- * `npm run ledger-check`: proves a coordinator's books. Reads the database of `DATABASE_URL`, or the file under `DATA_DIR`, prints
- * figures, names every problem; exits 1 on a problem, 2 when the database is unreadable.
+ * `npm run ledger-check` verifies a coordinator's ledger: the database of `DATABASE_URL`, or the file under `DATA_DIR`. Exits 1 on a
+ * problem, 2 if the database is unreadable.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -81,13 +81,13 @@ interface Order {
 /** llama.cpp's `LLAMA_POOLING_TYPE_LAST`. */
 const POOLING_LAST = 3;
 
-/** When the model ends a turn: randomly, almost never, or after about a dozen tokens. */
+/** Length of the model's turns: random, almost endless, or about a dozen tokens. */
 type Ending = 'random' | 'endless' | 'brief';
 
 /** Weight of the end-of-turn token in a brief model: its logit is the highest in one step of twelve. */
 const BRIEF_WEIGHT = 4;
 
-/** Returns undefined when help was asked for. */
+/** Undefined: help was requested. */
 function readOrder(args: string[]): Order | undefined {
   const values = readOptions(args);
   if (values.help) return undefined;

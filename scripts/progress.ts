@@ -1,4 +1,4 @@
-/** Prints progress every ten seconds, since a long run prints its result only at the end. */
+/** Prints the progress of long runs every ten seconds. */
 
 const EVERY_MS = 10_000;
 

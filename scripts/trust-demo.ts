@@ -1,7 +1,7 @@
 /**
- * `npm run trust-demo`: a simulated Mac rises from `self_signed` to `hardware` through the real code of coordinator, agent and
- * device management, and falls at once when System Integrity Protection is turned off. Every step is read from the public
- * attestation feed, and `inference-verify` recomputes the claims on the way.
+ * `npm run trust-demo`: a simulated Mac rises from `self_signed` to `hardware`, and falls when System Integrity Protection is off.
+ *
+ * Each level is read from the public attestation feed, and `inference-verify` recomputes the claims.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

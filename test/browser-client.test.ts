@@ -17,7 +17,7 @@ const SHORT = { words: 20 };
 /** Long enough to be aborted before its end. */
 const LONG = { words: 100_000, everyMs: 5 };
 
-/** What the page knows of one request. */
+/** The page's facts about one request. */
 interface Outcome {
   readonly text: string;
   readonly state: string | null;

@@ -1,4 +1,4 @@
-/** What texts for users promise about privacy, and what they must not promise. */
+/** Texts for users make the permitted promises about privacy, and no others. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

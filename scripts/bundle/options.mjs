@@ -1,20 +1,20 @@
-/** How a program is bundled for Node, wherever that is done: one ES module that runs where the workspace's packages are. */
+/** esbuild options of every bundled program: one ES module for Node, run beside the workspace's packages. */
 
-/** Packages that hold native code, or that find files of their own beside them. */
+/** Packages with native code, or with resources beside their own files. */
 const EXTERNAL = [
   'better-sqlite3',
   'node-llama-cpp',
   'onnxruntime-node',
   'pg-native',
   'sharp',
-  // Loaded only by those who want traces; everyone would read it all otherwise.
+  // Loaded on demand, because few coordinators export traces.
   '@opentelemetry/sdk-trace-base',
   '@opentelemetry/resources',
   '@opentelemetry/exporter-trace-otlp-http',
   '@opentelemetry/exporter-trace-otlp-proto',
 ];
 
-/** What CommonJS packages call for Node's own modules; an ES module has no `require`. */
+/** Defines `require`, which bundled CommonJS packages call and ES modules lack. */
 const REQUIRE =
   "import { createRequire as createRequireOfBundle } from 'node:module';const require = createRequireOfBundle(import.meta.url);";
 
@@ -26,7 +26,7 @@ export const BUNDLE = {
   target: 'node20.19',
   external: EXTERNAL,
   banner: { js: REQUIRE },
-  // Half the text is parsed in half the time. Names are retained, and lines are short enough to locate errors.
+  // Smaller files start faster. Names are retained, and lines are short enough to locate errors.
   minifyWhitespace: true,
   minifySyntax: true,
   lineLimit: 160,

@@ -1,10 +1,8 @@
 /**
- * Bundles the programs of one workspace over what the compiler wrote for them: a file each instead of a thousand small
- * modules, which are most of the time that a program takes to start. Arguments are the entry sources: `src/a/b.ts` becomes
- * `dist/a/b.js`. Runs in the workspace's folder, after the compiler.
+ * Bundles a workspace's programs, because loading a thousand modules dominates their start time. Runs in the workspace's folder, after
+ * the compiler. Arguments: entry sources; `src/a/b.ts` becomes `dist/a/b.js`.
  *
- * Programs may start while this runs (`npm start` builds, too): a file that is as it should be is left alone, another is replaced at
- * once, and every piece is there before a program that needs it.
+ * Programs may start meanwhile, so changed files are replaced atomically, and chunks are written before the programs.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -18,7 +16,7 @@ const { outputFiles } = await build({
   entryPoints: process.argv.slice(2),
   outbase: 'src',
   outdir: 'dist',
-  // What is imported on demand is a file of its own, and loaded on demand.
+  // Dynamic imports stay separate files, loaded on demand.
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   sourcemap: 'linked',

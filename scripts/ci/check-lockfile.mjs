@@ -1,7 +1,6 @@
 /**
- * Checks package-lock.json: it names no registry host, and it holds an entry for every optional (per-platform) package
- * that a locked package declares, so that `npm ci` works on a Mac too, whatever machine wrote the lock. Every package from a
- * registry has its hash, except those that are listed here.
+ * Checks package-lock.json: no registry hosts, a hash per registry package, and entries for the optional packages of all platforms, so
+ * that `npm ci` works on Macs too.
  */
 import { readFileSync } from 'node:fs';
 

@@ -1,12 +1,9 @@
-/**
- * `npm run smoke`: a short run of every soak and bench, so that CI detects any that no longer completes. Targets are ignored. Soaks
- * run beside benches, since each leaves a core idle much of the time.
- */
+/** `npm run smoke`: a short run of every soak and bench, two at a time, to detect programs that no longer complete. */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** File that collects runs which passed only on the second try. */
+/** List of runs that passed only on the second try. */
 const [, , FLAKY_LIST] = process.argv;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Far above the duration of any run on a busy machine. */

@@ -1,6 +1,6 @@
 /**
- * Runs every test as CI does: a test file that fails is run once more by itself. Passing then, the file is appended to the list that
- * the first argument names, and CI goes on. A run that fails without a failing file is never repeated.
+ * Runs all tests for CI. A failed test file runs once more by itself; if it passes, CI continues and the file is appended to the list
+ * in the first argument.
  */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -10,12 +10,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const REPORTER = fileURLToPath(new URL('failed-files-reporter.mjs', import.meta.url));
 
-/** More failing files than this are a fault, not chance. */
+/** Maximum failed files to run again; more are no coincidence. */
 const MAX_REPEATED_FILES = 5;
 
 /**
- * `runTests` takes the file to run, as `{ project, file }`, or null for all, and returns `{ isOk, failedFiles }`. A file runs again only
- * in the vitest project in which it failed. Returns whether CI may go on, and the files that passed only by themselves.
+ * Returns whether CI may continue, and the files that passed only by themselves. `runTests` takes `{ project, file }`, or null for all,
+ * and returns `{ isOk, failedFiles }`.
  */
 export function runWithOneRepeat(runTests) {
   const { isOk, failedFiles } = runTests(null);

@@ -1,7 +1,4 @@
-/**
- * Supported coding agents: package, configuration for a network, non-interactive invocation, and location of the answer in the
- * output. Agents run unmodified.
- */
+/** Supported coding agents: package, configuration for a network, non-interactive invocation, and the answer in their output. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,8 +1,7 @@
 /**
- * Installs common coding agents from npm into a temporary folder, starts a network with a small random-weight model and 128k
- * context, and lets each agent answer one prompt in plain mode, and one through the proxy of end-to-end mode. Prints the results and
- * the proxy's verdicts; exits 1 when an agent fails. `npx tsx scripts/coding-agents/run.ts [--plain | --proxy] [name ...]`; names are
- * those in agents.ts.
+ * `npx tsx scripts/coding-agents/run.ts [--plain | --proxy] [name ...]` runs coding agents (agents.ts) against a local network.
+ *
+ * Each agent is installed from npm, and answers a prompt in plain mode and through the proxy. Exits 1 if an agent fails.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

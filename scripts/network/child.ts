@@ -1,7 +1,4 @@
-/**
- * One child process of a local network: output goes to a log file, the tail of stderr is stored for error messages, and the child
- * ends with its parent (a closed IPC channel signals the parent's end).
- */
+/** `Child`: a process of a local network that logs to a file and ends with its parent, by the closed IPC channel. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 
@@ -28,7 +25,7 @@ export interface Child {
   readonly message: Promise<Record<string, unknown>>;
   /** Sends a message and resolves to the next message from the child. Rejects when the child ends instead. */
   ask(message: object): Promise<Record<string, unknown>>;
-  /** The last lines of stderr, or a word on how the process ended. */
+  /** Last lines of stderr, or else how the process ended. */
   lastWords(): string;
   kill(signal: NodeJS.Signals): void;
   /** Sends a signal (default SIGTERM), then SIGKILL after `graceMs`. */

@@ -1,10 +1,10 @@
-/** Making directories, ancestors included. */
+/** Creates private directories. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Creates a directory for its owner only, including missing ancestors. Throws the system's error. Node's recursive form never
- * returns on file systems that answer ENOENT to mkdir, as /proc does.
+ * Creates a directory with mode 0700 and its missing ancestors. Throws the system's error. Node's recursive `mkdir` never returns
+ * under /proc.
  */
 export function makeDirectory(path: string): void {
   try {

@@ -1,4 +1,4 @@
-/** Shared by the start scripts: builds the packages, starts a network, and stops it on a signal or a failure. */
+/** Shared by the start scripts: builds the packages, and runs a network until a signal or a failure. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { StartError } from './start-error.js';
 /** Arguments of an agent that serves the demo models: text, loaded at once, and images, loaded on demand. */
 export const DEMO_MODEL_ARGS = ['--model', 'demo-text', '--model', 'demo-image'];
 
-/** What a network reports to its start script, and how the script interrupts a start. */
+/** Callbacks of a network to its start script, and the signal that interrupts a start. */
 export interface StartControl {
   readonly signal: AbortSignal;
   readonly onNotice: (text: string) => void;

@@ -1,7 +1,4 @@
-/**
- * A whole network on this machine: one coordinator and provider agents with simulated enclaves, as separate processes. Used by `npm
- * start`, the whole-network tests and the benches.
- */
+/** Starts a network on this machine: a coordinator and agents with simulated enclaves, as separate processes. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,7 +28,7 @@ export interface NetworkOptions {
   /** Aborts the start; the promise rejects, with nothing left running. */
   readonly signal?: AbortSignal;
   readonly onNotice?: (text: string) => void;
-  /** The network has failed and is stopped; called with the reason. */
+  /** Called with the reason, after the network failed and was stopped. */
   readonly onFailure?: (reason: string) => void;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Restarts a child after an unrequested exit, like a service manager: after a pause, and up to a limit, beyond which the network is
- * stopped.
- */
+/** `supervise` restarts a child after an unrequested exit, with a pause, up to a limit. */
 import type { Child } from './child.js';
 
 export interface Supervised {

@@ -1,8 +1,8 @@
-/** The text that a start script prints when its network is up. */
+/** Usage text that a start script prints when its network is ready. */
 import { resolve } from 'node:path';
 import { demoOf, type RunningNetwork } from './demo-file.js';
 
-/** First steps with a network that is up. `dataDir`: absolute; `headline`: processes that run; `more`: further lines about addresses. */
+/** First steps with a running network. `dataDir`: absolute; `headline`: running processes; `more`: further lines about addresses. */
 export function usageText(network: RunningNetwork, dataDir: string, headline: string, more = ''): string {
   const { text_model: textModel, image_model: imageModel } = demoOf(network);
   const body = { model: textModel, temperature: 0, messages: [{ role: 'user', content: 'What is the capital of France?' }] };
@@ -28,7 +28,7 @@ Logs: ${network.logDir}    Ctrl-C ends everything.
 `;
 }
 
-/** The script finds address and key in the data directory, by default `.data`. */
+/** `verify-response.sh` reads address and key from the data directory; default `.data`. */
 function verifyCommand(dataDir: string): string {
   const script = 'scripts/verify-response.sh';
   if (dataDir === resolve('.data')) return script;

@@ -1,7 +1,4 @@
-/**
- * Archives of the staged package: the npm archive, and one per platform that includes dependencies, so that an installation or
- * update fetches a single file with a signed hash. Deterministic.
- */
+/** Archives of the staged package: for npm, and per platform with dependencies. Deterministic, because their hashes are signed. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,10 +16,7 @@ export async function archive(folder: string, file: string): Promise<void> {
   await create(options, filesBelow(folder));
 }
 
-/**
- * Installs the shrinkwrapped dependencies of a staged package for any platform. No install scripts run. Works in a separate folder,
- * since npm would remove the enclave helper inside the package.
- */
+/** Installs a staged package's shrinkwrapped dependencies for any platform, without install scripts, in a separate folder. */
 export async function installDependencies(folder: string, platform: ReleasePlatform): Promise<void> {
   const beside = `${folder}-dependencies`;
   mkdirSync(beside);

@@ -63,7 +63,7 @@ const options = (...more: string[]): string[] => [SCRIPT, '--coordinator', serve
 
 const run = (args: readonly string[], path?: string) => runCommand('sh', args, { env: env(path) });
 
-/** A failed installation leaves nothing that runs and nothing in the way. */
+/** A failed installation leaves neither an active version nor remains. */
 function expectNothingInstalled(): void {
   expect(existsSync(command())).toBe(false);
   expect(existsSync(join(prefix(), 'current'))).toBe(false);

@@ -1,7 +1,4 @@
-/**
- * The operator's release key (Ed25519). The private half is a PEM file, readable by its owner only and never inside this
- * repository; the public half, 32 bytes in base64, is embedded in every build.
- */
+/** The operator's release key (Ed25519): a private PEM file outside the repository; builds embed the public key. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * Subset of the repository's lock file for the packed agent: an owner gets the tested versions, with the lock file's hashes
- * (`archive.ts` requires them). Packages that `overrides` replaces by empty ones stay replaced.
- */
+/** Subset of the repository's lock file for the packed agent, so that owners get the tested versions and hashes. */
 
 export interface LockEntry {
   readonly name?: string;

@@ -1,7 +1,4 @@
-/**
- * Lays out the package that owners install: bundled programs with their resources, the enclave helper with sources, and a manifest
- * that pins all unbundled dependencies. Contains no workspace references.
- */
+/** Stages the package for owners: bundled programs, the enclave helper, and a manifest that pins unbundled dependencies. */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,7 +36,7 @@ function programs(): string[] {
   return ['main.js', 'update/guard/main.js', ...named.map((path) => path.slice('./dist/'.length))];
 }
 
-/** Throws an Error where something was not built. */
+/** Throws an Error if the programs are not built. */
 export function stage(options: StageOptions): void {
   const { folder } = options;
   mkdirSync(folder, { recursive: true });

@@ -1,21 +1,18 @@
-/**
- * One coordinator of a cluster, as owner of its machines: answers requests for slots, queues tickets of all coordinators in the
- * real fair queue, and makes the digests.
- */
+/** `ClusterOwner` gives slots of one coordinator's machines to all coordinators, queues their tickets, and computes digests. */
 import { digestOf, EMPTY_DIGEST, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
 import { type OwnerDependencies, type Placeable, type Reservation, SimulatedOwner } from './owner.js';
 
-/** A place in one owner's queue. */
+/** Entry in the queue of one owner. */
 export interface Ticket extends Queued {
   readonly request: Placeable;
   readonly owner: ClusterOwner;
-  /** A slot for the request, which the receiver must start or release. */
+  /** Called with a slot; the receiver must start or release the reservation. */
   granted(reservation: Reservation): void;
-  /** A fuller queue took the place away. */
+  /** Called when the full queue displaces the ticket. */
   displaced(): void;
-  /** The owner died. */
+  /** Called when the owner dies. */
   lost(): void;
 }
 
@@ -25,18 +22,18 @@ export interface NumberedDigest {
 }
 
 export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCapacity' | 'onIndexed' | 'onPrefixesCached'> {
-  /** The digest of a model is out of date. */
+  /** Called when the digest of a model is out of date. */
   readonly onDigestChanged: (owner: ClusterOwner, model: string) => void;
-  /** A machine answered a prompt with these prefixes. */
+  /** Called when a machine has answered a prompt with these prefixes. */
   readonly onPrefixesCached: (owner: ClusterOwner, hashes: readonly number[]) => void;
 }
 
 export class ClusterOwner {
   readonly id: OwnerId;
   readonly owner: SimulatedOwner;
-  /** Digests of all coordinators, as far as known here. */
+  /** Digests that this coordinator received. */
   readonly digests = new OwnerDigests();
-  /** Cached prefixes of all coordinators, as far as known here. */
+  /** Cached prefixes that this coordinator received. */
   readonly prefixes = new OwnerPrefixes();
   isAlive = true;
   readonly #deps: ClusterOwnerDependencies;
@@ -59,7 +56,7 @@ export class ClusterOwner {
     });
   }
 
-  /** The digest of now. */
+  /** Current digest of a model. */
   digest(model: string): NumberedDigest {
     const known = this.#current.get(model);
     if (known !== undefined && !this.#outdated.has(model)) return known;
@@ -79,7 +76,7 @@ export class ClusterOwner {
     return this.#current.keys();
   }
 
-  /** A slot, for now: not before queued requests. */
+  /** Reserves a slot at once, unless queued requests come first. */
   place(request: Placeable, expectedWaitMs: number | null, loadedOnly: boolean): Reservation | 'busy' | 'none' {
     const { model } = request.job;
     if (this.#queues.has(model) && (loadedOnly || this.owner.coldOf(model) === 0)) return 'busy';
@@ -109,7 +106,7 @@ export class ClusterOwner {
     this.#endQueue(model, queue);
   }
 
-  /** Disconnects all machines. Returns them; their jobs fail. */
+  /** Disconnects and returns all machines; their jobs fail. */
   die(): readonly SimulatedOwnerMac[] {
     this.isAlive = false;
     const tickets = [...this.#queues.values()].flatMap((queue) => [...queue.inOrder()]);

@@ -1,7 +1,6 @@
 /**
- * Requests of a simulated cluster, from arrival to answer. The client's coordinator asks the coordinators that the real `chooseOwner`
- * names, then queues at some, and checks again for a free slot when digests change, at most every 100 ms. Differs from
- * `ClusterPlacements`: a request that no digest can serve is refused, not queued.
+ * `ClusterRequests` runs requests of a simulated cluster as `ClusterPlacements` does, from arrival to answer. Different: a request that
+ * no digest can serve is refused, not queued.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -43,26 +42,23 @@ interface Request {
   readonly excludedProviders: Map<OwnerId, number>;
   client: ClusterOwner;
   attempts: number;
-  /** Changes whenever earlier messages about the request lose their meaning. */
+  /** Incremented to invalidate earlier messages about the request. */
   epoch: number;
   readonly tickets: Set<Ticket>;
   /** Queues that have not answered yet. */
   unansweredQueues: number;
-  isLooking: boolean;
-  lastLook: number;
+  isRetrying: boolean;
+  lastRetryAt: number;
 }
 
 type Ask = Extract<OwnerChoice, { readonly kind: 'ask' }>;
 
-/** One way between two coordinators, in milliseconds. */
+/** One-way delay between two coordinators, in milliseconds. */
 export const LINK_MS = 0.5;
-/**
- * As `MAX_CONTACTED_PEERS` and `RETRY_MS` of `ClusterPlacements`: maximum coordinators asked in turn before queueing, and minimum time
- * between two looks at digests.
- */
+/** As `MAX_CONTACTED_PEERS` and `RETRY_MS` of `ClusterPlacements`. */
 const MAX_ASKS = 4;
 const RETRY_MS = 100;
-/** As in `placement-messages`: maximum prefixes sent to peers. */
+/** Maximum prefixes sent to peers, as in `placement-messages`. */
 const MAX_PREFIXES = 10;
 
 export class ClusterRequests {
@@ -76,7 +72,7 @@ export class ClusterRequests {
     this.#parts = parts;
   }
 
-  /** A client sends a request to a coordinator. */
+  /** Starts a client's request at a coordinator. */
   submit(job: Job, client: ClusterOwner): void {
     const { policy, random } = this.#parts;
     const work = expectedWork(job, policy, random);
@@ -93,19 +89,19 @@ export class ClusterRequests {
       epoch: 0,
       tickets: new Set(),
       unansweredQueues: 0,
-      isLooking: false,
-      lastLook: 0,
+      isRetrying: false,
+      lastRetryAt: 0,
     });
   }
 
-  /** Takes the requests from a dead coordinator. Each returned function continues one at the coordinator that its client tries next. */
+  /** Removes the requests of a dead coordinator. Each returned function resumes a request at its client's next coordinator. */
   abandon(victim: ClusterOwner): ((client: ClusterOwner) => void)[] {
     const abandoned = [...(this.#requests.get(victim) ?? [])];
     this.#requests.delete(victim);
     this.#queued.delete(victim);
     for (const request of abandoned) {
       request.epoch++;
-      request.isLooking = false;
+      request.isRetrying = false;
       const tickets = [...request.tickets];
       request.tickets.clear();
       this.#parts.events.after(PEER_SILENCE_MS, () => {
@@ -118,16 +114,16 @@ export class ClusterRequests {
     });
   }
 
-  /** A coordinator received digests: its queued requests may find a slot. */
+  /** Retries queued requests of a coordinator that received digests. */
   digestsChanged(client: ClusterOwner, models: Iterable<string>): void {
     const { now } = this.#parts.events;
     const queued = this.#queued.get(client);
     if (queued === undefined) return;
     for (const model of models) {
       for (const request of [...(queued.get(model) ?? [])]) {
-        if (request.isLooking || now - request.lastLook < RETRY_MS) continue;
-        request.lastLook = now;
-        this.#look(request);
+        if (request.isRetrying || now - request.lastRetryAt < RETRY_MS) continue;
+        request.lastRetryAt = now;
+        this.#retry(request);
       }
     }
   }
@@ -136,7 +132,7 @@ export class ClusterRequests {
     const known = this.#requests.get(request.client);
     if (known === undefined) this.#requests.set(request.client, new Set([request]));
     else known.add(request);
-    this.#seat(request);
+    this.#place(request);
   }
 
   #end(request: Request): void {
@@ -149,7 +145,7 @@ export class ClusterRequests {
     this.#parts.statistics.refused(request.job, reason);
   }
 
-  #seat(request: Request): void {
+  #place(request: Request): void {
     const { epoch } = request;
     const asked = new Set<OwnerId>();
     this.#placeNow(request, asked, {
@@ -163,19 +159,19 @@ export class ClusterRequests {
     });
   }
 
-  #look(request: Request): void {
+  #retry(request: Request): void {
     const { epoch } = request;
-    request.isLooking = true;
+    request.isRetrying = true;
     this.#placeNow(request, new Set([request.client.id]), {
       isOver: () => request.epoch !== epoch,
       placed: (owner, reservation) => this.#granted(request, owner, reservation),
       full: () => {
-        request.isLooking = false;
+        request.isRetrying = false;
       },
     });
   }
 
-  /** Asks owners until one gives a slot. `asked`: coordinators not to ask; grows with each. */
+  /** Asks owners in turn for a slot. `asked`: owners already asked, extended by each owner asked here. */
   #placeNow(
     request: Request,
     asked: Set<OwnerId>,
@@ -203,7 +199,7 @@ export class ClusterRequests {
     return chooseOwner(client.digests.of(job.model), demand, client.id, events.now, random.next, policy.constants);
   }
 
-  /** `reply`: a slot, or null. At once for the own coordinator. */
+  /** Asks an owner for a slot. `reply` gets the slot, or null. */
   #ask(request: Request, choice: Ask, reply: (owner: ClusterOwner, reservation: Reservation | null) => void): void {
     const { client, job } = request;
     const owner = this.#parts.owners.get(choice.owner) as ClusterOwner;
@@ -211,7 +207,7 @@ export class ClusterRequests {
     if (owner !== client) this.counts.asks++;
     this.#between(client, owner, () => {
       if (!owner.isAlive) {
-        // NATS answers at once that nobody listens.
+        // NATS reports at once that a subject has no responders.
         this.#between(client, owner, () => {
           answered();
           client.digests.remove(owner.id);
@@ -251,7 +247,7 @@ export class ClusterRequests {
           if (outcome !== 'queued') this.#withoutTicket(request, ticket, outcome);
         });
       });
-      // Granted or refused by the own queue.
+      // The own queue granted or refused the request.
       if (request.epoch !== epoch) return;
     }
     events.after(JOB_TIMINGS.queueMs, () => {
@@ -299,13 +295,13 @@ export class ClusterRequests {
     request.tickets.delete(ticket);
     if (request.tickets.size > 0 || request.unansweredQueues > 0) return;
     this.#leaveQueues(request);
-    if (reason === 'lost') this.#seat(request);
+    if (reason === 'lost') this.#place(request);
     else this.#refuse(request, reason);
   }
 
   #leaveQueues(request: Request): void {
     request.epoch++;
-    request.isLooking = false;
+    request.isRetrying = false;
     this.#setQueued(request, false);
     for (const ticket of request.tickets) this.#between(request.client, ticket.owner, () => ticket.owner.cancel(ticket));
     request.tickets.clear();
@@ -323,7 +319,7 @@ export class ClusterRequests {
     else if (queued.delete(request) && queued.size === 0) models.delete(job.model);
   }
 
-  /** Starts the job, one way later at a peer. */
+  /** Starts the job; at a peer, after the one-way delay. */
   #start(request: Request, owner: ClusterOwner, reservation: Reservation): void {
     const { job, client } = request;
     request.attempts++;
@@ -354,7 +350,7 @@ export class ClusterRequests {
             }
             request.epoch++;
             if (request.attempts >= MAX_ATTEMPTS) this.#refuse(request, 'failed');
-            else this.#seat(request);
+            else this.#place(request);
           };
           if (detectMs === 0) failed();
           else this.#parts.events.after(detectMs, failed);
@@ -369,7 +365,7 @@ export class ClusterRequests {
   }
 }
 
-/** The request as an owner sees it. */
+/** Part of the request that an owner gets. */
 function placeableAt(owner: ClusterOwner, request: Request): Placeable {
   const { job, work, exclude, promptPrefixes, client } = request;
   return owner === client ? request : { job, work, exclude, promptPrefixes: extractPrefixes(promptPrefixes, MAX_PREFIXES) };

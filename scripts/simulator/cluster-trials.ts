@@ -1,4 +1,4 @@
-/** Comparison of several coordinators with one: trials, and columns of their table. */
+/** Trials that compare several coordinators with one, and the columns of their table. */
 import type { ClusterOptions, ClusterReport } from './cluster.js';
 import { percent, seconds } from './figures.js';
 import type { Report } from './statistics.js';

@@ -1,4 +1,4 @@
-/** A small network under several coordinators, in virtual time: as good as under one, and nothing is lost when one dies. */
+/** Placement by several coordinators is as good as by one, and no request is lost when a coordinator dies. */
 import { describe, expect, it } from 'vitest';
 import type { ClusterOptions } from './cluster.js';
 import { SCHEDULER } from './policies.js';

@@ -1,7 +1,4 @@
-/**
- * Several coordinators of the simulated world. Machines and clients connect to any of them; one may die, and its machines and clients
- * go to others.
- */
+/** `SimulatedCluster`: several simulated coordinators, one of which may die; its machines and clients move to the others. */
 import { ClusterOwner } from './cluster-owner.js';
 import { ClusterRequests } from './cluster-requests.js';
 import { DigestTraffic } from './digest-traffic.js';
@@ -15,31 +12,31 @@ import type { Job } from './workload.js';
 
 export interface ClusterOptions {
   readonly owners: number;
-  /** From publication to arrival of a digest, in milliseconds. Publications of one model have a minimum distance besides. */
+  /** Delay of digests, in milliseconds, besides the minimum interval between publications. */
   readonly digestDelayMs: number;
   /** Share of lost digests, heartbeats and prefix hints. */
   readonly lossShare: number;
-  /** One coordinator dies in the middle. */
+  /** A coordinator dies halfway through the run. */
   readonly hasDeath: boolean;
-  /** Owners publish hashes of prompts that their machines have cached. */
+  /** Owners publish hashes of cached prompt prefixes. */
   readonly hasPrefixHints: boolean;
 }
 
 export interface ClusterReport {
   readonly owners: number;
-  /** Requests for a slot to another coordinator, and replies that none is free. */
+  /** Slot requests to other coordinators, and `busy` replies. */
   readonly asks: number;
   readonly busyReplies: number;
   readonly busyShare: number;
-  /** Share of jobs that ran on machines of another coordinator than the client's. */
+  /** Share of jobs that ran at another coordinator than the client's. */
   readonly remoteShare: number;
-  /** Requests that waited in queues, and slots granted to a request that had one. */
+  /** Queued requests, and slots granted to requests that already had a slot. */
   readonly queued: number;
   readonly declinedGrants: number;
   readonly publishedDigests: number;
   /** Characters. */
   readonly digestSize: { readonly mean: number; readonly max: number };
-  /** Client requests that began again because a coordinator died. */
+  /** Requests that clients repeated because a coordinator died. */
   readonly movedByDeath: number;
 }
 
@@ -53,7 +50,7 @@ export interface ClusterParts {
   readonly deathAtMs: number | null;
 }
 
-/** From a coordinator's death to its machines' new connection, at most. */
+/** Maximum time until machines of a dead coordinator reconnect, in milliseconds. */
 const RECONNECT_MS = 5000;
 const CLIENT_RETRY_MS = 1000;
 
@@ -61,7 +58,7 @@ export class SimulatedCluster implements SimulatedNetwork {
   readonly #parts: ClusterParts;
   readonly #owners: readonly ClusterOwner[];
   readonly #ownerOf = new Map<SimulatedMac, ClusterOwner>();
-  /** Connections of a machine so far; an entry per machine that is there. */
+  /** Number of connections so far, by connected machine. */
   readonly #present = new Map<SimulatedMac, number>();
   readonly #traffic: DigestTraffic;
   readonly #requests: ClusterRequests;
@@ -133,7 +130,7 @@ export class SimulatedCluster implements SimulatedNetwork {
     };
   }
 
-  /** Clients of the dead coordinator begin again elsewhere; its machines reconnect to others. */
+  /** Kills a coordinator: its clients repeat their requests at others, and its machines reconnect to others. */
   #kill(victim: ClusterOwner): void {
     const { events, random } = this.#parts;
     const retries = this.#requests.abandon(victim);
@@ -156,7 +153,7 @@ export class SimulatedCluster implements SimulatedNetwork {
     owner.owner.join(mac);
   }
 
-  /** As a load balancer chooses. */
+  /** A random living coordinator, as a load balancer chooses. */
   #anyOwner(): ClusterOwner {
     const { random } = this.#parts;
     for (;;) {

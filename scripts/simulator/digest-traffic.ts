@@ -1,4 +1,4 @@
-/** Digests, cached prefixes and heartbeats between simulated coordinators: gathered as in `Membership`, delivered late or lost. */
+/** `DigestTraffic` carries digests, prefix hints and heartbeats between simulated coordinators, with delay and loss. */
 import { decodeDigest, encodeDigest } from '@inference/scheduler';
 import type { ClusterOwner, NumberedDigest } from './cluster-owner.js';
 import type { EventQueue } from './event-queue.js';
@@ -8,11 +8,11 @@ export interface DigestTrafficOptions {
   readonly events: EventQueue;
   readonly random: Random;
   readonly owners: readonly ClusterOwner[];
-  /** From publication to arrival, in milliseconds. */
+  /** Delay from publication to arrival, in milliseconds. */
   readonly delayMs: number;
   /** Share of lost messages. */
   readonly lossShare: number;
-  /** A coordinator received digests of a peer. */
+  /** Called when a coordinator has received digests of a peer. */
   readonly onReceived: (receiver: ClusterOwner, models: Iterable<string>) => void;
 }
 
@@ -20,7 +20,7 @@ export interface DigestTrafficOptions {
 const MIN_PUBLISH_MS = 250;
 const PUBLISH_MS_PER_OWNER = 5;
 const HEARTBEAT_MS = 1000;
-/** One of this many digests is encoded and decoded to measure sizes; encoding each would take long. */
+/** Every n-th digest is encoded to measure sizes; encoding each would take too long. */
 const MEASURED_DIGESTS = 64;
 
 type Published = readonly (readonly [model: string, NumberedDigest])[];
@@ -29,7 +29,7 @@ export class DigestTraffic {
   readonly #options: DigestTrafficOptions;
   readonly #outdated = new Map<ClusterOwner, Set<string>>();
   readonly #publishedAt = new Map<ClusterOwner, number>();
-  /** Owners of which a coordinator missed a digest. */
+  /** Owners of whom each coordinator missed a digest. */
   readonly #gaps = new Map<ClusterOwner, Set<ClusterOwner>>();
   #published = 0;
   readonly #sizes = { count: 0, sum: 0, max: 0 };
@@ -94,7 +94,7 @@ export class DigestTraffic {
     });
   }
 
-  /** Signs of life. A peer that missed a digest notices the gap and asks for all. */
+  /** Sends heartbeats. A peer that missed a digest detects the gap and requests all digests. */
   #heartbeat(): void {
     const { events, random, owners, lossShare, delayMs } = this.#options;
     const heard: [ClusterOwner, ClusterOwner][] = [];
@@ -134,7 +134,7 @@ export class DigestTraffic {
     return gaps;
   }
 
-  /** The published digest survives its encoding. */
+  /** Counts the size of a digest, and checks that decoding returns the digest. */
   #measure(digest: NumberedDigest['digest']): void {
     if (this.#published++ % MEASURED_DIGESTS !== 0) return;
     const text = encodeDigest(digest);

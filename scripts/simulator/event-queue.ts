@@ -1,4 +1,4 @@
-/** Virtual time: pending events by time, then by creation order. */
+/** `EventQueue` is virtual time: pending events by time, then by order of creation. */
 
 interface Event {
   readonly at: number;
@@ -29,7 +29,7 @@ export class EventQueue {
     this.at(this.now + ms, run);
   }
 
-  /** Lets everything happen until then. */
+  /** Runs all events up to a time, in milliseconds. */
   runUntil(end: number): void {
     for (let event = this.#heap[0]; event !== undefined && event.at <= end; event = this.#heap[0]) {
       this.#removeFirst();

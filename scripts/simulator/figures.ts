@@ -1,4 +1,4 @@
-/** Figures of the tables. */
+/** Number formats of the simulator's tables. */
 export function percent(share: number): string {
   return (100 * share).toFixed(share < 0.1 ? 2 : 1);
 }

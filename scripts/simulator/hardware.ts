@@ -1,19 +1,16 @@
-/**
- * Models and chips of the simulated world. Chip rates have the magnitude that llama.cpp reaches with an eight-billion-parameter
- * model in four bits; the scheduler depends on their ratios.
- */
+/** Models and chips of the simulation. Chip rates are of the magnitude of llama.cpp with an 8B model in 4 bits. */
 
 export interface Model {
   readonly id: string;
-  /** Of the file, in memory. */
+  /** Gigabytes of the file in memory. */
   readonly gigabytes: number;
-  /** Read for each token. */
+  /** Gigabytes read per token. */
   readonly activeGigabytes: number;
-  /** Computed for each token, in billions. */
+  /** Billions of parameters computed per token. */
   readonly activeParameters: number;
 }
 
-/** The most wanted first. */
+/** In order of demand. */
 export const MODELS: readonly Model[] = [
   { id: 'sim/8b', gigabytes: 4.9, activeGigabytes: 4.9, activeParameters: 8 },
   { id: 'sim/30b-sparse', gigabytes: 18, activeGigabytes: 2, activeParameters: 3.3 },
@@ -28,7 +25,7 @@ export const MODELS: readonly Model[] = [
 export interface Chip {
   readonly name: string;
   readonly bandwidthGbs: number;
-  /** Prompt tokens a second with eight billion parameters. */
+  /** Prompt tokens per second with an 8B model. */
   readonly prefill8b: number;
   /** Share of the memory bandwidth that decoding reaches. */
   readonly efficiency: number;
@@ -36,7 +33,7 @@ export interface Chip {
   readonly memory: readonly number[];
   /** Relative frequency. */
   readonly weight: number;
-  /** Some are without a fan. */
+  /** Whether some machines of this chip have no fan. */
   readonly fanless: number;
 }
 

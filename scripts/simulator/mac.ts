@@ -1,7 +1,4 @@
-/**
- * One simulated machine: hardware, and job execution. Running jobs share the machine; a job for an unloaded model waits for
- * loading; prompts of the last jobs stay cached. Reports models and heat, but not faults.
- */
+/** `SimulatedMac`: hardware and job execution of one machine. Jobs share its rates; each slot caches its last prompt. */
 import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
 import type { EventQueue } from './event-queue.js';
 import { CHIPS, type Chip, MODELS } from './hardware.js';
@@ -22,11 +19,11 @@ interface Running {
   readonly sequence: PromptSlot | null;
   readonly cachedTokens: number;
   phase: 'loading' | 'prompt' | 'answer';
-  /** Prompt or answer tokens, by the phase. */
+  /** Remaining tokens of the current phase: prompt or completion. */
   remainingTokens: number;
 }
 
-/** A slot of the engine's memory, with its last prompt. */
+/** Slot of the engine, with the prompt that its KV cache holds. */
 interface PromptSlot {
   conversation: number;
   account: number;
@@ -40,7 +37,7 @@ export interface MacOptions {
   readonly events: EventQueue;
   readonly random: Random;
   readonly changed: (mac: SimulatedMac) => void;
-  /** Probability that a model is loaded at the start, if it fits beside the others. */
+  /** Probability that a model is loaded at the start, if memory suffices. */
   readonly inMemory: number;
 }
 
@@ -48,7 +45,7 @@ interface InstalledModel {
   state: 'ready' | 'loading' | 'on_demand';
   readonly gigabytes: number;
   readonly loadMs: number;
-  /** True rates of a single job on a cool machine, in tokens per second. */
+  /** True rates of a job alone on a cool machine, in tokens per second. */
   readonly prefillTps: number;
   readonly decodeTps: number;
   usedAt: number;
@@ -61,7 +58,7 @@ const MODEL_WEIGHTS = MODELS.map((_, rank) => (rank + 1) ** -0.6);
 const MODEL_MEMORY_SHARE = 0.7;
 const HOT = 0.85;
 const COOL = 0.5;
-/** Busy time until a fanless machine is hot, and idle time until it is cold, in milliseconds. */
+/** Busy time until a fanless machine is hot, and idle time until cool, in milliseconds. */
 const HEATS_IN_MS = 8 * 60_000;
 const COOLS_IN_MS = 5 * 60_000;
 const HOT_SPEED = 0.6;
@@ -74,7 +71,7 @@ export class SimulatedMac {
   readonly chip: Chip;
   readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
   readonly slots: number;
-  /** Much slower than its hardware, or different hardware than reported. */
+  /** Much slower than its chip; some also report a higher bandwidth. */
   readonly isMisreporting: boolean;
   /** Probability that a job fails. */
   readonly failureRate: number;
@@ -96,7 +93,7 @@ export class SimulatedMac {
   #version = 0;
   #session = 0;
   advancedAt = 0;
-  /** Milliseconds with at least one job. */
+  /** Time with at least one job, in milliseconds. */
   busyMs = 0;
   loads = 0;
 
@@ -342,7 +339,7 @@ export class SimulatedMac {
   }
 }
 
-/** Common prefix tokens of a job's prompt and a slot. */
+/** Tokens of the common prefix of a job's prompt and a slot's cache. */
 function commonPrefixTokens(sequence: PromptSlot, job: Job): number {
   if (sequence.tokens === 0) return 0;
   if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);

@@ -1,7 +1,4 @@
-/**
- * One coordinator of the simulated world: all machines, and the real fair queues. Requests pass the same steps as in `inference/`:
- * immediate placement or a queue, attempts on other machines, and an end.
- */
+/** `SimulatedCoordinator`: all machines at one coordinator, with real fair queues, and the retries of `inference/`. */
 import type { ProviderId } from '@inference/protocol';
 import type { PromptPrefix, ThroughputStats, Work } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
@@ -14,7 +11,7 @@ import type { Random } from './random.js';
 import type { Statistics } from './statistics.js';
 import type { Job } from './workload.js';
 
-/** What machines and clients see of the coordinators. */
+/** Interface of machines and clients to the simulated coordinators. */
 export interface SimulatedNetwork {
   join(mac: SimulatedMac): void;
   left(mac: SimulatedMac): void;
@@ -28,8 +25,8 @@ interface Request extends Queued {
   readonly promptPrefixes: readonly PromptPrefix[];
   readonly exclude: Set<ProviderId>;
   attempts: number;
-  /** Whether the request is queued until then. */
-  waiting: boolean;
+  /** Whether the request is in the queue. */
+  isQueued: boolean;
 }
 
 export class SimulatedCoordinator implements SimulatedNetwork {
@@ -70,7 +67,7 @@ export class SimulatedCoordinator implements SimulatedNetwork {
     const work = expectedWork(job, this.#policy, this.#random);
     const cost = work.promptTokens + work.completionTokens;
     this.#statistics.arrived(job);
-    this.#seat({
+    this.#place({
       job,
       work,
       promptPrefixes: job.promptPrefixes,
@@ -78,11 +75,11 @@ export class SimulatedCoordinator implements SimulatedNetwork {
       accountId: `${job.account}`,
       exclude: new Set(),
       attempts: 0,
-      waiting: false,
+      isQueued: false,
     });
   }
 
-  #seat(request: Request): void {
+  #place(request: Request): void {
     const { model } = request.job;
     const queue = this.#queues.get(model);
     const expectedMs = this.#owner.times.waitMs(model, queue?.aheadOf(request.accountId) ?? 0, this.#owner.slotsOf(model));
@@ -98,14 +95,14 @@ export class SimulatedCoordinator implements SimulatedNetwork {
     this.#queues.set(model, queue);
     const displaced = queue.add(request);
     if (displaced !== null) {
-      displaced.waiting = false;
+      displaced.isQueued = false;
       this.#statistics.refused(displaced.job, 'queue_full');
     }
     if (displaced === request) return;
-    request.waiting = true;
+    request.isQueued = true;
     this.#events.after(JOB_TIMINGS.queueMs, () => {
-      if (!request.waiting) return;
-      request.waiting = false;
+      if (!request.isQueued) return;
+      request.isQueued = false;
       queue.remove(request);
       if (queue.size === 0) this.#queues.delete(model);
       this.#statistics.refused(request.job, 'timeout');
@@ -117,23 +114,23 @@ export class SimulatedCoordinator implements SimulatedNetwork {
     const queue = this.#queues.get(model);
     if (queue === undefined) return;
     const turnMs = this.#owner.times.waitMs(model, 0, this.#owner.slotsOf(model));
-    let busy = false;
+    let isFirstBusy = false;
     for (const request of queue.inOrder()) {
-      if (busy && request.exclude.size === 0) continue;
+      if (isFirstBusy && request.exclude.size === 0) continue;
       const placed = this.#tryNow(request, turnMs, () => {
-        request.waiting = false;
+        request.isQueued = false;
         queue.served(request);
       });
       if (placed) continue;
       if (request.exclude.size === 0) {
-        busy = true;
+        isFirstBusy = true;
         if (!queue.some(({ exclude }) => exclude.size > 0)) break;
       }
     }
     if (queue.size === 0) this.#queues.delete(model);
   }
 
-  /** Whether the request was placed or refused. */
+  /** Places or refuses a request. False: the request must wait. */
   #tryNow(request: Request, expectedWaitMs: number | null, onEnd: () => void = () => {}): boolean {
     const picked = this.#owner.choose(request, expectedWaitMs);
     if (picked === 'busy') return false;
@@ -151,7 +148,7 @@ export class SimulatedCoordinator implements SimulatedNetwork {
       failed: (reason, providerId) => {
         if (reason !== 'full') request.exclude.add(providerId);
         if (request.attempts >= MAX_ATTEMPTS) this.#statistics.refused(job, 'failed');
-        else this.#seat(request);
+        else this.#place(request);
       },
     });
   }

@@ -1,7 +1,4 @@
-/**
- * Holder of simulated machines' connections: the real model index, throughput estimates and prefix affinity. Gives slots and runs
- * jobs; queues and retries belong to its callers.
- */
+/** `SimulatedOwner` connects machines to the real model index, gives slots and runs jobs. Callers queue and retry. */
 import type { ProviderId } from '@inference/protocol';
 import {
   DEFAULT_HOST_STATE,
@@ -27,7 +24,7 @@ interface Session {
   readonly mac: SimulatedMac;
   usedSlots: number;
   failuresInARow: number;
-  heldOffUntil: number;
+  backoffUntil: number;
   placements: number;
   since: number;
 }
@@ -37,21 +34,21 @@ export interface Placeable {
   readonly job: Job;
   readonly work: Work;
   readonly exclude: ReadonlySet<ProviderId>;
-  /** Prefixes of the prompt that the asking coordinator sends to the owner. */
+  /** Prompt prefixes that the asking coordinator sends to the owner. */
   readonly promptPrefixes: readonly PromptPrefix[];
 }
 
 export interface RunEvents {
-  /** Whether nobody waits for the answer any more, so that statistics ignore the job. */
+  /** Whether the client left, so that statistics ignore the job. */
   isAbandoned?(): boolean;
-  /** Called before the slot's capacity is announced. */
+  /** Called before the free slot is announced. */
   done(): void;
   failed(reason: JobFailure, providerId: ProviderId): void;
 }
 
 export type JobFailure = 'fault' | 'offline' | 'full';
 
-/** A slot taken on a machine. Exactly one of its methods is to be called. */
+/** A taken slot. The holder calls `start` or `release`, once. */
 export interface Reservation {
   readonly providerId: ProviderId;
   start(events: RunEvents): void;
@@ -73,15 +70,15 @@ export interface OwnerDependencies {
 
 const TYPICAL_COMPLETION = 400;
 const STREAMED_SHARE = 0.8;
-const HOLD_OFF_MS = 1000;
-/** Failure rate from which perfect knowledge avoids a machine. */
-const FAULTY = 0.1;
+const BACKOFF_MS = 1000;
+/** Failure rate above which perfect knowledge avoids a machine. */
+const FAULTY_RATE = 0.1;
 
 export class SimulatedOwner {
   readonly #deps: OwnerDependencies;
   readonly #macs = new Map<ProviderId, SimulatedMac>();
   readonly speeds: ThroughputStats;
-  readonly #boards: ModelIndex<SimulatedMac>;
+  readonly #models: ModelIndex<SimulatedMac>;
   readonly #prefixAffinity = new PrefixAffinity();
   readonly #sessions = new Map<ProviderId, Session>();
   readonly times = new ServiceTimes();
@@ -90,28 +87,28 @@ export class SimulatedOwner {
     this.#deps = deps;
     const { kind, constants } = deps.policy;
     this.speeds = kind === 'perfect' ? new OracleThroughput(this.#macs) : new ThroughputStats(constants);
-    this.#boards = new ModelIndex<SimulatedMac>(this.speeds, constants);
+    this.#models = new ModelIndex<SimulatedMac>(this.speeds, constants);
   }
 
   join(mac: SimulatedMac): void {
     const { policy, events } = this.#deps;
     const { providerId } = mac.registration.identity;
-    const faulty = policy.kind === 'perfect' && mac.failureRate > FAULTY;
+    const isFaulty = policy.kind === 'perfect' && mac.failureRate > FAULTY_RATE;
     this.#macs.set(providerId, mac);
     this.#sessions.set(providerId, {
       mac,
       usedSlots: 0,
-      failuresInARow: faulty ? 9 : 0,
-      heldOffUntil: 0,
+      failuresInARow: isFaulty ? 9 : 0,
+      backoffUntil: 0,
       placements: 0,
       since: events.now,
     });
     this.changed(mac);
   }
 
-  /** A machine disconnected. It reports its own lost jobs. */
+  /** Removes a disconnected machine, which itself reports its lost jobs. */
   left(mac: SimulatedMac): void {
-    this.#boards.remove(mac);
+    this.#models.remove(mac);
     this.#sessions.delete(mac.registration.identity.providerId);
     this.#indexed(mac);
   }
@@ -120,37 +117,37 @@ export class SimulatedOwner {
     return [...this.#sessions.values()].map(({ mac }) => mac);
   }
 
-  /** A machine reported new state. */
+  /** Updates the index after a machine reported new state. */
   changed(mac: SimulatedMac): void {
     const session = this.#sessions.get(mac.registration.identity.providerId);
     if (session === undefined) return;
-    this.#boards.update(mac, factsOf(session), this.#deps.events.now);
+    this.#models.update(mac, factsOf(session), this.#deps.events.now);
     this.#indexed(mac);
     for (const { id } of mac.models) this.#deps.onCapacity(id);
   }
 
-  /** The pool of a model as of now; null: no machine has the model. */
+  /** Refreshed pool of a model; null: no machine has the model. */
   poolAt(model: string): ProviderPool<SimulatedMac> | null {
-    return this.#boards.poolAt(model, this.#deps.events.now) ?? null;
+    return this.#models.poolAt(model, this.#deps.events.now) ?? null;
   }
 
   slotsOf(model: string): number {
-    return this.#boards.pool(model)?.slots ?? 0;
+    return this.#models.pool(model)?.slots ?? 0;
   }
 
   coldOf(model: string): number {
-    return this.#boards.pool(model)?.cold ?? 0;
+    return this.#models.pool(model)?.cold ?? 0;
   }
 
   choose({ job, work, exclude, promptPrefixes }: Placeable, expectedWaitMs: number | null, loadedOnly = false): Picked | 'busy' | 'none' {
     const { policy, events, random, statistics } = this.#deps;
-    const board = this.poolAt(job.model);
-    if (board === null) return 'none';
+    const pool = this.poolAt(job.model);
+    if (pool === null) return 'none';
     const prefixCandidates = this.#prefixAffinity.candidates(promptPrefixes, events.now, (providerId) => this.#jobsOf(providerId));
-    const began = performance.now();
+    const startedAt = performance.now();
     const request = { providerSerial: null, exclude, trustFloor: null, work, prefixCandidates, expectedWaitMs, loadedOnly };
-    const picked = pick(policy.kind, board, request, events.now, random.next);
-    statistics.picked((performance.now() - began) * 1000);
+    const picked = pick(policy.kind, pool, request, events.now, random.next);
+    statistics.picked((performance.now() - startedAt) * 1000);
     return picked;
   }
 
@@ -161,8 +158,8 @@ export class SimulatedOwner {
     const otherJobs = session.usedSlots;
     session.usedSlots++;
     session.placements++;
-    this.#boards.jobPlaced(mac, job.model, events.now);
-    this.#boards.update(mac, factsOf(session), events.now);
+    this.#models.jobPlaced(mac, job.model, events.now);
+    this.#models.update(mac, factsOf(session), events.now);
     this.#indexed(mac);
     return {
       providerId,
@@ -198,7 +195,7 @@ export class SimulatedOwner {
         if (policy.kind !== 'perfect') session.failuresInARow = 0;
         this.times.add(job.model, now - startedAt);
         const streamed = random.happens(STREAMED_SHARE);
-        this.#boards.recordAnswer(
+        this.#models.recordAnswer(
           mac,
           job.model,
           {
@@ -223,8 +220,8 @@ export class SimulatedOwner {
         session.usedSlots--;
         if (reason === 'fault') session.failuresInARow++;
         if (reason === 'full') {
-          session.heldOffUntil = events.now + HOLD_OFF_MS;
-          events.after(HOLD_OFF_MS + 1, () => this.changed(mac));
+          session.backoffUntil = events.now + BACKOFF_MS;
+          events.after(BACKOFF_MS + 1, () => this.changed(mac));
         }
         statistics.failed(reason);
         if (this.#sessions.get(providerId) === session) this.changed(mac);
@@ -251,7 +248,7 @@ export function expectedWork(job: Job, policy: Policy, random: Random): Work {
   };
 }
 
-function factsOf({ mac, usedSlots, failuresInARow, heldOffUntil }: Session): ProviderFacts {
+function factsOf({ mac, usedSlots, failuresInARow, backoffUntil }: Session): ProviderFacts {
   const { providerId } = mac.registration.identity;
   return {
     providerId,
@@ -261,7 +258,7 @@ function factsOf({ mac, usedSlots, failuresInARow, heldOffUntil }: Session): Pro
     keyNotAfter: Number.POSITIVE_INFINITY,
     trustLevel: 'self_signed',
     trustValidUntil: Number.POSITIVE_INFINITY,
-    backoffUntil: heldOffUntil,
+    backoffUntil: backoffUntil,
     slots: mac.slots,
     usedSlots,
     recentFailures: failuresInARow,

@@ -1,4 +1,4 @@
-/** Selection policies: the real scheduler and its baselines, from the same index under the same filters. */
+/** Placement policies of the simulation: the real scheduler, and baselines on the same index and filters. */
 import type { Hardware, ProviderId } from '@inference/protocol';
 import {
   type Choice,
@@ -20,7 +20,7 @@ export interface Policy {
   readonly name: string;
   readonly kind: 'scheduler' | 'perfect' | 'random' | 'least_loaded';
   readonly constants: SchedulerConstants;
-  /** Waits beyond this multiple of the expected one are refused. */
+  /** Requests whose expected wait exceeds this multiple of the queue's maximum are refused. */
   readonly maxWaitFactor: number;
 }
 
@@ -29,18 +29,18 @@ export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constan
 export const BASELINES: readonly Policy[] = [
   { ...SCHEDULER, name: 'random', kind: 'random' },
   { ...SCHEDULER, name: 'least loaded', kind: 'least_loaded' },
-  // Perfect knowledge needs no measurements and owes no exploration.
+  // Perfect knowledge needs no measurements.
   { ...SCHEDULER, name: 'perfect knowledge', kind: 'perfect', constants: { ...DEFAULT_CONSTANTS, measuringShare: 0, overdueShare: 0 } },
 ];
 
 export interface Picked {
   readonly mac: SimulatedMac;
-  /** Expected, in milliseconds. */
+  /** Expected cost, in milliseconds. */
   readonly costMs: number;
   readonly why: Choice<SimulatedMac>['why'] | 'baseline';
 }
 
-/** Machine for a request, or the reason for none. `now` in milliseconds. */
+/** Machine for a request, or why none is chosen. `now` in milliseconds. */
 export function pick(
   kind: Policy['kind'],
   board: ProviderPool<SimulatedMac>,
@@ -84,7 +84,7 @@ function draw(
   return null;
 }
 
-/** Knows every machine's true rates, and has nothing to learn. */
+/** Throughput estimates that equal each machine's true rates. */
 export class OracleThroughput extends ThroughputStats {
   constructor(private readonly macs: ReadonlyMap<ProviderId, SimulatedMac>) {
     super();

@@ -1,4 +1,4 @@
-/** Seeded random numbers and the simulator's distributions. */
+/** `Random`: seeded random numbers in the simulator's distributions. */
 import { SeededRandom } from '../../test/support/seeded-random.js';
 
 export class Random extends SeededRandom {

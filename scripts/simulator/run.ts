@@ -1,7 +1,8 @@
 /**
- * `npm run simulate -- [WORLD ...] [sweep] [CONSTANT ...] [--seed N] [--providers N] [--hours N] [--owners N]`: simulates the
- * named worlds under the scheduler and its baselines, or all; `sweep` varies every constant around its value, a constant's name
- * varies that one. `--owners`: compares one coordinator with this many. Prints Markdown tables. Explained in docs/scheduler-simulation.md.
+ * `npm run simulate -- [WORLD ...] [sweep] [CONSTANT ...] [--seed N] [--providers N] [--hours N] [--owners N]` compares the scheduler
+ * with baselines, in Markdown tables (docs/scheduler-simulation.md).
+ *
+ * Without arguments: all worlds. `sweep` varies all constants, CONSTANT varies that constant. `--owners` compares one coordinator with N.
  */
 
 import { parseArgs } from 'node:util';
@@ -75,7 +76,7 @@ function compare(title: string, name: ScenarioName, policies: readonly Policy[])
   console.error(`took ${(tookMs / 1000).toFixed(0)} s`);
 }
 
-/** One coordinator, and several under different delays. */
+/** Compares one coordinator with several, under different digest delays. */
 function compareCluster(name: ScenarioName, owners: number): void {
   const world = changed(SCENARIOS[name]);
   console.log(`\n## ${name}, ${owners} coordinators\n\n${described(world)}\n`);

@@ -1,4 +1,4 @@
-/** Simulated worlds and their trials. */
+/** Simulated worlds, and the sweep over the scheduler's constants. */
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '@inference/scheduler';
 import { type Policy, SCHEDULER } from './policies.js';
 import type { Scenario } from './simulate.js';
@@ -8,15 +8,15 @@ const SEED = 1;
 export const SCENARIOS = {
   /** A large network, mostly idle. */
   large: { seed: SEED, providers: 100_000, accounts: 20_000, requestsPerProvider: 3, hours: 1.3, burstShare: 0.15, inMemory: 0.85 },
-  /** The same, of a size to try much in. */
+  /** A smaller, mostly idle network, for quick trials. */
   quiet: { seed: SEED, providers: 800, accounts: 400, requestsPerProvider: 15, hours: 1.5, burstShare: 0.15, inMemory: 0.85 },
   /** Few busy machines. */
   busy: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 300, hours: 0.5, burstShare: 0.15, inMemory: 0.85 },
-  /** The same demand on enough machines for several coordinators. */
+  /** Demand as before, on enough machines for several coordinators. */
   shared: { seed: SEED, providers: 1000, accounts: 400, requestsPerProvider: 200, hours: 0.3, burstShare: 0.15, inMemory: 0.85 },
   /** Demand beyond capacity, so that many requests queue. */
   overload: { seed: SEED, providers: 80, accounts: 100, requestsPerProvider: 1200, hours: 0.4, burstShare: 0.3, inMemory: 0.85 },
-  /** Most models are not in memory, and much comes in bursts. */
+  /** Most models are unloaded, and many requests come in bursts. */
   cold: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 100, hours: 0.7, burstShare: 0.6, inMemory: 0.1 },
 } as const satisfies Record<string, Scenario>;
 
@@ -28,7 +28,7 @@ export interface Trial {
   readonly policies: readonly Policy[];
 }
 
-/** For each constant, the world with the strongest effect, and values around the chosen one. */
+/** For each constant: the world with the strongest effect, and values around the chosen value. */
 export const SWEEP: readonly Trial[] = [
   tried('nearTieFactor', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
   tried('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),

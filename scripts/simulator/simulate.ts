@@ -1,4 +1,4 @@
-/** One run: a changing set of machines, a workload, a policy, and hours of virtual time. Deterministic. */
+/** `simulate` runs a policy on changing machines and a workload for hours of virtual time. Deterministic. */
 
 import { type ClusterOptions, type ClusterReport, SimulatedCluster } from './cluster.js';
 import { EventQueue } from './event-queue.js';
@@ -26,8 +26,8 @@ const WARM_UP_SHARE = 0.1;
 /** Share of machines online at the start. */
 const ONLINE_SHARE = 0.75;
 /** Mean online and offline times. */
-const THERE_MS = 4 * HOUR_MS;
-const AWAY_MS = (THERE_MS * (1 - ONLINE_SHARE)) / ONLINE_SHARE;
+const ONLINE_MS = 4 * HOUR_MS;
+const OFFLINE_MS = (ONLINE_MS * (1 - ONLINE_SHARE)) / ONLINE_SHARE;
 
 export interface Outcome<Network extends SimulatedNetwork = SimulatedCoordinator> extends Report {
   readonly network: Network;
@@ -36,7 +36,7 @@ export interface Outcome<Network extends SimulatedNetwork = SimulatedCoordinator
   readonly tookMs: number;
 }
 
-/** The world under one coordinator. */
+/** Simulates a world with one coordinator. */
 export function simulate(world: Scenario, policy: Policy): Outcome {
   return run(
     world,
@@ -45,7 +45,7 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
   );
 }
 
-/** The same machines and demand under several coordinators. */
+/** Simulates the same machines and demand with several coordinators. */
 export function simulateCluster(world: Scenario, policy: Policy, options: ClusterOptions): Outcome<SimulatedCluster> & ClusterReport {
   const deathAtMs = options.hasDeath ? (world.hours * HOUR_MS) / 2 : null;
   const outcome = run(world, policy, (parts) => new SimulatedCluster({ ...parts, policy, options, deathAtMs }));
@@ -54,17 +54,17 @@ export function simulateCluster(world: Scenario, policy: Policy, options: Cluste
 
 interface Parts {
   readonly events: EventQueue;
-  /** For decisions of coordinators. */
+  /** Random source of the coordinators' decisions. */
   readonly random: Random;
   readonly statistics: Statistics;
   readonly answered: (job: Job) => void;
 }
 
 function run<Network extends SimulatedNetwork>(world: Scenario, policy: Policy, build: (parts: Parts) => Network): Outcome<Network> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const endMs = world.hours * HOUR_MS;
   const events = new EventQueue();
-  // Machines and demand are identical for every policy; only a policy's own draws differ.
+  // Separate random sources, so that machines and demand are identical for every policy.
   const [machineRandom, demandRandom, ownRandom] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
   const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
   const network: Network = build({ events, random: ownRandom, statistics, answered: (job) => workload.answered(job) });
@@ -82,16 +82,16 @@ function run<Network extends SimulatedNetwork>(world: Scenario, policy: Policy, 
     mac.wake();
     statistics.joined(mac);
     network.join(mac);
-    events.after(mac.random.exponential(THERE_MS), () => {
+    events.after(mac.random.exponential(ONLINE_MS), () => {
       statistics.left(mac);
       network.left(mac);
       mac.leave();
-      events.after(mac.random.exponential(AWAY_MS), () => arrive(mac));
+      events.after(mac.random.exponential(OFFLINE_MS), () => arrive(mac));
     });
   };
   for (const mac of macs) {
     if (machineRandom.happens(ONLINE_SHARE)) arrive(mac);
-    else events.after(machineRandom.exponential(AWAY_MS), () => arrive(mac));
+    else events.after(machineRandom.exponential(OFFLINE_MS), () => arrive(mac));
   }
   const rate = (world.providers * ONLINE_SHARE * world.requestsPerProvider) / 3600;
   const { accounts, burstShare } = world;
@@ -99,5 +99,5 @@ function run<Network extends SimulatedNetwork>(world: Scenario, policy: Policy, 
     network.submit(job),
   );
   events.runUntil(endMs);
-  return { ...statistics.report(policy.name), network, macs, tookMs: performance.now() - began };
+  return { ...statistics.report(policy.name), network, macs, tookMs: performance.now() - startedAt };
 }

@@ -1,4 +1,4 @@
-/** A small network in virtual time: invariants of the scheduler. */
+/** Invariants of the scheduler in a small simulated network. */
 import { describe, expect, it } from 'vitest';
 import { EventQueue } from './event-queue.js';
 import { BASELINES, SCHEDULER } from './policies.js';

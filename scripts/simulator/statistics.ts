@@ -1,4 +1,4 @@
-/** Metrics of a simulator run. Times in milliseconds. */
+/** `Statistics` collects the metrics of a simulator run. Times in milliseconds. */
 import { CHIPS, MODELS } from './hardware.js';
 import type { SimulatedMac } from './mac.js';
 import type { Picked } from './policies.js';
@@ -18,21 +18,21 @@ export interface Report {
   /** Jain's index of the accounts' service: 1 is equal. */
   readonly fairness: number;
   /**
-   * Share of machines with an idle hour among those online for an hour or more, excluding failing machines and machines without a
-   * loaded model. NaN in runs under an hour.
+   * Share of machines online for an hour or more that had an idle hour. Failing machines and machines without a loaded model do not
+   * count. NaN in shorter runs.
    */
   readonly idleShare: number;
-  /** Expected cost of the placements, on average. */
+  /** Mean expected cost of the placements. */
   readonly costMs: number;
   /** Share of prompt tokens served from prefix caches. */
   readonly cachedShare: number;
   readonly loads: number;
   /** Failed jobs per thousand requests. */
   readonly faults: number;
-  /** Work of machines that overstate their speed, relative to honest ones. */
+  /** Work of machines that overstate their speed, relative to honest machines. */
   readonly liars: number;
   readonly why: Readonly<Record<string, number>>;
-  /** Microseconds of this process's time. */
+  /** Time of this process per decision, in microseconds. */
   readonly pickUs: number;
 }
 
@@ -45,8 +45,8 @@ export interface Spread {
 const HOUR_MS = 3_600_000;
 const MIN_REQUESTS = 10;
 
-/** Minimum duration of a request: alone on the best record. */
-const BEST = new Map(
+/** Minimum duration of a request: alone on the fastest machine. */
+const FASTEST = new Map(
   MODELS.map(({ id, activeGigabytes, activeParameters }) => [
     id,
     {
@@ -61,7 +61,7 @@ interface MacRecord {
   since: number;
   onlineMs: number;
   jobs: number;
-  wasThereLong: boolean;
+  wasOnlineLong: boolean;
   wasIdleLong: boolean;
 }
 
@@ -126,7 +126,7 @@ export class Statistics {
     this.#completions.push(now - job.arrivedAt);
     this.#prompt += job.promptTokens;
     this.#cached += cachedTokens;
-    const best = BEST.get(job.model) ?? { promptMs: 0, answerMs: 0 };
+    const best = FASTEST.get(job.model) ?? { promptMs: 0, answerMs: 0 };
     const minMs = job.promptTokens * best.promptMs + job.completionTokens * best.answerMs;
     this.#account(job).quality += minMs / Math.max(minMs, now - job.arrivedAt);
   }
@@ -146,7 +146,7 @@ export class Statistics {
     const now = this.#now();
     const known = this.#macs.get(mac);
     if (known === undefined) {
-      this.#macs.set(mac, { lastWorkAt: now, since: now, onlineMs: 0, jobs: 0, wasThereLong: false, wasIdleLong: false });
+      this.#macs.set(mac, { lastWorkAt: now, since: now, onlineMs: 0, jobs: 0, wasOnlineLong: false, wasIdleLong: false });
     } else Object.assign(known, { lastWorkAt: now, since: now });
   }
 
@@ -156,14 +156,14 @@ export class Statistics {
     if (record === undefined) return;
     const onlineMs = this.#now() - record.since;
     record.onlineMs += onlineMs;
-    if (onlineMs >= HOUR_MS) record.wasThereLong = true;
+    if (onlineMs >= HOUR_MS) record.wasOnlineLong = true;
   }
 
-  /** End of the run: machines still online go offline. */
+  /** Ends the run: machines still online go offline. */
   report(policy: string): Report {
     for (const [mac] of this.#macs) if (mac.online) this.left(mac);
     const macs = [...this.#macs];
-    const steady = macs.filter(([mac, { wasThereLong }]) => wasThereLong && mac.failureRate < 0.1 && mac.hasModelInMemory);
+    const steady = macs.filter(([mac, { wasOnlineLong }]) => wasOnlineLong && mac.failureRate < 0.1 && mac.hasModelInMemory);
     const work = (liars: boolean): number => {
       const some = macs.filter(([mac, { onlineMs }]) => mac.isMisreporting === liars && onlineMs > 0);
       return sum(some.map(([, { jobs }]) => jobs)) / Math.max(1, sum(some.map(([, { onlineMs }]) => onlineMs)));

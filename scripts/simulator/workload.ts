@@ -1,7 +1,4 @@
-/**
- * Workload: accounts of very different size, conversations whose turns repeat their history, long system prompts shared by an
- * account's conversations, a daily cycle, and bursts.
- */
+/** `Workload` draws requests: accounts of different size, conversations that repeat their history, a daily cycle, and bursts. */
 import type { PromptPrefix } from '@inference/scheduler';
 import type { EventQueue } from './event-queue.js';
 import { MODELS } from './hardware.js';
@@ -16,7 +13,7 @@ export interface Job {
   readonly systemTokens: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Prefix blocks by which the coordinator recognizes the prompt. */
+  /** Prefixes by which the coordinator recognizes a cached prompt. */
   readonly promptPrefixes: readonly PromptPrefix[];
   /** Milliseconds. */
   readonly arrivedAt: number;
@@ -25,7 +22,7 @@ export interface Job {
 export interface WorkloadOptions {
   readonly seed: number;
   readonly accounts: number;
-  /** Requests a second, on average. */
+  /** Mean requests per second. */
   readonly rate: number;
   /** Length of one daily cycle in simulated milliseconds. */
   readonly dayMs: number;
@@ -43,9 +40,9 @@ const MAX_PROMPT = 30_000;
 const MAX_ANSWER = 4096;
 const BURST_REQUESTS = 120;
 const BURST_MS = 4000;
-/** Probability that a conversation continues; three turns on average. */
-const GOES_ON = 0.67;
-const TURNS = 1 / (1 - GOES_ON);
+/** Probability of another turn; three turns on average. */
+const CONTINUATION_PROBABILITY = 0.67;
+const TURNS = 1 / (1 - CONTINUATION_PROBABILITY);
 const THINKING_MS = 20_000;
 
 export class Workload {
@@ -72,17 +69,17 @@ export class Workload {
     this.#nextBurst();
   }
 
-  /** The client received its response and may continue. */
+  /** Continues the conversation of an answered request, by chance. */
   answered(job: Job): void {
     const random = this.#randomOf(job);
-    if (!random.happens(GOES_ON)) return;
+    if (!random.happens(CONTINUATION_PROBABILITY)) return;
     this.#events.after(random.logNormal(THINKING_MS, 1), () => {
       const promptTokens = job.promptTokens + job.completionTokens + messageTokens(random);
       if (promptTokens < MAX_PROMPT) this.#submit(this.#job({ ...job, turn: job.turn + 1, promptTokens }));
     });
   }
 
-  /** Turns are independent of arrival times, so that policies are compared on identical conversations. */
+  /** Random source of one turn, independent of arrival times, so that policies get identical conversations. */
   #randomOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Random {
     return new Random(Math.imul(this.#options.seed + 1, 0x9e3779b1) ^ Math.imul(conversation * 64 + turn, 0x85ebca6b));
   }
@@ -144,7 +141,7 @@ function messageTokens(random: Random): number {
   return Math.max(5, Math.round(random.happens(0.1) ? random.logNormal(3000, 0.7) : random.logNormal(60, 1)));
 }
 
-/** As the coordinator's hashes: alike as far as the prompts are, never between accounts or models. */
+/** Prefix hashes like the coordinator's: equal for equal prefixes within one account and model. */
 function promptPrefixesOf({
   account,
   model,

@@ -1,8 +1,7 @@
 /**
- * Soak test of the agent as an owner runs it: a service under a supervisor of this script, connected to a real coordinator. Both are
- * frozen, suspended and killed at random, while a client sends requests and verifies the responses.
+ * Soak test of a supervised agent at a real coordinator. Both are frozen, suspended and killed at random, under verified traffic.
  *
- * The run passes if the agent recovered from every fault in time, still serves, sent no wrong response, and kept its memory bounded.
+ * The run passes if the agent recovers from every fault in time, sends no wrong response, and keeps its memory bounded.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,22 +21,22 @@ import { startProgress } from '../progress.js';
 
 const MAIN = fileURLToPath(new URL('../../apps/provider/dist/main.js', import.meta.url));
 const MODEL = 'pico-demo';
-/** From the end of a fault to the next verified answer: the watchdog's minute, and loading a model on a busy machine. */
+/** Maximum time from the end of a fault to a verified answer: the watchdog's minute, and loading a model. */
 const RECOVERY_MS = 90_000;
 const MIB = 2 ** 20;
-/** A model whose process dies three times within ten minutes is correctly disabled for a minute or more. */
+/** Minimum interval between engine kills: the agent disables a model after three deaths in ten minutes. */
 const ENGINE_KILLS_MS = 5.5 * 60_000;
 /** Minimum length of a run, as a multiple of its longest fault. */
 const MIN_RUN_PER_FAULT = 10;
-/** Growth of one process over the second half, in which the agent is not killed. */
+/** Maximum growth of a process in the second half, in which the agent is not killed. */
 const MAX_GROWTH = 48 * MIB;
 
 interface Fault {
   readonly name: string;
-  /** Kills the agent's process, so this fault is excluded while memory is measured. */
+  /** Whether the agent's process dies, which excludes the fault while memory is measured. */
   readonly kills: boolean;
   readonly strike: () => Promise<void>;
-  /** Minimum interval between two faults of this kind, in milliseconds. */
+  /** Minimum interval between faults of this kind, in milliseconds. */
   readonly everyMs?: number;
   /** Duration of the fault, in milliseconds; short runs exclude long faults. */
   readonly maxDurationMs?: number;
@@ -45,7 +44,7 @@ interface Fault {
 
 interface Recovery {
   readonly fault: string;
-  /** Null: not in time. */
+  /** Null: no recovery in time. */
   readonly ms: number | null;
 }
 
@@ -62,7 +61,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   const agentPid = async (): Promise<number> => (await supervisor.supervisorState())?.child?.pid ?? 0;
   const childOf = async (part: string): Promise<number> => {
     const pid = await agentPid();
-    // Without an agent there is no child: everything on the machine descends from process 0.
+    // Without an agent, process 0 would match: every process descends from it.
     return pid === 0 ? 0 : (descendantsOf(pid).find(({ command }) => command.includes(part))?.pid ?? 0);
   };
   const kill = (pid: number): void => {
@@ -129,7 +128,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   try {
     await owner('start');
     if (!(await client.verifiedWithin(RECOVERY_MS))) problems.push('the agent did not serve in the beginning');
-    // Each fault once, then at random.
+    // Every fault once, then faults at random.
     let due: Fault[] = [];
     const struck = new Map<string, number>();
     while (performance.now() < until) {

@@ -1,7 +1,4 @@
-/**
- * Misbehaving agents and disconnecting clients for some minutes, beside verified traffic on honest agents. Every complete answer is
- * verified; at the end, the coordinator's memory growth and the ledger are checked.
- */
+/** Soak test with misbehaving agents and disconnecting clients: every answer verifies, memory is bounded, the ledger balances. */
 
 import { startTraffic } from '../../test/support/background-traffic.js';
 import { startFaultNetwork } from '../../test/support/faults/network.js';

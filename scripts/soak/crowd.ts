@@ -1,6 +1,6 @@
 /**
- * Cost of thousands of connected agents: registration time, memory and processor time on both sides, added request latency, and
- * reconnection time after the coordinator was killed.
+ * Cost of thousands of connected agents: registration time, memory, processor time, added latency, and reconnection time after the
+ * coordinator's death.
  */
 
 import { startTraffic } from '../../test/support/background-traffic.js';

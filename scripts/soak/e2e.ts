@@ -1,7 +1,8 @@
 /**
- * End-to-end mode through each SDK on real engines. First every response of a mix of all endpoints is verified and paid to the token,
- * and the prompts are in no file. Then agents are killed, callers leave and providers refuse: each request ends as verified or as an
- * error, and the ledger balances.
+ * Soak test of the end-to-end mode through each SDK. First without faults: responses verify, charges are exact, no file contains a
+ * prompt.
+ *
+ * Then with killed agents, leaving clients and refusing providers: each request ends verified or as an error, and the ledger balances.
  */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { type AllModelsNetwork, startAllModelsNetwork } from '../../test/support/all-models-network.js';
@@ -14,10 +15,10 @@ const CANARY = 'canary-93bfe0';
 const CLIENTS = 4;
 const REFUSAL_PAUSE_MS = 100;
 const KILL_EVERY_MS = 3000;
-/** Fewer than a supervised program may end in a minute. */
+/** Maximum kills of an agent, below the supervisor's restarts per minute. */
 const MAX_KILLS = 6;
 
-/** Runs `count` requests of each SDK, and as many once more with faults. Resolves with whether everything held. */
+/** Runs `count` requests of each SDK, then as many with faults. Resolves to false on a violated invariant. */
 export async function e2e(count: number, seed: number): Promise<boolean> {
   const all = await startAllModelsNetwork({ providers: 2, coordinatorEnv: { LOG_LEVEL: 'debug' } });
   const problems: string[] = [];
@@ -46,7 +47,7 @@ export async function e2e(count: number, seed: number): Promise<boolean> {
   return problems.length === 0;
 }
 
-/** Streams while agents are killed in turn. Returns the problems. */
+/** Runs streams while agents are killed in turn. Returns problems. */
 async function withFaults({ network, customers, models }: AllModelsNetwork, count: number, seed: number): Promise<string[]> {
   const random = new SeededRandom(seed + 10_000);
   const customer = await customers.customer();
@@ -85,7 +86,7 @@ async function withFaults({ network, customers, models }: AllModelsNetwork, coun
       ends.verified++;
     } else if (verdict?.state === 'refused') {
       ends.refused++;
-      // Otherwise an agent's restart would use up the requests.
+      // Requests during an agent's restart would all fail.
       await new Promise((resolve) => setTimeout(resolve, REFUSAL_PAUSE_MS));
     } else problems.push(`a response ends as ${verdict?.state}`);
   };

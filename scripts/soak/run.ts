@@ -1,7 +1,10 @@
 /**
- * `npm run soak -- crowd [agents] [seconds of traffic]`, `npm run soak -- chaos [minutes] [seed]`, `npm run soak -- agent
- * [minutes] [seed]`, `npm run soak -- cluster [minutes] [seed]` and `npm run soak -- e2e [requests per SDK] [seed]`: long checks outside
- * the tests. Expects a build; exits 1 on a violated invariant.
+ * `npm run soak -- TEST` runs a soak test on the built programs, and exits 1 on a violated invariant. Tests:
+ * - `crowd [agents] [seconds of traffic]`
+ * - `chaos [minutes] [seed]`
+ * - `agent [minutes] [seed]`
+ * - `cluster [minutes] [seed]`
+ * - `e2e [requests per SDK] [seed]`
  */
 import { agent } from './agent.js';
 import { chaos } from './chaos.js';

@@ -1,7 +1,4 @@
-/**
- * Six real managed-device chains, from public records, against the coordinator's chain verifier and the outsider's: each verifies
- * at a time within its validity, with exactly the facts extracted by other means; none verifies today.
- */
+/** Six real, published certificate chains against both chain verifiers: valid only within their validity, with known facts. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

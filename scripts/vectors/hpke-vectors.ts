@@ -1,7 +1,8 @@
 /**
- * Accumulated HPKE vectors of the Go project (crypto/hpke): one thousand messages and one thousand exports per suite, inputs drawn
- * from SHAKE128 of the empty string, results absorbed into one SHAKE128 whose first 16 bytes are given. Vectors have no ephemeral
- * key, so the sealing side uses the recipient's key schedule.
+ * Accumulated HPKE vectors of Go's crypto/hpke: a thousand messages and exports per suite. Inputs are drawn from SHAKE128 of the empty
+ * string, and results are absorbed into one SHAKE128.
+ *
+ * Vectors have no ephemeral key, so the sealing side uses the recipient's key schedule.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** A coordinator in this process with light agents, a malicious relay before it, and new clients that ask through the relay. */
+/** A coordinator with light agents behind a malicious relay, and clients that send requests through the relay. */
 import { createVerifiedFetch, type E2eVerdict, memoryStore, type PolicyInput, type Store } from '@inference/client';
 import OpenAI from 'openai';
 import { expect } from 'vitest';
@@ -9,7 +9,7 @@ import { MaliciousCoordinator } from './malicious-coordinator.js';
 export const MODEL = 'light/end-to-end';
 const CANARY = 'canary-5d1f';
 const SCRIPT = { words: 50, length: 8000 };
-/** Of several frames, streamed or not. */
+/** Characters of the answer; enough for several frames, streamed or not. */
 export const ANSWER_LENGTH = SCRIPT.words * SCRIPT.length;
 /** Script of the answer, and text that must not leave the client in clear. */
 export const PROMPT = JSON.stringify({ ...SCRIPT, canary: `${CANARY}: read by the answering machine alone` });
@@ -20,13 +20,13 @@ export interface ClientOptions {
   readonly policy?: PolicyInput;
   readonly store?: Store;
   readonly signal?: AbortSignal;
-  /** Of the SDK. Default: 0. */
+  /** Retries of the SDK. Default: 0. */
   readonly maxRetries?: number;
 }
 
 export interface Outcome {
   readonly text: string;
-  /** Whether the SDK took the answer as complete. */
+  /** Whether the SDK accepted the answer as complete. */
   readonly isComplete: boolean;
   readonly error: { readonly name?: string; readonly code?: string; readonly status?: number } | null;
   readonly verdicts: readonly E2eVerdict[];

@@ -61,7 +61,7 @@ export function startTraffic({ access, model, clients, script = { words: 12 }, p
   };
 }
 
-/** Ordinary clients go on without a failure, and the ledger agrees with itself. */
+/** Requires that further requests succeed and that the ledger balances. */
 export async function expectUnaffected(traffic: BackgroundTraffic, customers: Customers): Promise<void> {
   const before = traffic.answered;
   await expect.poll(() => traffic.answered, { timeout: 30_000 }).toBeGreaterThan(before);

@@ -1,4 +1,4 @@
-/** Funded accounts on a running coordinator, and the proof that each paid for its output and nothing else. */
+/** Funded accounts on a running coordinator, and an audit that each paid exactly for its answers. */
 import { join } from 'node:path';
 import type { Receipt } from '@inference/protocol';
 import { addKey, createAccount, newKeyText } from '../../apps/coordinator/src/database/accounts/api-key-repository.js';
@@ -17,24 +17,24 @@ export interface UsageEntry {
   readonly cost_micro_usd: number;
 }
 
-/** Part of a receipt that is billed. */
+/** Billed part of a receipt. */
 export interface SignedUsage {
   readonly job_id: string;
   readonly usage: Pick<Receipt['usage'], 'prompt_tokens' | 'completion_tokens'>;
 }
 
-/** Micro-USD of a new customer. */
+/** Initial balance of a customer, in micro-USD. */
 export const DEPOSIT = 50_000_000;
 
 export interface Customers {
   /** `amount`: of the first deposit, in micro-USD. */
   customer(amount?: number): Promise<Customer>;
-  /** In micro-USD. */
+  /** Balance in micro-USD. */
   money(customer: Customer): Promise<{ readonly balance: number; readonly reserved: number }>;
   usage(customer: Customer): Promise<UsageEntry[]>;
   /**
-   * Waits until nothing is reserved, then returns problems: the balance must equal the deposit minus usage entries, and entries
-   * must match the receipts to the token. `maxOthers`: jobs that may have an entry of any content; default 0.
+   * Waits until nothing is reserved, then returns problems: balance against usage entries, and entries against receipts.
+   * `maxOthers`: further jobs that may have an entry; default 0.
    */
   audit(customer: Customer, paid: readonly SignedUsage[], maxOthers?: number): Promise<string[]>;
   /** Problems found by the ledger's own check. */

@@ -1,6 +1,6 @@
 /**
- * Setup for test files that share a process: a file fails that leaves behind a changed environment variable, fake timers, replaced
- * globals, another working directory or processes. Its temporary directories are removed.
+ * Setup for test files that share a process: a file fails if environment, timers, globals, working directory or processes are left
+ * changed.
  */
 import { afterAll, expect, vi } from 'vitest';
 import { leftProcesses } from './left-processes.js';

@@ -1,7 +1,4 @@
-/**
- * Detects processes left behind by this one: orphaned or stopped. Only processes once seen as descendants count, since others may
- * run on the machine. Linux only (/proc).
- */
+/** Detects orphaned or stopped processes that once were descendants of this process. Linux only (/proc). */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -10,7 +7,7 @@ const LOOK_MS = 1000;
 
 export interface LeftProcess {
   readonly pid: number;
-  /** Distinguishes the process from a later one with the same id. In clock ticks since boot. */
+  /** Start time in clock ticks since boot, because process ids are reused. */
   readonly startedAt: number;
   readonly state: string;
   readonly command: string;
@@ -36,7 +33,7 @@ function startLooking(): Map<number, number> {
   return started;
 }
 
-/** Only programs of this repository and Node; a browser starts processes that outlive their parents. */
+/** Programs of this repository and Node; a browser's processes may outlive their parents. */
 export function leftProcesses(): LeftProcess[] {
   if (!existsSync('/proc/self/stat')) return [];
   const rows = table();
@@ -69,7 +66,7 @@ function noteDescendants(rows: readonly Row[]): ReadonlySet<number> {
   return found;
 }
 
-/** proc_pid_stat(5): the name in brackets may hold spaces. */
+/** proc_pid_stat(5): the name in parentheses may contain spaces. */
 function table(): Row[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
@@ -78,7 +75,7 @@ function table(): Row[] {
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return [{ pid: Number(name), state: fields[0] as string, parent: Number(fields[1]), startedAt: Number(fields[19]) }];
     } catch {
-      // Gone meanwhile.
+      // The process has ended.
       return [];
     }
   });

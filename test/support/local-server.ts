@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 
-/** Address of a server that listens on this machine, without a slash at its end. */
+/** Address of a listening server on this machine, without a trailing slash. */
 export function addressOf(server: Pick<Server, 'address'>): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -1,10 +1,7 @@
-/**
- * Start order of test files, longest first, so that the last worker does not run alone. A checkout with earlier runs knows
- * durations; a fresh checkout uses this list and file sizes.
- */
+/** Start order of test files, longest first, by durations of earlier runs, else by this list and file sizes. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Slowest files, longest first. A missing or outdated name costs seconds, nothing else. */
+/** Slowest files, longest first. An outdated list costs only seconds. */
 const LONG = [
   'test/console/operator-pages.test.ts',
   'test/console/owner-pages.test.ts',
@@ -66,10 +63,7 @@ export class LongestFirst extends BaseSequencer {
   }
 }
 
-/**
- * Files with an own process run first, then those of the project `cluster`. Files that share a process run in a row: a process ends when
- * the next file is of another project.
- */
+/** Files with a process of their own run first, then project `cluster`. Files that share a process must be neighbours. */
 function rank({ moduleId, project }: TestSpecification): number {
   if (project.config.isolate) return 0;
   if (project.name === 'cluster') return 1;

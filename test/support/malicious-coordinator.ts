@@ -1,4 +1,4 @@
-/** A coordinator with one changed behaviour: an HTTP relay before a real one, which records all that clients send. */
+/** A coordinator that misbehaves in one way: an HTTP relay before a real coordinator, which records all requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AttestationRecord, canonicalJsonBytes, type E2eKeyset, type JsonValue } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -10,7 +10,7 @@ const FRAME_HEADER_BYTES = 4;
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Chunks are sent as the client reads them. */
+  /** Chunks, sent at the client's pace. */
   readonly body: Uint8Array | Iterable<Uint8Array>;
 }
 
@@ -23,7 +23,7 @@ export interface Exchange {
   /** Bearer token; null: none. */
   readonly apiKey: string | null;
   readonly body: Uint8Array;
-  /** Answer of the real coordinator to this request, or to a changed one. */
+  /** Forwards the request, or a changed request, to the real coordinator. */
   honest(change?: { readonly path?: string; readonly apiKey?: string; readonly body?: Uint8Array }): Promise<HonestAnswer>;
 }
 
@@ -50,7 +50,7 @@ export class MaliciousCoordinator {
     return addressOf(this.#server);
   }
 
-  /** Behaves like this from now on, with nothing recorded. */
+  /** Sets the behaviour and forgets recorded requests. */
   become(behaviour: Behaviour): void {
     this.behaviour = behaviour;
     this.received.length = 0;
@@ -111,7 +111,7 @@ export function withKeyset(change: (keyset: E2eKeyset, exchange: Exchange) => E2
   };
 }
 
-/** Serves changed attestation records, under a keyset that names them. Each record is changed once: signatures differ each time. */
+/** Serves changed attestation records, and a keyset with their hashes. Records are changed once, as signatures are random. */
 export function withRecords(change: (record: AttestationRecord) => AttestationRecord): Behaviour {
   const changed = new Map<string, Uint8Array>();
   const changedSha256 = new Map<string, string>();

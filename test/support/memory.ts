@@ -1,7 +1,7 @@
 /** Resident memory and processor time of another process, from `ps`; works on Linux and macOS. */
 import { execFile } from 'node:child_process';
 
-/** In bytes. */
+/** Resident memory in bytes. */
 export async function residentBytes(pid: number): Promise<number> {
   return Number(await column('rss', pid)) * 1024;
 }

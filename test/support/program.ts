@@ -1,7 +1,6 @@
 /**
- * TypeScript programs that tests start as processes. Each is bundled once into one plain file: a compiler and hundreds of modules
- * per start would dominate most runtimes. All waits use the event loop, because a blocked loop defeats test timeouts and once
- * stalled a whole run.
+ * Starts TypeScript programs as processes of tests, bundled once into one file, which starts faster. Waits never block the event loop,
+ * which would defeat test timeouts.
  */
 import { execFile } from 'node:child_process';
 import { rename } from 'node:fs/promises';

@@ -1,7 +1,4 @@
-/**
- * One network for all read-only test files of a process: a start per file would cost more than most tests. The first user starts
- * the network; the process end stops it. Files that stop, kill or configure a network start their own.
- */
+/** One network for all test files of a process that neither stop nor configure a network. Started by the first user. */
 import { rmSync } from 'node:fs';
 import { type DemoNetwork, startDemoNetwork } from './demo-network.js';
 
@@ -14,7 +11,7 @@ export function sharedNetwork(): Promise<DemoNetwork> {
   return started;
 }
 
-/** Programs of the network that crashed and restarted so far. Every user expects none. */
+/** Crashes of the network's programs; expected to be empty. */
 export function mishapsOfSharedNetwork(): readonly string[] {
   return mishaps;
 }

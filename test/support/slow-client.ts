@@ -85,7 +85,7 @@ export class SlowClient {
     return judge({ status: response.statusCode ?? 0, headers }, this.read, this.#ask);
   }
 
-  /** Leaves without a goodbye. */
+  /** Destroys the connection. */
   leave(): void {
     this.request.destroy();
   }

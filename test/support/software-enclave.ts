@@ -1,7 +1,4 @@
-/**
- * Signs enclave statements in this process with a software P-256 key, for scripted providers in tests and benches. Signs arbitrary
- * content, lies included, which no real helper does.
- */
+/** Signs enclave statements with a software P-256 key, for scripted providers; also false statements, unlike a real helper. */
 import { type Attestation, type JsonValue, type KeyStatement, type Posture, type SignedStatement, toBase64 } from '@inference/protocol';
 import { keyIdOf, providerIdOf, sha256Hex } from '@inference/protocol/crypto';
 import { EnclaveKey } from './enclave-key.js';

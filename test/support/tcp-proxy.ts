@@ -1,7 +1,4 @@
-/**
- * TCP proxy between two programs that simulates network faults: stalling without closing, delay, disconnects, duplicated WebSocket
- * messages.
- */
+/** `TcpProxy` simulates network faults: stalls without closing, delay, disconnects and duplicated WebSocket messages. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { type Chunk, WebSocketFrames } from './websocket-frames.js';
 
@@ -54,7 +51,7 @@ export class TcpProxy {
     for (const link of this.#links) link.resume();
   }
 
-  /** Ends all connections without a goodbye. */
+  /** Destroys all connections. */
   cut(): void {
     for (const link of [...this.#links]) link.destroy();
   }

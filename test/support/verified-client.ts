@@ -1,6 +1,6 @@
 /**
- * API client that trusts nothing: verifies hash, signature and receipt of every response with the verifier, and requires errors to
- * be complete and in the endpoint's format. Throws on anything else.
+ * API client that verifies hash, signature and receipt of every response. Errors must be complete and in the endpoint's format. Else
+ * throws.
  */
 import { type Endpoint, fromBase64, type Receipt } from '@inference/protocol';
 import { providerIdOf, sha256Hex } from '@inference/protocol/crypto';
@@ -24,7 +24,7 @@ export interface Ask {
   readonly maxTokens?: number;
   readonly more?: Readonly<Record<string, unknown>>;
   readonly signal?: AbortSignal;
-  /** Told of the headers, and then of every part of the body. */
+  /** Called on the headers, and on every part of the body. */
   readonly onPart?: (part: Uint8Array | null, headers: Headers) => void;
 }
 
@@ -37,7 +37,7 @@ export type Answer =
       readonly body: Buffer;
       readonly headers: Headers;
     }
-  /** An error in place of an answer. */
+  /** An error response. */
   | { readonly kind: 'refused'; readonly status: number; readonly code: string; readonly retryAfter: number | null }
   /** An error inside a started stream. */
   | { readonly kind: 'broken'; readonly code: string; readonly body: string };

@@ -8,7 +8,7 @@ export interface ServedFile {
   etag: string | null;
 }
 
-/** What the server does to one answer; called for every request of a file. Returns true when it answered by itself. */
+/** Called for every request of a file. Returns true if the callback has answered. */
 export type Fault = (request: IncomingMessage, response: ServerResponse, file: ServedFile, count: number) => boolean;
 
 export class FileServer {

@@ -1,4 +1,4 @@
-/** Reasons for refusing to send a request or to accept an answer. The list is closed: callers switch over the codes. */
+/** Closed list of reasons for refusing to send a request or to accept an answer. */
 export const E2E_REFUSAL_CODES = [
   /** A sealing key is not the one that the provider's enclave signed. */
   'key_unbound',
@@ -20,7 +20,7 @@ export const E2E_REFUSAL_CODES = [
   'revoked',
   /** The transparency log does not include the keyset, or contradicts the log that this client saw. */
   'split_view',
-  /** Keys or evidence made for this client alone, too few or too new providers, or simulated ones where real ones were. */
+  /** Keys or evidence for this client alone, too few or too new providers, or simulated instead of real providers. */
   'targeted',
   /** The evidence verifies but is below the policy, or is contradicted. */
   'policy',

@@ -1,4 +1,4 @@
-/** What a client knows of a response. */
+/** `E2eVerdict`: a client's finding about a response. */
 import type { E2eReceipt } from '@inference/protocol';
 import type { VerifiedProvider } from './network/verified-provider.js';
 import type { E2ERefused } from './refusal.js';

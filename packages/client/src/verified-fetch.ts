@@ -1,7 +1,4 @@
-/**
- * A `fetch` for inference SDKs: seals each request to providers that it verified, and opens and verifies the answers. The
- * coordinator relays both and reads neither.
- */
+/** A `fetch` for inference SDKs that seals requests to verified providers and verifies answers. The coordinator reads neither. */
 import { E2E_REQUEST_CONTENT_TYPE, type E2eCrypto, fromBase64Url, fromUtf8, type SealedE2eRequest } from '@inference/protocol';
 import { refusalResponse } from './answer/errors.js';
 import { openAnswer } from './answer/open-answer.js';

@@ -139,7 +139,7 @@ export function sealedAnswer(
   return [...frames, sealer.finish(proof)];
 }
 
-/** What arrives at the coordinator from outside the seal. */
+/** Parts of a request outside the seal, as the coordinator receives them. */
 export interface Received {
   readonly url: string;
   readonly init: RequestInit;

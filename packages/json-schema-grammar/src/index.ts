@@ -1,7 +1,4 @@
-/**
- * JSON Schema to context-free grammar, for constrained decoding. Pure, except for the time limit of validation (`node:vm`).
- * Public entry points are the compiler, the building blocks of other grammars, and validation of finished values.
- */
+/** JSON Schema to context-free grammar, for constrained decoding, and validation of finished values. Pure, except for `node:vm`. */
 export * from './grammar/index.js';
 export { JsonGrammar } from './grammar/json-grammar.js';
 export { languageOfPattern, PatternError } from './language/pattern-language.js';

@@ -1,7 +1,4 @@
-/**
- * Cost coefficients of each group of a pool: three numbers per group in one block of memory, because every placement reads all of
- * them and hardly anything else.
- */
+/** `CostTable` stores each group's cost coefficients in typed arrays, because every placement reads all of them. */
 import { type CostModel, costCoefficients, type Work } from './job-cost.js';
 
 const INITIAL_ROWS = 16;
@@ -34,15 +31,15 @@ export class CostTable {
   }
 
   #grow(): void {
-    const room = this.#fixedMs.length * 2;
-    this.#fixedMs = moved(this.#fixedMs, room);
-    this.#promptMs = moved(this.#promptMs, room);
-    this.#completionMs = moved(this.#completionMs, room);
+    const capacity = this.#fixedMs.length * 2;
+    this.#fixedMs = grown(this.#fixedMs, capacity);
+    this.#promptMs = grown(this.#promptMs, capacity);
+    this.#completionMs = grown(this.#completionMs, capacity);
   }
 }
 
-function moved(from: Float64Array<ArrayBuffer>, room: number): Float64Array<ArrayBuffer> {
-  const to = new Float64Array(room);
+function grown(from: Float64Array<ArrayBuffer>, capacity: number): Float64Array<ArrayBuffer> {
+  const to = new Float64Array(capacity);
   to.set(from);
   return to;
 }

@@ -1,7 +1,4 @@
-/**
- * Conditions for giving a provider a job: a closed list of reasons against it, decided by pure functions of the provider's facts,
- * the request and the clock. Transient reasons are distinguished from lasting ones.
- */
+/** Eligibility of providers: a closed list of reasons why a provider may not get a job. */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 
 /** Placement facts of one provider, equal for all its models. Times in milliseconds. */
@@ -10,7 +7,7 @@ export interface ProviderFacts {
   readonly serialNumber: string;
   readonly isQuarantined: boolean;
   readonly isDraining: boolean;
-  /** The provider reported that it takes no jobs for now: by its owner, its schedule, or the state of the machine. */
+  /** The provider reported itself unavailable: paused by its owner, its schedule or the machine's state. */
   readonly isAway?: boolean | undefined;
   /** End of the sealing key; 0: no key. */
   readonly keyNotAfter: number;
@@ -18,24 +15,24 @@ export interface ProviderFacts {
   readonly trustLevel: TrustLevel | null;
   /** The trust level is below the operator's minimum. */
   readonly isBelowMinTrust?: boolean | undefined;
-  /** From when on `trustLevel` must be computed again. */
+  /** End of the validity of `trustLevel`. */
   readonly trustValidUntil: number;
   /** End of the pause after the provider reported itself full. */
   readonly backoffUntil: number;
   readonly slots: number;
   readonly usedSlots: number;
-  /** So many bytes are unsent that a new job may exceed the bound. */
+  /** Unsent bytes of the connection leave no room for another job. */
   readonly isBacklogged?: boolean | undefined;
-  /** Failures by the provider's fault that still count. */
+  /** Failures that the provider caused, before they expire. */
   readonly recentFailures: number;
   /** The agent serves jobs of a model that the body names as a fallback. */
   readonly servesFallbackModels?: boolean | undefined;
-  /** Paused because jobs failed, or given one job at a time until one succeeds. */
+  /** After failures: paused, or one job at a time until a job succeeds. */
   readonly restriction?: 'cooling_down' | 'on_probation' | undefined;
   readonly host: HostState;
 }
 
-/** State of the machine, as far as reported. */
+/** Reported state of the machine. */
 export interface HostState {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
   readonly memoryPressure: 'normal' | 'warning' | 'critical';
@@ -64,18 +61,18 @@ export type UnavailableReason =
 /** Why a provider may not serve this one request. */
 export type IneligibleReason = UnavailableReason | 'other_serial' | 'failed_before' | 'below_trust_floor';
 
-/** Providers that a client's routing preferences leave out, and offers that they demand. */
+/** Providers and offers that a client's routing preferences exclude or require. */
 export interface ProviderFilter {
   readonly ignoredIds: ReadonlySet<ProviderId>;
-  /** All claimants of these serial numbers are left out, proven or not. */
+  /** Every claimant of these serial numbers is excluded, proven or not. */
   readonly ignoredSerials: ReadonlySet<string>;
-  /** Labels in lower case. Null: any. */
+  /** Accepted labels, in lower case. Null: any. */
   readonly quantizations: ReadonlySet<string> | null;
-  /** The job runs a model that the body names as a fallback, which agents of earlier versions refuse. */
+  /** The model is a fallback of the body; agents of earlier versions refuse such jobs. */
   readonly servesFallbackModels: boolean;
 }
 
-/** Whether the filter leaves in a provider with an offer of this quantization. */
+/** Whether the filter accepts a provider whose offer has this quantization. */
 export function passesFilter(
   { ignoredIds, ignoredSerials, quantizations, servesFallbackModels }: ProviderFilter,
   facts: Pick<ProviderFacts, 'providerId' | 'serialNumber' | 'servesFallbackModels'>,
@@ -88,19 +85,19 @@ export function passesFilter(
 
 /** Requirements of a request, apart from speed. */
 export interface PlacementConstraints {
-  /** Serial number that the client named: only that machine may serve. */
+  /** Serial number of the only machine that may serve. Null: any. */
   readonly providerSerial: string | null;
-  /** Provider that the client named: only that provider may serve. */
+  /** The only provider that may serve. Left out or null: any. */
   readonly providerId?: ProviderId | null;
-  /** Providers that the client sealed the request to, or prefers: only these may serve. Left out or null: any. */
+  /** The only providers that may serve: recipients of a sealed request, or preferences. Left out or null: any. */
   readonly candidates?: ReadonlySet<ProviderId> | null;
-  /** Left out or null: none is left out. */
+  /** Left out or null: no provider is excluded. */
   readonly filter?: ProviderFilter | null;
   /** Providers that already failed this job. */
   readonly exclude: ReadonlySet<ProviderId>;
-  /** Least trust, or null: any level. */
+  /** Minimum trust level. Null: any. */
   readonly trustFloor: TrustLevel | null;
-  /** Only a provider without any other job. */
+  /** Only providers without a running job. */
   readonly idleOnly?: boolean;
 }
 
@@ -112,7 +109,7 @@ export function namesProvider({ providerSerial, providerId }: Pick<PlacementCons
 /** Constraints that select providers. */
 export type ProviderSelection = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates' | 'filter'>;
 
-/** Whether only particular providers may serve: the named one, the candidates, or those that pass the filter. */
+/** Whether the request names providers or filters them. */
 export function selectsProviders(constraints: ProviderSelection): boolean {
   return namesProvider(constraints) || (constraints.candidates ?? null) !== null || (constraints.filter ?? null) !== null;
 }
@@ -133,29 +130,26 @@ export function unavailableReason(facts: ProviderFacts, now: number): Unavailabl
   return facts.usedSlots >= facts.slots || facts.isBacklogged === true ? 'no_free_slot' : null;
 }
 
-/**
- * Resolves a serial number to its claimants. Serial numbers are public, so anyone can claim one: a certificate chain decides, and
- * several claims without a chain all fail.
- */
+/** Claimants of a serial number that count. Among several, only those with a certificate chain: serial numbers are public. */
 export function resolveClaimants<M extends { readonly facts: Pick<ProviderFacts, 'trustLevel'> }>(named: readonly M[]): readonly M[] {
   if (named.length < 2) return named;
   return named.filter(({ facts }) => facts.trustLevel === 'hardware');
 }
 
-/** Why this provider may not serve this request, or null. For serial numbers see also {@link resolveClaimants}. */
-export function ineligibleReason(facts: ProviderFacts, demands: PlacementConstraints, now: number): IneligibleReason | null {
-  if ((demands.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
-  if (demands.providerSerial !== null && facts.serialNumber !== demands.providerSerial) return 'other_serial';
-  if (demands.candidates?.has(facts.providerId) === false) return 'other_serial';
-  if (demands.exclude.has(facts.providerId)) return 'failed_before';
-  const gate = unavailableReason(facts, now) ?? (demands.idleOnly === true && facts.usedSlots > 0 ? 'no_free_slot' : null);
-  if (gate !== null && !isTransient(gate)) return gate;
-  return meetsTrustFloor(facts.trustLevel, demands.trustFloor) ? gate : 'below_trust_floor';
+/** Why this provider may not serve this request, or null. Several claimants of a serial number: see {@link resolveClaimants}. */
+export function ineligibleReason(facts: ProviderFacts, constraints: PlacementConstraints, now: number): IneligibleReason | null {
+  if ((constraints.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
+  if (constraints.providerSerial !== null && facts.serialNumber !== constraints.providerSerial) return 'other_serial';
+  if (constraints.candidates?.has(facts.providerId) === false) return 'other_serial';
+  if (constraints.exclude.has(facts.providerId)) return 'failed_before';
+  const reason = unavailableReason(facts, now) ?? (constraints.idleOnly === true && facts.usedSlots > 0 ? 'no_free_slot' : null);
+  if (reason !== null && !isTransient(reason)) return reason;
+  return meetsTrustFloor(facts.trustLevel, constraints.trustFloor) ? reason : 'below_trust_floor';
 }
 
 /** Whether the reason may pass while a request waits. */
-export function isTransient(gate: UnavailableReason): boolean {
-  switch (gate) {
+export function isTransient(reason: UnavailableReason): boolean {
+  switch (reason) {
     case 'too_hot':
     case 'no_memory':
     case 'held_off':

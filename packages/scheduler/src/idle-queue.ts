@@ -1,7 +1,7 @@
-/** Providers by the time of their last work. Each operation takes constant time per provider. */
+/** `IdleQueue` is a linked list of idle entries, the longest idle first. Adding and removing take constant time. */
 
 export interface IdleNode {
-  /** Start of idleness, in milliseconds: eligible for work and without any. Valid while `isQueued`. */
+  /** Start of idleness, in milliseconds. Valid while `isQueued`. */
   idleSince: number;
   isQueued: boolean;
   previous: this | null;
@@ -9,42 +9,42 @@ export interface IdleNode {
 }
 
 export class IdleQueue<T extends IdleNode> {
-  /** Without work for longest. */
+  /** The longest idle. */
   #first: T | null = null;
   #last: T | null = null;
 
-  /** Entries idle since `latest` or before, in milliseconds. The list is a copy. */
+  /** A copy of the entries idle since `latest` or before, in milliseconds. */
   idleSince(latest: number): T[] {
     const found: T[] = [];
-    for (let one = this.#first; one !== null && one.idleSince <= latest; one = one.next) found.push(one);
+    for (let node = this.#first; node !== null && node.idleSince <= latest; node = node.next) found.push(node);
     return found;
   }
 
   /** After a clock set back to `now`, limits all times to `now`. */
   clampTo(now: number): void {
-    for (let one = this.#last; one !== null && one.idleSince > now; one = one.previous) one.idleSince = now;
+    for (let node = this.#last; node !== null && node.idleSince > now; node = node.previous) node.idleSince = now;
   }
 
   /** Appends an entry. `now`, in milliseconds, may decrease only after {@link clampTo}. */
-  add(one: T, now: number): void {
-    one.idleSince = now;
-    one.isQueued = true;
-    one.previous = this.#last;
-    one.next = null;
-    if (this.#last === null) this.#first = one;
-    else this.#last.next = one;
-    this.#last = one;
+  add(node: T, now: number): void {
+    node.idleSince = now;
+    node.isQueued = true;
+    node.previous = this.#last;
+    node.next = null;
+    if (this.#last === null) this.#first = node;
+    else this.#last.next = node;
+    this.#last = node;
   }
 
   /** Removes an entry, if queued. */
-  remove(one: T): void {
-    if (!one.isQueued) return;
-    if (one.previous === null) this.#first = one.next;
-    else one.previous.next = one.next;
-    if (one.next === null) this.#last = one.previous;
-    else one.next.previous = one.previous;
-    one.isQueued = false;
-    one.previous = null;
-    one.next = null;
+  remove(node: T): void {
+    if (!node.isQueued) return;
+    if (node.previous === null) this.#first = node.next;
+    else node.previous.next = node.next;
+    if (node.next === null) this.#last = node.previous;
+    else node.next.previous = node.previous;
+    node.isQueued = false;
+    node.previous = null;
+    node.next = null;
   }
 }

@@ -1,4 +1,4 @@
-/** Placement of jobs on providers. Pure: time and randomness are arguments, and nothing imports a Node module. */
+/** Placement of jobs on providers. Time and randomness are arguments; no Node module is imported. */
 export * from './drain-policy.js';
 export * from './eligibility.js';
 export * from './job-cost.js';
@@ -12,6 +12,7 @@ export * from './prefix-affinity.js';
 export * from './probe-policy.js';
 export * from './provider-groups.js';
 export * from './provider-pool.js';
+export * from './provider-selection.js';
 export * from './schedule.js';
 export * from './scheduler.js';
 export * from './scheduler-constants.js';

@@ -1,7 +1,4 @@
-/**
- * Estimates a request on a provider: time to the first and last token, from its rates and running jobs, plus a penalty for recent
- * failures. Rates are rounded to steps, so thousands of providers fall into a few classes that are evaluated once each.
- */
+/** Cost of a request on a provider. Rates are rounded to steps, so that many providers share one estimate. */
 
 import type { ProviderFacts } from './eligibility.js';
 import { type ModelLoad, READY_LOAD, remainingLoadMs } from './model-load.js';
@@ -21,7 +18,7 @@ export interface Work {
   readonly completionTokens: number;
 }
 
-/** All inputs of the estimate. Providers with equal traits have equal estimates. */
+/** All inputs of an estimate: equal traits, equal estimates. */
 export interface Traits {
   readonly prefillTps: number;
   readonly decodeTps: number;
@@ -31,13 +28,13 @@ export interface Traits {
   readonly isStrained: boolean;
   readonly hasHardwareTrust: boolean;
   readonly isMeasured: boolean;
-  /** No answer has verified yet: the rates are estimated from the claimed hardware. */
+  /** No answer is verified yet: rates are estimated from the claimed hardware. */
   readonly isUntried: boolean;
-  /** Until the model is in memory, in milliseconds. */
+  /** Time until the model is in memory, in milliseconds. */
   readonly loadMs: number;
-  /** The model is not loaded: a job would start the load. */
+  /** A job would have to start the load. */
   readonly isCold: boolean;
-  /** Without work for a long time. */
+  /** Idle for long. */
   readonly isOverdue: boolean;
 }
 
@@ -45,7 +42,7 @@ export interface Traits {
 export interface LatencyEstimate {
   readonly firstTokenMs: number;
   readonly completionMs: number;
-  /** The value by which providers are compared. */
+  /** Compared between providers. */
   readonly costMs: number;
 }
 
@@ -55,34 +52,35 @@ export const MAX_STEPS = 63;
 const MIN_TPS = 0.1;
 const FAILURE_STEPS = DEFAULT_CONSTANTS.failurePenaltiesMs.length;
 const MAX_ACTIVE = 255;
-/** Times of loading count in steps as well. */
+/** Load times within one step count as equal. */
 const LOAD_STEP = 1.5;
 const MIN_LOAD_MS = 250;
 const MAX_LOAD_STEPS = 31;
 /** Jobs before the rates count as measured. */
 const MIN_MEASURED_SAMPLES = 3;
 
-/** Whether a provider is proven: by enough verified answers with the model, or by the manufacturer's certificate chain. */
+/** Whether enough verified answers, or a certificate chain, prove the provider. */
 export function isProven({ facts, speed }: { readonly facts: ProviderFacts; readonly speed: ThroughputEstimate }): boolean {
   return facts.trustLevel === 'hardware' || isMeasured(speed);
 }
 
-/** Whether the rates were measured in enough answers. */
 export function isMeasured({ samples }: ThroughputEstimate): boolean {
   return samples >= MIN_MEASURED_SAMPLES;
 }
 
-/** Whether the rates are a guess. */
+/** Whether no answer was measured. */
 export function isUntried({ samples }: ThroughputEstimate): boolean {
   return samples === 0;
 }
 
-/** Keys of rates are below this value. */
+/** Exclusive upper limit of {@link throughputKey}. */
 const MAX_RATES = (MAX_STEPS + 1) ** 2 * 3;
 
-/** The part of {@link traitsKey} that depends on the rates alone. */
+/** Part of {@link traitsKey} for the rates. */
 export function throughputKey(speed: ThroughputEstimate): number {
-  return (step(speed.prefillTps) * (MAX_STEPS + 1) + step(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1);
+  return (
+    (rateStep(speed.prefillTps) * (MAX_STEPS + 1) + rateStep(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1)
+  );
 }
 
 /** Inputs of {@link Traits} beside facts and rates. */
@@ -93,7 +91,7 @@ interface MemberState {
 
 const READY_STATE: MemberState = { load: READY_LOAD, isOverdue: false };
 
-/** A number equal for equal traits and different otherwise. `now` in milliseconds. */
+/** Number that is equal for equal traits only. `now` in milliseconds. */
 export function traitsKey(facts: ProviderFacts, rates: number, { load, isOverdue }: MemberState, now: number): number {
   const active = Math.min(facts.usedSlots, MAX_ACTIVE);
   const failures = Math.min(facts.recentFailures, FAILURE_STEPS - 1);
@@ -105,23 +103,23 @@ export function traitsKey(facts: ProviderFacts, rates: number, { load, isOverdue
 /** `now` in milliseconds. */
 export function traitsOf(facts: ProviderFacts, speed: ThroughputEstimate, { load, isOverdue }: MemberState = READY_STATE, now = 0): Traits {
   return {
-    prefillTps: rateAt(step(speed.prefillTps)),
-    decodeTps: rateAt(step(speed.decodeTps)),
+    prefillTps: rateOfStep(rateStep(speed.prefillTps)),
+    decodeTps: rateOfStep(rateStep(speed.decodeTps)),
     activeJobs: Math.min(facts.usedSlots, MAX_ACTIVE),
     failures: Math.min(facts.recentFailures, FAILURE_STEPS - 1),
     isStrained: isStrained(facts),
     hasHardwareTrust: facts.trustLevel === 'hardware',
     isMeasured: isMeasured(speed),
     isUntried: isUntried(speed),
-    loadMs: loadAt(loadStep(remainingLoadMs(load, now))),
+    loadMs: loadOfStep(loadStep(remainingLoadMs(load, now))),
     isCold: load.kind === 'cold',
     isOverdue,
   };
 }
 
-/** The estimate as coefficients, so each request costs two multiplications. Milliseconds, and milliseconds per token. */
+/** Coefficients of an estimate, in milliseconds and milliseconds per token. */
 export interface CostModel {
-  /** Until the first token of an empty prompt. */
+  /** Time to the first token of an empty prompt. */
   readonly waitMs: number;
   readonly msPerPromptToken: number;
   readonly msPerCompletionToken: number;
@@ -139,7 +137,7 @@ export function costModelOf(traits: Traits, constants: SchedulerConstants = DEFA
   };
 }
 
-/** The comparison value as coefficients. The first token counts twice, because a client waits for it. */
+/** Coefficients of {@link costOf}. Time to the first token counts twice, because the client sees nothing before. */
 export function costCoefficients({ waitMs, msPerPromptToken, msPerCompletionToken, penaltyMs }: CostModel): {
   fixedMs: number;
   promptMs: number;
@@ -163,7 +161,7 @@ export function estimateOf(costModel: CostModel, work: Work): LatencyEstimate {
   };
 }
 
-/** The rate without concurrent jobs, from a rate measured beside `others`. */
+/** Rate of a job alone, from a rate measured beside `others` jobs. */
 export function unsharedRate(measuredTps: number, others: number, { batchSlowdown }: SchedulerConstants = DEFAULT_CONSTANTS): number {
   return measuredTps * (1 + batchSlowdown * others);
 }
@@ -172,30 +170,22 @@ function isStrained({ host }: ProviderFacts): boolean {
   return host.thermal === 'serious' || host.memoryPressure === 'warning' || host.power === 'battery';
 }
 
-/** The step of a rate. */
+/** Nearest step of a rate in tokens per second, 0 to `MAX_STEPS`. */
 export function rateStep(tps: number): number {
-  return step(tps);
-}
-
-/** The rate of a step, in tokens per second. */
-export function rateOfStep(steps: number): number {
-  return rateAt(steps);
-}
-
-function step(tps: number): number {
   return Math.min(MAX_STEPS, Math.max(0, Math.round(Math.log(Math.max(tps, MIN_TPS) / MIN_TPS) / Math.log(RATE_STEP))));
 }
 
-function rateAt(steps: number): number {
-  return MIN_TPS * RATE_STEP ** steps;
+/** Rate of a step, in tokens per second. */
+export function rateOfStep(step: number): number {
+  return MIN_TPS * RATE_STEP ** step;
 }
 
-/** 0: in memory. */
+/** Nearest step of a load time; 0: in memory. */
 function loadStep(loadMs: number): number {
   if (loadMs <= 0) return 0;
   return Math.min(MAX_LOAD_STEPS, 1 + Math.max(0, Math.round(Math.log(loadMs / MIN_LOAD_MS) / Math.log(LOAD_STEP))));
 }
 
-function loadAt(steps: number): number {
-  return steps === 0 ? 0 : MIN_LOAD_MS * LOAD_STEP ** (steps - 1);
+function loadOfStep(step: number): number {
+  return step === 0 ? 0 : MIN_LOAD_MS * LOAD_STEP ** (step - 1);
 }

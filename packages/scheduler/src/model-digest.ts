@@ -1,7 +1,4 @@
-/**
- * Digest of one model that a coordinator publishes to its peers: counts and a few throughput classes instead of every provider.
- * Pure. Digests of peers are untrusted and validated member by member.
- */
+/** Digest of one model, which coordinators publish to peers: counts and a few throughput classes instead of every provider. */
 import { type CostModel, costOf, type Work } from './job-cost.js';
 import { isUnprovenGroup, type OpenGroup, type PoolMember } from './provider-groups.js';
 import type { ProviderPool } from './provider-pool.js';
@@ -11,16 +8,16 @@ export interface ThroughputClass {
   /** The providers would first load the model; `waitMs` includes the load. */
   readonly isCold: boolean;
   readonly freeSlots: number;
-  /** Of the same providers, slots in use included. */
+  /** Free slots and slots in use. */
   readonly totalSlots: number;
   /** Free slots of providers with trust level `hardware`. */
   readonly trustedFreeSlots: number;
-  /** Of one more job beside the running ones, in tokens per second. */
+  /** Rates of one more job beside the running ones, in tokens per second. */
   readonly prefillTps: number;
   readonly decodeTps: number;
-  /** Before the prompt begins, in milliseconds. */
+  /** Time before the prompt is computed, in milliseconds. */
   readonly waitMs: number;
-  /** For recent failures, in milliseconds. */
+  /** Penalty for recent failures, in milliseconds. */
   readonly penaltyMs: number;
 }
 
@@ -30,20 +27,20 @@ export interface ModelDigest {
   /** Slots of serving providers that have the model in memory or load it. */
   readonly totalSlots: number;
   readonly freeSlots: number;
-  /** The same of providers with trust level `hardware`. */
+  /** Slots of providers with trust level `hardware`. */
   readonly trustedSlots: number;
   readonly trustedFreeSlots: number;
-  /** Serving providers without the model in memory, and those that load it. */
+  /** Serving providers without the model in memory, and serving providers that load the model. */
   readonly cold: number;
   readonly loading: number;
   readonly queueLength: number;
   /** Mean time of a job in its slot; null: unknown. */
   readonly meanServiceMs: number | null;
-  /** Longest context, in tokens; null: none serves. */
+  /** Longest context, in tokens; null: no provider serves. */
   readonly maxContextTokens: number | null;
-  /** As `<width>x<height>`; empty for other models. */
+  /** As `<width>x<height>`; empty for text and embedding models. */
   readonly imageSizes: readonly string[];
-  /** Loaded classes before cold ones, each the cheapest first. */
+  /** Loaded classes, then cold classes; the cheapest first. */
   readonly classes: readonly ThroughputClass[];
 }
 
@@ -88,16 +85,16 @@ export type DigestFault =
   | 'inconsistent';
 
 export const MAX_CLASSES = 16;
-/** An image model with the longest list of sizes fits; a text model takes about half. */
+/** Enough for an image model with `MAX_IMAGE_SIZES`. */
 export const MAX_DIGEST_CHARS = 2048;
 export const MAX_IMAGE_SIZES = 64;
 
 const VERSION = 1;
 const MAX_COLD_CLASSES = 4;
 const MAX_LOADED_CLASSES = MAX_CLASSES - MAX_COLD_CLASSES;
-/** Costs in the first class differ by at most this factor; every further class is wider by the factor. */
+/** Maximum ratio of costs in the first class; each further class is wider by this factor. */
 const CLASS_WIDTH = 1.05;
-/** Orders the providers; ratios of prefill to decode rate differ little between machines. */
+/** Request by which groups are ordered. */
 const TYPICAL_WORK: Work = { promptTokens: 500, completionTokens: 400 };
 const MAX_COUNT = 100_000_000;
 const MAX_TIME_MS = 1_000_000_000;
@@ -107,7 +104,7 @@ const IMAGE_SIZE = /^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$/;
 const MEMBERS = 13;
 const CLASS_MEMBERS = 8;
 
-/** Digest of a pool whose time was advanced to now. */
+/** Digest of a refreshed pool. */
 export function digestOf<S>(pool: ProviderPool<S>, { queueLength, meanServiceMs, imageSizes }: DigestContext): ModelDigest {
   const loaded: PricedGroup[] = [];
   const cold: PricedGroup[] = [];
@@ -137,7 +134,7 @@ export function classCostMs(one: ThroughputClass, work: Work): number {
   return costOf(costModelOfClass(one), work);
 }
 
-/** Compact JSON: arrays instead of names. */
+/** Compact JSON: arrays without member names. */
 export function encodeDigest(digest: ModelDigest): string {
   const { serving, totalSlots, freeSlots, trustedSlots, trustedFreeSlots, cold, loading, queueLength } = digest;
   const counts = [serving, totalSlots, freeSlots, trustedSlots, trustedFreeSlots, cold, loading, queueLength];
@@ -154,7 +151,7 @@ export function encodeDigest(digest: ModelDigest): string {
   return JSON.stringify([VERSION, ...counts, digest.meanServiceMs, digest.maxContextTokens, digest.imageSizes, classes]);
 }
 
-/** The digest of a peer's text, or why the text is none. */
+/** Decodes a peer's digest; every member is validated. */
 export function decodeDigest(text: string): DecodedDigest {
   if (text.length > MAX_DIGEST_CHARS) return rejected('too_long');
   let value: unknown;
@@ -205,7 +202,7 @@ interface PricedGroup {
   readonly trustedFreeSlots: number;
 }
 
-/** An unproven provider is placed only at a lower cost than a proven one, so the digest shows the cost that decides. */
+/** Cost of a group. Unproven providers appear dearer by `unprovenFactor`, as in placement. */
 function pricedGroup<S>(group: OpenGroup<S>, unprovenFactor: number): PricedGroup {
   const factor = isUnprovenGroup(group) ? unprovenFactor : 1;
   const { waitMs, msPerPromptToken, msPerCompletionToken, penaltyMs } = group.costModel;
@@ -221,7 +218,7 @@ function pricedGroup<S>(group: OpenGroup<S>, unprovenFactor: number): PricedGrou
   return { costModel, costMs: costOf(costModel, TYPICAL_WORK), freeSlots, totalSlots, trustedFreeSlots };
 }
 
-/** Merges groups of similar cost; the last class takes all that are left. */
+/** Merges groups of similar cost; the last class takes all remaining groups. */
 function classesOf(groups: PricedGroup[], isCold: boolean, max: number): ThroughputClass[] {
   groups.sort((a, b) => a.costMs - b.costMs);
   const classes: ThroughputClass[] = [];
@@ -237,7 +234,7 @@ function classesOf(groups: PricedGroup[], isCold: boolean, max: number): Through
   return classes;
 }
 
-/** One class of several groups: the mean of their costs, weighted by free slots. */
+/** Class of several groups: mean cost, weighted by free slots. */
 function merged(groups: readonly PricedGroup[], isCold: boolean): ThroughputClass {
   const freeSlots = sumOf(groups, (one) => one.freeSlots);
   const mean = (value: (costModel: CostModel) => number): number =>
@@ -293,7 +290,7 @@ function roundedMs(ms: number): number {
   return Math.min(MAX_TIME_MS, Math.max(0, Math.round(ms)));
 }
 
-/** Three digits, so that a class stays short. */
+/** Three significant digits. */
 function roundedTps(tps: number): number {
   return Number(Math.min(MAX_TPS, Math.max(MIN_TPS, tps)).toPrecision(3));
 }

@@ -1,4 +1,4 @@
-/** One provider pool per model, updated as providers join, change, load models and leave. */
+/** `ModelIndex` keeps one provider pool per model, updated as providers join, change, load models and leave. */
 import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
 import type { ProviderFacts } from './eligibility.js';
 import { loadAfterPlacement, loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from './model-load.js';
@@ -6,7 +6,7 @@ import { ProviderPool } from './provider-pool.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constants.js';
 import type { AnswerSample, ThroughputStats } from './throughput-stats.js';
 
-/** A provider as its pools see it. */
+/** Members of a provider session that the index reads. */
 export interface IndexedProvider {
   /** A new list after each change. */
   readonly models: readonly ModelOffer[];
@@ -50,13 +50,13 @@ export class ModelIndex<S extends IndexedProvider> {
     this.#listed.delete(session);
   }
 
-  /** Removes a stale session from all pools, whatever is recorded of it. */
+  /** Removes a stale session from all pools, also from pools that its listing does not name. */
   purge(session: S): void {
     this.remove(session);
     for (const model of [...this.#pools.keys()]) this.#unlist(session, model);
   }
 
-  /** Takes in how fast a verified answer was. */
+  /** Records the throughput of a verified answer. */
   recordAnswer(session: S, model: string, sample: AnswerSample, now: number): void {
     const { identity, hardware } = session.registration;
     const loads = this.#listed.get(session)?.loads;
@@ -68,7 +68,7 @@ export class ModelIndex<S extends IndexedProvider> {
     if (learned !== null && offer !== undefined && member?.subject === session) this.#put(session, member.facts, offer, loads, now);
   }
 
-  /** The board of a model as of `now`, in milliseconds. */
+  /** Pool of a model, refreshed to `now` in milliseconds. */
   poolAt(model: string, now: number): ProviderPool<S> | undefined {
     const pool = this.#pools.get(model);
     pool?.refresh(now);

@@ -1,7 +1,4 @@
-/**
- * Load state of a model on a provider, from its reports and from placed jobs: a job for an unloaded model starts the load before
- * the provider reports it. Pure; time is an argument.
- */
+/** Load state of a model on a provider, by its reports and by placed jobs, which start loads. */
 import type { ModelOffer } from '@inference/protocol';
 
 export type ModelLoad =
@@ -13,7 +10,7 @@ export type ModelLoad =
 
 export const READY_LOAD: ModelLoad = { kind: 'ready', since: 0 };
 
-/** Assumed for providers that report none, in milliseconds. */
+/** Load time of providers that report none, in milliseconds. */
 const DEFAULT_LOAD_MS = 15_000;
 
 /** Load state after a new offer. `before` undefined: the model was not offered before. */
@@ -27,7 +24,7 @@ export function loadFromOffer(
       if (before?.kind === 'ready') return before;
       return { kind: 'ready', since: before === undefined ? 0 : now };
     case 'loading':
-      // The same word again is no new beginning.
+      // A repeated report does not restart the load.
       if (before?.kind === 'loading' && before.loadMs === loadMs) return before;
       return { kind: 'loading', readyAt: now + loadMs, loadMs };
     case 'on_demand':
@@ -37,7 +34,7 @@ export function loadFromOffer(
   }
 }
 
-/** After the machine was given a job for the model. */
+/** Load state after a job was placed. */
 export function loadAfterPlacement(load: ModelLoad, now: number): ModelLoad {
   return load.kind === 'cold' ? { kind: 'loading', readyAt: now + load.loadMs, loadMs: load.loadMs } : load;
 }

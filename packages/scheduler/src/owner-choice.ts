@@ -1,7 +1,4 @@
-/**
- * Chooses the coordinator to ask for a slot, from digests that may be older than the clock. Pure. The owner decides by its own
- * providers; a wrong choice costs a `busy` reply or a dearer provider, never a slot given twice.
- */
+/** `chooseOwner` chooses the coordinator to ask for a slot. Digests may be stale, so the asked owner decides. */
 import type { TrustLevel } from '@inference/protocol';
 import type { Work } from './job-cost.js';
 import { classCostMs, type ModelDigest, type ThroughputClass } from './model-digest.js';
@@ -11,17 +8,17 @@ import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constant
 
 export interface OwnerRequest {
   readonly work: Work;
-  /** Tokens of prompt and answer; 0: unknown. */
+  /** Input and output tokens; 0: unknown. */
   readonly contextTokens: number;
   /** As `<width>x<height>`; null: no image. */
   readonly imageSize: string | null;
-  /** Least trust, or null: any level. */
+  /** Minimum trust level. Null: any. */
   readonly trustFloor: TrustLevel | null;
-  /** Owners that were asked already and are not to be asked again. Queueing there is still possible. */
+  /** Owners not to be asked again. Queueing at them is possible. */
   readonly excludedOwners: ReadonlySet<OwnerId>;
   /** Number of providers of each owner that failed this job. */
   readonly excludedProviders: ReadonlyMap<OwnerId, number>;
-  /** Criterion of the client. Left out or null: estimated completion. */
+  /** The client's criterion. Left out or null: estimated completion. */
   readonly sort?: SortCriterion | null;
   /** Owner of a provider that probably has a cached prefix of the prompt. */
   readonly prefix: OwnerPrefix | null;
@@ -45,7 +42,7 @@ export type OwnerChoice =
       readonly expectedWaitMs: number | null;
       readonly why: 'prefix' | 'local' | 'cheapest' | 'near_tie';
     }
-  /** All are full. `owners`: peers to queue at, besides the own queue. */
+  /** No free slot. `owners`: peers to queue at, besides the own queue. */
   | { readonly kind: 'queue'; readonly owners: readonly OwnerId[]; readonly expectedWaitMs: number | null }
   /** Waiting would not help. */
   | { readonly kind: 'none'; readonly reason: NoOwnerReason };
@@ -81,11 +78,11 @@ export function chooseOwner(
   for (const { costMs } of candidates) bestMs = Math.min(bestMs, costMs);
   if (candidates.length === 0) return { kind: 'queue', owners: queueOwners(serving, request, self, random), expectedWaitMs };
   const limitMs = (request.sort ?? null) === null ? nearTieMs(bestMs, constants) : bestMs;
-  const ask = ({ owner, classIndex, one }: Candidate, why: (OwnerChoice & { kind: 'ask' })['why']): OwnerChoice => ({
+  const ask = ({ owner, classIndex, throughput }: Candidate, why: (OwnerChoice & { kind: 'ask' })['why']): OwnerChoice => ({
     kind: 'ask',
     owner,
     classIndex,
-    loadedOnly: !one.isCold,
+    loadedOnly: !throughput.isCold,
     expectedWaitMs,
     why,
   });
@@ -106,13 +103,13 @@ interface Serving {
 interface Candidate {
   readonly owner: OwnerId;
   readonly classIndex: number;
-  readonly one: ThroughputClass;
-  /** Own placements subtracted. */
+  readonly throughput: ThroughputClass;
+  /** Own placements since the digest are subtracted. */
   readonly freeSlots: number;
   readonly costMs: number;
 }
 
-/** Why the owner can serve the request neither now nor later, or null. */
+/** Why waiting for the owner would not help, or null. */
 function unsuitable(owner: OwnerId, digest: ModelDigest, request: OwnerRequest): NoOwnerReason | null {
   if (digest.serving === 0) return 'none_routable';
   if ((digest.maxContextTokens ?? 0) < request.contextTokens) return 'context_too_long';
@@ -134,18 +131,18 @@ function candidatesOf(
   for (const { owner, state } of serving) {
     if (request.excludedOwners.has(owner)) continue;
     const { digest, taken } = state;
-    for (const [classIndex, one] of digest.classes.entries()) {
-      const free = request.trustFloor === 'hardware' ? one.trustedFreeSlots : one.freeSlots;
+    for (const [classIndex, throughput] of digest.classes.entries()) {
+      const free = request.trustFloor === 'hardware' ? throughput.trustedFreeSlots : throughput.freeSlots;
       const freeSlots = free - (taken[classIndex] ?? 0);
       if (freeSlots <= 0) continue;
-      if (one.isCold && hasLoaded && !mayLoad(digest, one, expectedWaitMs, constants)) continue;
-      candidates.push({ owner, classIndex, one, freeSlots, costMs: classCostMs(one, comparedWork(request)) });
+      if (throughput.isCold && hasLoaded && !mayLoad(digest, throughput, expectedWaitMs, constants)) continue;
+      candidates.push({ owner, classIndex, throughput, freeSlots, costMs: classCostMs(throughput, comparedWork(request)) });
     }
   }
   return candidates;
 }
 
-/** As within one coordinator: a load must be faster than waiting, and loads at once are few. */
+/** Whether a request may load the model, by the rule of placement within one coordinator. */
 function mayLoad(
   { serving, cold, loading }: ModelDigest,
   { waitMs }: ThroughputClass,
@@ -156,7 +153,7 @@ function mayLoad(
   return (expectedWaitMs ?? Number.POSITIVE_INFINITY) >= waitMs;
 }
 
-/** The cheapest class of the owner with a cached prefix, where the saved prompt makes up for the difference. */
+/** The cheapest class of the owner with a cached prefix; null if too dear despite the prefix. */
 function warmCandidate(
   candidates: readonly Candidate[],
   request: OwnerRequest,
@@ -169,8 +166,8 @@ function warmCandidate(
   let warm: Candidate | null = null;
   let warmMs = limitMs;
   for (const candidate of candidates) {
-    if (candidate.owner !== prefix.owner || candidate.one.isCold) continue;
-    const costMs = classCostMs(candidate.one, reduced);
+    if (candidate.owner !== prefix.owner || candidate.throughput.isCold) continue;
+    const costMs = classCostMs(candidate.throughput, reduced);
     if (costMs > warmMs) continue;
     warm = candidate;
     warmMs = costMs;
@@ -178,10 +175,7 @@ function warmCandidate(
   return warm;
 }
 
-/**
- * Draws peers in proportion to their slots. If all chose the peers with most slots, requests would wait there while slots of others
- * stay free.
- */
+/** Draws peers in proportion to their slots, so that requests of all coordinators spread over all slots. */
 function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, self: OwnerId, random: () => number): OwnerId[] {
   const slotsOf = ({ state }: Serving): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
   const peers = serving.filter(({ owner }) => owner !== self);
@@ -205,7 +199,7 @@ function drawIndex<T>(items: readonly T[], weightOf: (item: T) => number, random
   return items.length - 1;
 }
 
-/** Time until a new request begins, if all queues were one, in milliseconds; null: unknown. */
+/** Expected wait of a new request in all queues together, in milliseconds; null: unknown. */
 function expectedWait(serving: readonly Serving[]): number | null {
   let [waiting, slots, weightedMs, measuredSlots] = [0, 0, 0, 0];
   for (const { state } of serving) {

@@ -1,16 +1,13 @@
-/**
- * Latest digests of every coordinator, by model, with this coordinator's placements that the digests cannot contain yet. Time is an
- * argument.
- */
+/** `OwnerDigests` stores each coordinator's latest digest per model, with own placements that no digest counts yet. */
 import { decodeDigest, EMPTY_DIGEST, type ModelDigest } from './model-digest.js';
 
-/** A coordinator, as holder of its providers' connections. */
+/** Id of an owning coordinator. */
 export type OwnerId = string;
 
-/** One coordinator's digest, as the choice sees it. */
+/** Input of `chooseOwner` for one coordinator. */
 export interface OwnerState {
   readonly digest: ModelDigest;
-  /** Slots per class taken by own placements since the digest. */
+  /** Slots per class that this coordinator took or asked for since the digest. */
   readonly taken: readonly number[];
   /** When the coordinator last sent anything, in milliseconds; infinite for the own one. */
   readonly heardAt: number;
@@ -18,11 +15,11 @@ export interface OwnerState {
 
 class StoredState implements OwnerState {
   readonly #owner: Owner;
-  /** Text until the first look: with many coordinators, few of the published digests are ever looked at. */
+  /** Encoded until first read, because most published digests are never read. */
   #digest: ModelDigest | string;
   sequence: number;
   taken: number[] = [];
-  /** Asked, without an answer yet. */
+  /** Requested slots without a reply yet. */
   readonly pending = new Set<PendingRequest>();
 
   constructor(owner: Owner, digest: ModelDigest | string, sequence: number) {
@@ -68,8 +65,8 @@ export class OwnerDigests {
   readonly #owners = new Map<OwnerId, Owner>();
 
   /**
-   * Stores a digest, encoded or not; an invalid encoded one reads as {@link EMPTY_DIGEST}. `sequence` grows with every digest of one
-   * model at one owner; an older digest than the stored one is ignored, because published digests may arrive after a newer reply.
+   * Stores a digest and returns true; false: a newer digest is stored. Invalid encoded digests read as {@link EMPTY_DIGEST}.
+   * `sequence` grows with every digest of one model at one owner.
    */
   update(owner: OwnerId, model: string, digest: ModelDigest | string, sequence: number, now: number): boolean {
     const known = this.#models.get(model)?.get(owner);
@@ -81,7 +78,7 @@ export class OwnerDigests {
     return true;
   }
 
-  /** The owner sent a sign of life. */
+  /** Records a sign of life of an owner. `now` in milliseconds. */
   heard(owner: OwnerId, now: number): void {
     const known = this.#owners.get(owner);
     if (known !== undefined) known.heardAt = now;
@@ -106,8 +103,8 @@ export class OwnerDigests {
   }
 
   /**
-   * Subtracts a slot that an owner was asked for, until the next digest after the answer. Call the result on the answer, before
-   * the answer's own digest is stored.
+   * Subtracts a requested slot until the next digest after the reply. The caller calls the result on the reply, before storing the
+   * reply's digest.
    */
   ask(owner: OwnerId, model: string, classIndex: number): () => void {
     const known = this.#models.get(model)?.get(owner);

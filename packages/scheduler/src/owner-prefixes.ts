@@ -1,7 +1,4 @@
-/**
- * LRU of prompt-prefix hashes and the coordinators whose providers have them cached. Owners publish them, so that the next turn of a
- * conversation finds its cache from any coordinator. Wrong hints cost a dearer provider, never a wrong answer.
- */
+/** `OwnerPrefixes` maps prompt-prefix hashes, published by owning coordinators, to the owner whose provider cached the prefix. */
 import { BoundedMap } from './bounded-map.js';
 import type { OwnerPrefix } from './owner-choice.js';
 import type { OwnerId } from './owner-digests.js';
@@ -21,13 +18,13 @@ export class OwnerPrefixes {
     return this.#prefixes.size;
   }
 
-  /** A provider of the owner answered a prompt with these prefixes. `now` in milliseconds. */
+  /** Records prefixes of a prompt that a provider of the owner answered. `now` in milliseconds. */
   record(hashes: Iterable<number>, owner: OwnerId, now: number): void {
     const published = { owner, at: now };
     for (const hash of hashes) this.#prefixes.set(hash, published);
   }
 
-  /** The newest owner of the longest prefix. `promptPrefixes`: prefixes of a prompt, the shortest first. */
+  /** Latest owner of the longest known prefix. `promptPrefixes`: the shortest first. */
   find(promptPrefixes: readonly PromptPrefix[], now: number): OwnerPrefix | null {
     for (let index = promptPrefixes.length - 1; index >= 0; index--) {
       const { hash, tokens } = promptPrefixes[index] as PromptPrefix;

@@ -1,7 +1,4 @@
-/**
- * Whether a reported decode rate is possible, compared with measured rates of the model's providers. Pure. The factor is generous:
- * machines differ, and a measurement may be from a bad moment.
- */
+/** Bounds of reported decode rates, by measured rates of the model's providers. The factor is generous: machines differ. */
 import type { Hardware } from '@inference/protocol';
 import type { ThroughputEstimate } from './job-cost.js';
 import type { PoolMember } from './provider-groups.js';
@@ -14,17 +11,14 @@ export interface MeasuredRate {
 
 /** Maximum ratio to a measured rate, for machines of equal memory bandwidth. */
 const MAX_RATE_FACTOR = 16;
-/** Answers before a rate serves as a reference. */
+/** Minimum answers of a reference rate. */
 export const MIN_RATE_SAMPLES = 16;
-/** Rates up to this are possible on every machine, in tokens per second. */
+/** Rates possible on every machine, in tokens per second. */
 export const ALWAYS_PLAUSIBLE_TPS = 256;
-/** Memory bandwidth assumed for machines that report none, in GB/s. */
+/** Memory bandwidth of machines that report none, in GB/s. */
 const DEFAULT_BANDWIDTH_GBS = 100;
 
-/**
- * `own`: measurements of the provider itself. Until they serve as a reference, rates of small models on such hardware are possible,
- * because the only other providers may be slow on purpose.
- */
+/** Whether a provider can compute at this rate. With few own samples, its hardware estimate is a reference too. */
 export function isPlausibleRate(
   tokensPerSecond: number,
   { speed: own, hardware }: MeasuredRate,
@@ -42,9 +36,9 @@ export function isPlausibleRate(
   return !hasReference;
 }
 
-/** Summary of the measured rates that serve as references. */
+/** Maxima of the reference rates. */
 export interface FastestRates {
-  /** Decode rate in tokens per second, and the same per GB/s of memory bandwidth; both 0 without a reference. */
+  /** Decode rate in tokens per second, and per GB/s of memory bandwidth; both 0 without a reference. */
   readonly decodeTps: number;
   readonly decodeTpsPerGbs: number;
 }
@@ -68,7 +62,6 @@ export function maxPlausibleRate({ speed: own, hardware }: MeasuredRate, { decod
   return Math.max(ALWAYS_PLAUSIBLE_TPS, MAX_RATE_FACTOR * Math.max(ofHardware, ofMeasured));
 }
 
-/** The measured rates of the members of a board. */
 export function* measuredRates(
   members: Iterable<PoolMember<{ readonly registration: { readonly hardware: Hardware } }>>,
 ): Iterable<MeasuredRate> {

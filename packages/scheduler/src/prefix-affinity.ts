@@ -1,14 +1,14 @@
 /**
- * LRU of prompt-prefix hashes and the providers that served them, with a lifetime. Tracks each provider's prefix-cache hit rate:
- * cached tokens in signed receipts over expected cached tokens.
+ * `PrefixAffinity` maps prompt-prefix hashes to providers that served them, and tracks each provider's hit rate: reported over
+ * expected cached tokens.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from './bounded-map.js';
 import type { PrefixCandidate } from './schedule.js';
 
-/** A beginning of a prompt, up to the end of one of its blocks. */
+/** Leading blocks of a prompt. */
 export interface PromptPrefix {
-  /** Keyed with a secret of the coordinators, the account and the model. Never logged or stored, and sent to coordinators only. */
+  /** Keyed by a secret of the coordinators, account and model. Never logged or stored; sent to coordinators only. */
   readonly hash: number;
   /** Estimated length. */
   readonly tokens: number;
@@ -16,17 +16,17 @@ export interface PromptPrefix {
 
 /** Job counts of a provider, from which cache evictions are estimated. */
 export interface ProviderJobs {
-  /** Placements on this connection, which began at `since`, in milliseconds. */
+  /** Placements on the current connection, which began at `since`, in milliseconds. */
   readonly placements: number;
   readonly since: number;
-  /** Prompts in the provider's cache, as far as known: one per slot. */
+  /** Each slot is assumed to cache one prompt. */
   readonly slots: number;
 }
 
 interface PrefixEntry {
   readonly providerId: ProviderId;
   readonly at: number;
-  /** Placements at that time. */
+  /** The provider's placements at that time. */
   readonly placements: number;
 }
 
@@ -35,16 +35,16 @@ const MAX_PREFIXES = 200_000;
 /** The newest providers per prefix. */
 const MAX_PROVIDERS_PER_PREFIX = 4;
 const MAX_PROVIDERS = 200_000;
-/** For how long a prefix counts as cached, in milliseconds. */
+/** Time for which a prefix counts as cached, in milliseconds. */
 export const PREFIX_LIFETIME_MS = 15 * 60_000;
-/** Last prefixes in an extract of a chain: the previous turn of a conversation ends at one of them. */
+/** Last prefixes in an extract; the previous turn of a conversation probably ends at one. */
 const LAST_PREFIXES = 5;
-/** Hit rate assumed before any observation; and the minimum, so a provider can recover. */
+/** Hit rate before any observation, and the minimum, from which a provider can recover. */
 const INITIAL_HIT_RATE = 0.5;
 const MIN_HIT_RATE = 0.05;
 const NEWEST_WEIGHT = 0.3;
 
-/** The prefixes of an answered prompt that are stored: the whole prompt, and the first of each doubling, for prompts that diverge early. */
+/** Prefixes to store: the whole prompt, and the first of each doubling, for prompts that diverge early. */
 export function storedPrefixes(promptPrefixes: readonly PromptPrefix[]): readonly PromptPrefix[] {
   return promptPrefixes.filter((prefix, index) => {
     const before = promptPrefixes[index - 1];
@@ -52,7 +52,7 @@ export function storedPrefixes(promptPrefixes: readonly PromptPrefix[]): readonl
   });
 }
 
-/** At most `max` prefixes for another coordinator: of those that may be stored there, the last ones and the longest others. */
+/** At most `max` prefixes to send to another coordinator: the last ones, and the longest stored prefixes before. */
 export function extractPrefixes(promptPrefixes: readonly PromptPrefix[], max: number): readonly PromptPrefix[] {
   if (promptPrefixes.length <= max) return promptPrefixes;
   const last = promptPrefixes.slice(-Math.min(LAST_PREFIXES, max));
@@ -73,10 +73,7 @@ export class PrefixAffinity {
     return this.#prefixes.size;
   }
 
-  /**
-   * Providers that probably have a cached prefix of a prompt. `promptPrefixes`: prefixes from the shortest to the longest. `now` in
-   * milliseconds.
-   */
+  /** Providers that probably cached a prefix of a prompt. `promptPrefixes`: the shortest first. `now` in milliseconds. */
   candidates(
     promptPrefixes: readonly PromptPrefix[],
     now: number,
@@ -97,7 +94,7 @@ export class PrefixAffinity {
     return candidates;
   }
 
-  /** Records an answered prompt. `cachedTokens`: from the receipt. Fewer than expected lowers the hit rate. */
+  /** Records an answered prompt. `cachedTokens`: from the receipt. */
   record(promptPrefixes: readonly PromptPrefix[], cachedTokens: number, providerId: ProviderId, jobs: ProviderJobs, now: number): void {
     const expected = this.#expected(promptPrefixes, providerId, jobs, now);
     if (expected > 0) this.#learn(providerId, Math.min(1, cachedTokens / expected));
@@ -115,7 +112,7 @@ export class PrefixAffinity {
     for (let index = promptPrefixes.length - 1; index >= 0; index--) {
       const { hash, tokens } = promptPrefixes[index] as PromptPrefix;
       const entry = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
-      // This job is one of the placements since.
+      // The recorded job itself is among the placements since.
       if (entry !== undefined) return survivalProbability(entry, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;
     }
     return 0;
@@ -134,7 +131,7 @@ export class PrefixAffinity {
   }
 }
 
-/** Probability that a prefix is still cached: 1 until as many other jobs came as there are slots, then decreasing. */
+/** Probability that a prefix is still cached: 1 until a job came for every slot, then decreasing. */
 function survivalProbability({ at, placements }: PrefixEntry, jobs: ProviderJobs, now: number): number {
   // A newer connection may belong to a restarted program with an empty cache.
   if (now - at >= PREFIX_LIFETIME_MS || at < jobs.since) return 0;

@@ -1,13 +1,11 @@
-/**
- * Gives probation jobs to providers that failed. A share of the jobs where other providers can take over; any job that no other
- * provider can take. If all remaining providers are cooling down, one is used anyway. Always one job at a time.
- */
+/** Places probation jobs: a share of all jobs, and every job that only restricted providers can take. */
 
 import { type IneligibleReason, ineligibleReason, selectsProviders } from './eligibility.js';
 import { costModelOf, estimateOf, traitsOf } from './job-cost.js';
 import type { PoolMember } from './provider-groups.js';
 import type { PoolView } from './provider-pool.js';
-import { type Choice, type PlacementRequest, type SchedulingDecision, selectedMembers } from './schedule.js';
+import { selectedMembers } from './provider-selection.js';
+import type { Choice, PlacementRequest, SchedulingDecision } from './schedule.js';
 
 interface ProbeRules<S> {
   readonly now: number;
@@ -19,10 +17,7 @@ interface ProbeRules<S> {
 /** Share of the jobs that may probe a provider on probation while others can serve. */
 const PROBING_SHARE = 0.25;
 
-/**
- * The decision with a provider on probation placed first, or instead of none. `revocable`: nothing is delivered before
- * verification.
- */
+/** Adds a provider on probation to a decision. Without a placement, a cooling provider serves if waiting would not help. */
 export function withProbe<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest & { readonly revocable?: boolean },
@@ -33,7 +28,7 @@ export function withProbe<S>(
   const { now, random } = rules;
   const { trials, cooling } = restrictedMembers(snapshot, request, now);
   if (decision.kind === 'placed') {
-    // A job that failed once is no probe.
+    // Retries, sorted requests and requests for selected providers are no probes.
     if (request.exclude.size > 0 || selectsProviders(request) || (request.sort ?? null) !== null || trials.length === 0) return decision;
     const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
     if (fit.length === 0 || random() >= PROBING_SHARE) return decision;
@@ -45,7 +40,7 @@ export function withProbe<S>(
   return { kind: 'placed', ordered: [choice], bestMs: choice.estimate.costMs, expired: decision.expired };
 }
 
-/** Idle providers that could serve the request but for their restriction. */
+/** Idle providers that only their restriction excludes. */
 function restrictedMembers<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,
@@ -62,7 +57,7 @@ function restrictedMembers<S>(
   return { trials, cooling };
 }
 
-/** Whether the request may soon be placed without a provider that is cooling down. */
+/** Whether waiting helps: a provider without a restriction, or a restricted one after its job, may soon take the request. */
 function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): boolean {
   for (const { facts } of candidates(snapshot, request, BUSY)) {
     const reason = ineligibleReason(facts, request, now);
@@ -77,14 +72,14 @@ function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now
 const RESTRICTED: ReadonlySet<IneligibleReason | null> = new Set(['on_probation', 'cooling_down'] as const);
 const BUSY: ReadonlySet<IneligibleReason | null> = new Set(['held_off', 'no_free_slot'] as const);
 
-/** Unavailable members; for selected providers, any. */
+/** Members that are unavailable for one of `reasons`; all members where the request selects providers. */
 function* candidates<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,
-  gates: ReadonlySet<IneligibleReason | null>,
+  reasons: ReadonlySet<IneligibleReason | null>,
 ): Iterable<PoolMember<S>> {
   if (selectsProviders(request)) yield* selectedMembers(snapshot, request);
-  else for (const { reason, members } of snapshot.closed) if (gates.has(reason)) yield* members;
+  else for (const { reason, members } of snapshot.closed) if (reasons.has(reason)) yield* members;
 }
 
 function drawn<S>(members: readonly PoolMember<S>[], random: () => number): PoolMember<S> {

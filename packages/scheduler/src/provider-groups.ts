@@ -1,7 +1,4 @@
-/**
- * Groups of a pool's members: available members by traits, others by their reason. Joining and leaving take constant time, and groups
- * without members do not exist.
- */
+/** `ProviderGroups` groups available members by traits, the others by reason. Joining and leaving take constant time. */
 import { CostTable } from './cost-table.js';
 import { isTransient, type ProviderFacts, type UnavailableReason, unavailableReason } from './eligibility.js';
 import { type CostModel, costModelOf, type ThroughputEstimate, type Traits, traitsKey, traitsOf } from './job-cost.js';
@@ -14,9 +11,9 @@ export interface PoolMember<S> {
   readonly facts: ProviderFacts;
   /** Measured, or estimated from the claimed hardware. */
   readonly speed: ThroughputEstimate;
-  /** Most tokens of prompt and answer. */
+  /** Maximum input and output tokens. */
   readonly contextTokens: number;
-  /** Label of the provider's offer; empty: not known. */
+  /** Label of the provider's offer; empty: unknown. */
   readonly quantization: string;
   readonly load: ModelLoad;
   readonly isOverdue: boolean;
@@ -38,7 +35,7 @@ export interface ClosedGroup<S> {
   readonly members: readonly PoolMember<S>[];
 }
 
-/** A member with its place in a group; changed only by {@link ProviderGroups}. */
+/** A member with its position in a group, changed only by {@link ProviderGroups}. */
 export interface GroupedMember<S> extends PoolMember<S> {
   /** Speed used for placement, and its key. */
   readonly placementSpeed: ThroughputEstimate;
@@ -184,12 +181,12 @@ const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
   'no_free_slot',
 ];
 
-/** Whether the group's providers wait to be measured. Failing providers wait until they recover. */
+/** Whether the group's providers wait to be measured. */
 export function isUnmeasuredGroup<S>({ traits }: OpenGroup<S>): boolean {
   return !traits.isMeasured && traits.failures === 0 && !traits.isCold;
 }
 
-/** Whether neither a verified answer nor a manufacturer's certificate chain proves the group's providers. */
+/** Whether neither a verified answer nor a certificate chain proves the group's providers. */
 export function isUnprovenGroup<S>({ traits }: OpenGroup<S>): boolean {
   return traits.isUntried && !traits.hasHardwareTrust;
 }

@@ -1,7 +1,4 @@
-/**
- * The providers of one model, with counts and speeds for placement. A change moves one member between two groups, so placement
- * visits groups and never every member.
- */
+/** `ProviderPool` holds the providers of one model in groups of equal cost, so that placement visits groups, not members. */
 import type { ProviderId } from '@inference/protocol';
 import type { CostTable } from './cost-table.js';
 import { type ProviderFacts, resolveClaimants } from './eligibility.js';
@@ -24,7 +21,7 @@ export interface PoolView<S> {
   readonly hasUnproven: boolean;
   /** Whether unproven providers had less than their share of the model's latest jobs. */
   readonly mayTryUnproven: boolean;
-  /** Whether any open group had no work for long. */
+  /** Whether any open group was idle for long. */
   readonly hasOverdue: boolean;
   /** Slots of available members that have the model in memory or load it. */
   readonly slots: number;
@@ -123,7 +120,7 @@ export class ProviderPool<S> implements PoolView<S> {
     return this.#slots;
   }
 
-  /** Slots of members with trust level `hardware`, among these. */
+  /** Part of `slots` on members with trust level `hardware`. */
   get hardwareSlots(): number {
     return this.#hardwareSlots;
   }
@@ -165,7 +162,7 @@ export class ProviderPool<S> implements PoolView<S> {
     return resolveClaimants(this.#serials.get(serialNumber) ?? []);
   }
 
-  /** Adds or updates a provider. A provider's serial number never changes. `now` in milliseconds. */
+  /** Adds or updates a provider, whose serial number must not change. `now` in milliseconds. */
   put(
     subject: S,
     facts: ProviderFacts,
@@ -194,7 +191,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#assign(entry, now);
   }
 
-  /** A provider was given a job. */
+  /** Records a placed job. */
   jobPlaced(providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;
@@ -214,7 +211,7 @@ export class ProviderPool<S> implements PoolView<S> {
     // Copied first: a busy member moves to the end of the queue and must not be visited again.
     for (const entry of this.#idle.idleSince(now - this.constants.overdueMs)) {
       this.#idle.remove(entry);
-      // A long job is work as well.
+      // A provider in a long job is not idle.
       entry.isOverdue = entry.facts.usedSlots === 0;
       this.#reassign(entry, now);
     }
@@ -234,7 +231,7 @@ export class ProviderPool<S> implements PoolView<S> {
   /** Moves an entry into its group and counts it. */
   #assign(entry: Entry<S>, now: number): void {
     const group = this.#groups.place(entry, now);
-    // An unavailable member is not overdue; failing members or those without the model are not asked for idleness alone.
+    // Only available members with the model and without failures become overdue.
     if (!group.open || entry.load.kind === 'cold' || entry.facts.recentFailures > 0) this.#idle.remove(entry);
     else if (!entry.isOverdue && !entry.isQueued) this.#idle.add(entry, now);
     if (isServing(group) !== entry.isCounted) this.#longest = null;
@@ -248,7 +245,7 @@ export class ProviderPool<S> implements PoolView<S> {
     else this.#loading.add(entry);
   }
 
-  /** Call before any counted value of an entry changes. */
+  /** Undoes the counting of an entry; called before a counted value changes. */
   #uncount(entry: Entry<S>): void {
     if (!entry.isCounted) return;
     this.#serving--;
@@ -301,7 +298,7 @@ export class ProviderPool<S> implements PoolView<S> {
     else this.#serials.set(entry.facts.serialNumber, rest);
   }
 
-  /** Updates the speed statistics: tried members count for the quantile, untried ones are limited by it. */
+  /** Counts a tried member's speed in the quantile, which limits untried members. */
   #countSpeed(entry: Entry<S>): void {
     this.#uncountSpeed(entry);
     if (isUntried(entry.speed)) this.#untriedEntries.add(entry);
@@ -315,7 +312,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#untriedEntries.delete(entry);
   }
 
-  /** For placement, an untried provider is at most as fast as the 90th percentile. */
+  /** Limits an untried provider to the 90th percentile of measured speeds, for placement. */
   #setPlacementSpeed(entry: Entry<S>): void {
     const { speed } = entry;
     const cap = this.#speedCap;
@@ -328,10 +325,10 @@ export class ProviderPool<S> implements PoolView<S> {
 
   #updateSpeedCap(now: number): void {
     if (this.#untriedEntries.size === 0) return;
-    const believed = this.#measuredSpeeds.quantile();
+    const cap = this.#measuredSpeeds.quantile();
     const before = this.#speedCap;
-    if (believed?.prefillTps === before?.prefillTps && believed?.decodeTps === before?.decodeTps) return;
-    this.#speedCap = believed;
+    if (cap?.prefillTps === before?.prefillTps && cap?.decodeTps === before?.decodeTps) return;
+    this.#speedCap = cap;
     for (const entry of this.#untriedEntries) {
       this.#setPlacementSpeed(entry);
       this.#reassign(entry, now);
@@ -339,10 +336,10 @@ export class ProviderPool<S> implements PoolView<S> {
   }
 }
 
-/** Resolution of time, in milliseconds. */
+/** Minimum time between refreshes, in milliseconds. */
 const REFRESH_MS = 250;
 
-/** Decay per job: the share covers about the last hundred jobs. */
+/** Decay per job; covers about the latest hundred jobs. */
 const RECENT_JOBS_DECAY = 0.99;
 
 function isUnprovenMember<S>({ facts, speed }: Pick<PoolMember<S>, 'facts' | 'speed'>): boolean {

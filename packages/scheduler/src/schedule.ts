@@ -1,23 +1,12 @@
-/**
- * Chooses providers for a request: a pure function of pool, request, clock and random numbers. Cheapest first, near ties in random
- * order; a small share of the requests goes to unmeasured providers.
- */
+/** `schedule` chooses providers for a request: the cheapest, near ties at random, sometimes an unmeasured or overdue one. */
 import type { ProviderId } from '@inference/protocol';
-import {
-  type IneligibleReason,
-  ineligibleReason,
-  isTransient,
-  meetsTrustFloor,
-  type PlacementConstraints,
-  type ProviderSelection,
-  passesFilter,
-  resolveClaimants,
-  selectsProviders,
-  unavailableReason,
-} from './eligibility.js';
+import { CheapestGroups } from './cheapest-groups.js';
+import { ineligibleReason, isTransient, meetsTrustFloor, type PlacementConstraints, selectsProviders } from './eligibility.js';
 import { costOf, estimateOf, type LatencyEstimate, type Work } from './job-cost.js';
+import { type Drawn, MemberDraw } from './member-draw.js';
 import { isOverdueGroup, isUnmeasuredGroup, isUnprovenGroup, type OpenGroup, type PoolMember } from './provider-groups.js';
 import { type PoolView, ProviderPool } from './provider-pool.js';
+import { selectedMembers } from './provider-selection.js';
 import type { SchedulerConstants } from './scheduler-constants.js';
 
 export interface PlacementRequest extends PlacementConstraints {
@@ -28,22 +17,22 @@ export interface PlacementRequest extends PlacementConstraints {
   readonly expectedWaitMs?: number | null;
   /** Only providers that have the model in memory or load it already. */
   readonly loadedOnly?: boolean;
-  /** Criterion of the client. Left out or null: estimated completion, with near ties in random order. */
+  /** The client's criterion. Left out or null: estimated completion. */
   readonly sort?: SortCriterion | null;
 }
 
 /** `throughput`: fastest decode first. `latency`: earliest first token first. */
 export type SortCriterion = 'throughput' | 'latency';
 
-/** Work that a cached prefix leaves; at least one prompt token, if there are any. */
+/** Work without the cached tokens; at least one token of a non-empty prompt remains, as in engines. */
 export function withCachedPrefix(work: Work, cachedTokens: number): Work {
   return { ...work, promptTokens: Math.min(work.promptTokens, Math.max(1, work.promptTokens - cachedTokens)) };
 }
 
-/** Completion tokens that outweigh any waiting time. */
+/** Large enough to make any waiting time negligible. */
 const LONG_COMPLETION_TOKENS = 1_000_000;
 
-/** Work by which providers are compared: an endless completion without a prompt shows throughput, a prompt alone shows latency. */
+/** Work by which providers are compared: a very long completion for `throughput`, the prompt alone for `latency`. */
 export function comparedWork({ work, sort = null }: Pick<PlacementRequest, 'work' | 'sort'>): Work {
   switch (sort) {
     case null:
@@ -67,9 +56,8 @@ export interface Choice<S> {
   readonly member: PoolMember<S>;
   readonly estimate: LatencyEstimate;
   /**
-   * `measuring`: its speed is unknown. `overdue`: idle for long. `warm`: it has a cached prefix.
-   *
-   * `probing`: this job ends its probation or not. `alternate`: not the first choice.
+   * `measuring`: speed unknown. `overdue`: idle for long. `warm`: prompt prefix cached. `probing`: on probation. `alternate`: not
+   * the first choice.
    */
   readonly why: 'cheapest' | 'near_tie' | 'measuring' | 'overdue' | 'warm' | 'probing' | 'alternate';
 }
@@ -77,14 +65,14 @@ export interface Choice<S> {
 export type NoPlacementReason = 'no_such_serial' | 'all_failed' | 'below_trust_floor' | 'none_routable';
 
 export type SchedulingDecision<S> = {
-  /** Members whose facts are older than the clock; refresh them. */
+  /** Members whose facts expired since the last refresh; the caller refreshes them. */
   readonly expired: readonly PoolMember<S>[];
 } & (
   | {
       readonly kind: 'placed';
-      /** Best first; at most a few. */
+      /** Best first; at most `MAX_CHOICES`, and a probe before them. */
       readonly ordered: readonly [Choice<S>, ...Choice<S>[]];
-      /** Cost of the cheapest group, in milliseconds; other providers are compared with it. */
+      /** Cost of the cheapest group, in milliseconds. */
       readonly bestMs: number;
     }
   /** Some providers could serve the request, but not now. */
@@ -95,8 +83,6 @@ export type SchedulingDecision<S> = {
 
 /** Maximum choices per decision. */
 const MAX_CHOICES = 4;
-/** Draws at random before visiting members in order. */
-const MAX_RANDOM_DRAWS = 8;
 
 /** Maximum cost that counts as equal to the best, in milliseconds. */
 export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: SchedulerConstants): number {
@@ -145,23 +131,24 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
     choices.push({ member: drawn.member, estimate: estimateOf(drawn.group.costModel, expected), why });
     return true;
   };
-  // A cached prefix wins near ties: the saved time serves other jobs.
+  // A provider with a cached prefix wins near ties.
   const cached = cheapestPrefixCandidate(snapshot, request, now);
   if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
-  const lot = choices.length === 0 && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
+  const lottery = choices.length === 0 && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
   // A job that failed once goes to proven providers only.
   const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
-  const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
-  if (lot < constants.measuringShare) {
-    if (snapshot.hasUnmeasured) add(draw.from(fewestJobs(open.filter((group) => isUnmeasuredGroup(group) && hasTurn(group)))), 'measuring');
-  } else if (lot < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
+  const mayBeTried = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
+  if (lottery < constants.measuringShare) {
+    if (snapshot.hasUnmeasured)
+      add(draw.from(fewestJobs(open.filter((group) => isUnmeasuredGroup(group) && mayBeTried(group)))), 'measuring');
+  } else if (lottery < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
     const maxMs = bestMs * constants.overdueMaxFactor + constants.overdueMaxMs;
-    add(draw.from(open.filter((group) => isOverdueGroup(group) && hasTurn(group) && costOf(group.costModel, work) <= maxMs)), 'overdue');
+    add(draw.from(open.filter((group) => isOverdueGroup(group) && mayBeTried(group) && costOf(group.costModel, work) <= maxMs)), 'overdue');
   }
-  const alone = near.length === 1 && near[0]?.members.length === 1;
-  if (choices.length === 0) add(draw.from(near), alone ? 'cheapest' : 'near_tie');
+  const isOnlyMember = near.length === 1 && near[0]?.members.length === 1;
+  if (choices.length === 0) add(draw.from(near), isOnlyMember ? 'cheapest' : 'near_tie');
   while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(near), 'alternate'));
-  // Each of the cheapest groups offers a member, so others are visited only when all of these have expired.
+  // Other groups are visited only when all members of the cheapest groups have expired.
   for (const group of cheapest.groups) {
     while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from([group]), 'alternate'));
   }
@@ -176,7 +163,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   return { ...notPlaced(snapshot, request), expired: draw.expired };
 }
 
-/** Maximum cost of an unproven provider: a fraction of the cheapest proven one, or no limit without an available proven one. */
+/** Maximum cost of an unproven provider: a fraction of the cheapest proven provider's. Infinity: no proven provider can serve. */
 function unprovenLimitMs<S>(
   { open, costs, constants, hasUnproven }: PoolView<S>,
   request: PlacementRequest,
@@ -201,10 +188,7 @@ interface PrefixChoice<S> extends Drawn<S> {
   readonly costMs: number;
 }
 
-/**
- * The cheapest provider with a cached prefix, or null. A provider's last free slot is never given for this reason alone, so a
- * long conversation leaves room for other accounts.
- */
+/** The cheapest provider with a cached prefix, or null. A busy provider keeps its last free slot for other accounts. */
 function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): PrefixChoice<S> | null {
   const { affinityWeight } = snapshot.constants;
   const compared = comparedWork(request);
@@ -222,10 +206,7 @@ function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementReq
   return best;
 }
 
-/**
- * Whether a request may start a load in a group. Waiting is better where its expected time is shorter. Without an estimate, a few
- * loads at once suffice: a burst ends before all loads finish.
- */
+/** Whether a request may load the model. Beside loaded providers, loads stay few and must beat waiting. */
 function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: PoolView<S>, request: PlacementRequest): boolean {
   if (request.loadedOnly === true) return false;
   if (slots === 0 || request.exclude.size > 0) return true;
@@ -233,48 +214,7 @@ function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants
   return (request.expectedWaitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
 }
 
-/** Why each provider of the snapshot may not serve the request now. Eligible providers are left out. */
-export function ineligibleReasons<S>(
-  members: Iterable<PoolMember<S>>,
-  demands: PlacementConstraints,
-  now: number,
-): Map<ProviderId, IneligibleReason> {
-  const reasons = new Map<ProviderId, IneligibleReason>();
-  const all = [...members];
-  const bearers = new Set(resolveClaimants(all.filter(({ facts }) => facts.serialNumber === demands.providerSerial)));
-  for (const member of all) {
-    const isOther = demands.providerSerial !== null && (demands.providerId ?? null) === null && !bearers.has(member);
-    const reason = isOther ? 'other_serial' : ineligibleReason(member.facts, demands, now);
-    if (reason !== null) reasons.set(member.facts.providerId, reason);
-  }
-  return reasons;
-}
-
-/** Members that the request names by provider id or serial number, as candidates, or by its filter. */
-export function selectedMembers<S>(
-  snapshot: Pick<PoolView<S>, 'member' | 'members' | 'membersBySerial'>,
-  selection: ProviderSelection,
-): readonly PoolMember<S>[] {
-  const { filter = null } = selection;
-  const named = namedMembers(snapshot, selection);
-  if (filter === null) return named ?? [];
-  return [...(named ?? snapshot.members())].filter(({ facts, quantization }) => passesFilter(filter, facts, quantization));
-}
-
-/** Null: the request names none. */
-function namedMembers<S>(
-  snapshot: Pick<PoolView<S>, 'member' | 'membersBySerial'>,
-  { providerSerial, providerId = null, candidates = null }: ProviderSelection,
-): readonly PoolMember<S>[] | null {
-  if (providerId === null && candidates === null) return providerSerial === null ? null : snapshot.membersBySerial(providerSerial);
-  const ids = providerId === null ? (candidates ?? []) : [providerId];
-  return [...ids].flatMap((id) => {
-    const member = candidates?.has(id) === false ? undefined : snapshot.member(id);
-    return member === undefined || (providerSerial ?? member.facts.serialNumber) !== member.facts.serialNumber ? [] : [member];
-  });
-}
-
-/** The selected providers form a pool of their own. */
+/** Schedules among the selected providers, in a pool of their own. */
 function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   const selected = selectedMembers(snapshot, request);
   if (selected.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
@@ -289,28 +229,28 @@ function notPlaced<S>(
   snapshot: PoolView<S>,
   { exclude, trustFloor, loadedOnly }: Pick<PlacementRequest, 'exclude' | 'trustFloor' | 'loadedOnly'>,
 ): { kind: 'busy' } | { kind: 'none'; reason: NoPlacementReason } {
-  let tooLittleTrust = false;
+  let isBelowTrustFloor = false;
   for (const group of snapshot.open) {
     // An unloaded provider that may not load counts as busy.
     if (group.traits.isCold && loadedOnly !== true && isEligible(group, { exclude, trustFloor })) return { kind: 'busy' };
-    if (trustFloor === 'hardware' && !group.traits.hasHardwareTrust) tooLittleTrust = true;
+    if (trustFloor === 'hardware' && !group.traits.hasHardwareTrust) isBelowTrustFloor = true;
   }
-  for (const { reason: gate, hasHardwareTrust, members } of snapshot.closed) {
-    if (!isTransient(gate)) continue;
-    if (!meetsTrustFloor(hasHardwareTrust ? 'hardware' : 'self_signed', trustFloor)) tooLittleTrust = true;
+  for (const { reason, hasHardwareTrust, members } of snapshot.closed) {
+    if (!isTransient(reason)) continue;
+    if (!meetsTrustFloor(hasHardwareTrust ? 'hardware' : 'self_signed', trustFloor)) isBelowTrustFloor = true;
     else if (!allExcluded(members, exclude)) return { kind: 'busy' };
   }
   for (const providerId of exclude) if (snapshot.member(providerId) !== undefined) return { kind: 'none', reason: 'all_failed' };
-  return { kind: 'none', reason: tooLittleTrust ? 'below_trust_floor' : 'none_routable' };
+  return { kind: 'none', reason: isBelowTrustFloor ? 'below_trust_floor' : 'none_routable' };
 }
 
-/** The groups with the fewest jobs: a rate is measured best without concurrent jobs. */
+/** Groups with the fewest running jobs: rates are measured best without concurrent jobs. */
 function fewestJobs<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[] {
   const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
   return groups.filter(({ traits }) => traits.activeJobs === fewest);
 }
 
-/** Whether any of the group may have the request. */
+/** Whether some member of the group may get the request. */
 function isEligible<S>(
   { traits, members }: OpenGroup<S>,
   { trustFloor, exclude, idleOnly }: Pick<PlacementConstraints, 'exclude' | 'trustFloor' | 'idleOnly'>,
@@ -319,95 +259,7 @@ function isEligible<S>(
   return (trustFloor !== 'hardware' || traits.hasHardwareTrust) && !allExcluded(members, exclude);
 }
 
-/** Whether all of the members have failed the job. Looks at a few only. */
+/** Whether all members have failed the job. Takes time in proportion to the failures, not to the members. */
 function allExcluded<S>(members: readonly PoolMember<S>[], exclude: ReadonlySet<ProviderId>): boolean {
   return members.length <= exclude.size && members.every(({ facts }) => exclude.has(facts.providerId));
-}
-
-/** The few cheapest groups, cheapest first. */
-class CheapestGroups<S> {
-  readonly groups: OpenGroup<S>[] = [];
-  readonly #costs: number[] = [];
-  readonly #max: number;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get bestMs(): number {
-    return this.#costs[0] ?? Number.POSITIVE_INFINITY;
-  }
-
-  /** Groups of equal or higher cost are not added. */
-  get limitMs(): number {
-    return this.#costs[this.#max - 1] ?? Number.POSITIVE_INFINITY;
-  }
-
-  add(group: OpenGroup<S>, costMs: number): void {
-    if (costMs >= this.limitMs) return;
-    let place = this.#costs.length;
-    while (place > 0 && (this.#costs[place - 1] as number) > costMs) place--;
-    this.#costs.splice(place, 0, costMs);
-    this.groups.splice(place, 0, group);
-    if (this.groups.length > this.#max) {
-      this.#costs.pop();
-      this.groups.pop();
-    }
-  }
-}
-
-interface Drawn<S> {
-  readonly member: PoolMember<S>;
-  readonly group: OpenGroup<S>;
-}
-
-/** Draws members of groups without replacement, with equal probability. */
-class MemberDraw<S> {
-  readonly expired: PoolMember<S>[] = [];
-  readonly #taken = new Set<PoolMember<S>>();
-
-  constructor(
-    private readonly exclude: ReadonlySet<ProviderId>,
-    private readonly now: number,
-    private readonly random: () => number,
-  ) {}
-
-  from(groups: readonly OpenGroup<S>[]): Drawn<S> | null {
-    let total = 0;
-    for (const { members } of groups) total += members.length;
-    if (total === 0) return null;
-    for (let draws = 0; draws < MAX_RANDOM_DRAWS; draws++) {
-      const drawn = this.#at(groups, Math.floor(this.random() * total));
-      if (drawn !== null && this.#take(drawn.member)) return drawn;
-    }
-    const start = Math.floor(this.random() * total);
-    for (let offset = 0; offset < total; offset++) {
-      const drawn = this.#at(groups, (start + offset) % total);
-      if (drawn !== null && this.#take(drawn.member)) return drawn;
-    }
-    return null;
-  }
-
-  /** Whether the member may be drawn. */
-  take(member: PoolMember<S>): boolean {
-    return this.#take(member);
-  }
-
-  #at(groups: readonly OpenGroup<S>[], index: number): Drawn<S> | null {
-    let left = index;
-    for (const group of groups) {
-      const member = group.members[left];
-      if (member !== undefined) return { member, group };
-      left -= group.members.length;
-    }
-    return null;
-  }
-
-  #take(member: PoolMember<S>): boolean {
-    if (this.#taken.has(member) || this.exclude.has(member.facts.providerId)) return false;
-    this.#taken.add(member);
-    if (unavailableReason(member.facts, this.now) === null) return true;
-    this.expired.push(member);
-    return false;
-  }
 }

@@ -1,44 +1,35 @@
-/**
- * Constants of placement in one value, so the simulator (docs/scheduler-simulation.md) can try others. The values were chosen
- * with the simulator.
- */
+/** Constants of placement, chosen with the simulator (docs/scheduler-simulation.md), which can try other values. */
 export interface SchedulerConstants {
   /** Costs within this factor plus `nearTieMs` milliseconds of the best count as equal. */
   readonly nearTieFactor: number;
   readonly nearTieMs: number;
   /** Share of the requests that prefer an unmeasured provider, while one exists. */
   readonly measuringShare: number;
-  /**
-   * Unproven providers come before proven ones only at a cost below the best proven cost divided by this, or to be measured, or as
-   * overdue.
-   */
+  /** An unproven provider wins by cost only if its cost times this is at most the best proven cost. */
   readonly unprovenFactor: number;
-  /** Maximum share of a model's latest jobs for the latter two reasons, while a proven provider can serve. */
+  /** Maximum share of a model's latest jobs to measure unproven or use overdue ones, while a proven provider can serve. */
   readonly unprovenShare: number;
-  /**
-   * Share of the requests without a cached prefix that prefer an overdue provider, while one exists. Rarely used up: a provider
-   * that got a job is not overdue for `overdueMs`.
-   */
+  /** Share of the requests without a cached prefix that prefer an overdue provider, while one exists. */
   readonly overdueShare: number;
   /** Idle time after which a provider is overdue, in milliseconds. */
   readonly overdueMs: number;
-  /** An overdue provider is preferred up to this many times the best cost plus `overdueMaxMs` milliseconds. */
+  /** Maximum cost of a preferred overdue provider: the best cost times this, plus `overdueMaxMs` milliseconds. */
   readonly overdueMaxFactor: number;
   readonly overdueMaxMs: number;
-  /** Added time per running job, as a share; batching shares most of the work. */
+  /** Added time per running job, as a share of the time alone. */
   readonly batchSlowdown: number;
-  /** Every running job's turn comes first once, in milliseconds. */
+  /** Wait per running job before a new job's first turn, in milliseconds. */
   readonly turnMs: number;
   /** Slowdown of a provider that is hot, on battery or short of memory. */
   readonly strainedFactor: number;
   /** Penalty for zero, one, two, and three or more recent failures, in milliseconds. */
   readonly failurePenaltiesMs: readonly [number, number, number, number];
-  /** Penalty for loading a model, as a multiple of the load time, because the load evicts another model. */
+  /** Penalty for a load, which may evict another model, as a multiple of the load time. */
   readonly loadPenaltyFactor: number;
-  /** Minimum concurrent loads of one model; beyond, this share of the providers that have the model. */
+  /** Concurrent loads of a model: at most `maxLoads`, or this share of the loaded providers if larger. */
   readonly maxLoads: number;
   readonly maxLoadsShare: number;
-  /** Weight of an expected cached prefix; 0: ignored, 1: all saved time counts. */
+  /** Weight of expected cached tokens; 0: ignored, 1: counted in full. */
   readonly affinityWeight: number;
 }
 

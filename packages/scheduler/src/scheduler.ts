@@ -1,8 +1,4 @@
-/**
- * Chooses from pools that may be older than the clock: expired members are refreshed and the choice repeated. Ends after a few
- * rounds whatever the clock does, because an endless choice would block the process.
- */
-
+/** `Scheduler` chooses a provider from a model's pool, and repeats the choice after refreshing expired members. */
 import { type ProviderFacts, selectsProviders } from './eligibility.js';
 import type { IndexedProvider, ModelIndex } from './model-index.js';
 import { withProbe } from './probe-policy.js';
@@ -10,9 +6,9 @@ import type { PoolMember } from './provider-groups.js';
 import type { ProviderPool } from './provider-pool.js';
 import { type PlacementRequest, type SchedulingDecision, schedule } from './schedule.js';
 
-/** A request for a slot, with optional provider. */
+/** A request for a slot. */
 export interface SchedulingRequest extends PlacementRequest {
-  /** Nothing of the answer is delivered before verification. */
+  /** The answer is delivered only after verification. */
   readonly revocable?: boolean;
 }
 
@@ -24,7 +20,7 @@ interface SchedulerDependencies<S extends IndexedProvider> {
   readonly random: () => number;
   /** Facts of a subject at `now`; null: the subject no longer represents its provider. */
   readonly facts: (subject: S, now: number) => ProviderFacts | null;
-  /** On trial after a lie. */
+  /** On probation after a false answer. */
   readonly isDistrusted: (facts: ProviderFacts) => boolean;
 }
 
@@ -36,10 +32,7 @@ interface ScheduledPlacement<S> {
   readonly now: number;
 }
 
-/**
- * Rounds of refreshing expired members. Each brings them to the current time; a second round is needed only if the clock was set in
- * between.
- */
+/** Rounds of refreshing expired members. More than one is needed only if the clock is set during a choice. */
 export const MAX_ROUNDS = 3;
 
 export class Scheduler<S extends IndexedProvider> {
@@ -63,7 +56,7 @@ export class Scheduler<S extends IndexedProvider> {
         const rules = { now, random, isDistrusted: ({ facts }: PoolMember<S>) => isDistrusted(facts) };
         return { decision: withProbe(pool, demand, scheduled, rules), pool, now };
       }
-      // The clock ran ahead of the timers. Some members may be unchanged after a refresh of their facts.
+      // Facts expire before the timers that refresh them run.
       for (const { subject } of scheduled.expired) this.#refresh(subject, now);
     }
   }

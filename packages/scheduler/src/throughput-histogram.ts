@@ -1,13 +1,13 @@
-/** Histogram of the measured rates of a model's providers in steps, for quantiles without sorting. */
+/** `ThroughputHistogram` counts measured rates of a model's providers by step, for quantiles without sorting. */
 import { MAX_STEPS, rateOfStep, rateStep, type ThroughputEstimate } from './job-cost.js';
 
-/** Steps in which one provider is counted. */
+/** Steps that count one provider. */
 export interface CountedThroughput {
   readonly prefillStep: number;
   readonly decodeStep: number;
 }
 
-/** Limit for untried providers: at most as fast as this share of the measured ones. */
+/** Quantile of the measured rates that limits untried providers. */
 const QUANTILE = 0.9;
 
 export class ThroughputHistogram {

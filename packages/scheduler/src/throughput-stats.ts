@@ -1,6 +1,6 @@
 /**
- * Throughput of each provider with each model, measured by the coordinator in verified answers; before that, estimated from the
- * memory bandwidth. Newer answers count more. Remembered across connections.
+ * `ThroughputStats` estimates each provider's rates per model: by verified answers, newer ones weighted more; before, by memory
+ * bandwidth.
  */
 import type { Hardware, ProviderId } from '@inference/protocol';
 import { BoundedMap } from './bounded-map.js';
@@ -10,12 +10,12 @@ import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constant
 /** A verified answer. Times in milliseconds. */
 export interface AnswerSample {
   readonly promptTokens: number;
-  /** Prompt tokens that the provider reports as cached. Cached tokens are not computed and say nothing about throughput. */
+  /** Prompt tokens reported as cached, which were not computed. */
   readonly cachedTokens?: number;
   /** Hidden tokens included. */
   readonly completionTokens: number;
   readonly streamed: boolean;
-  /** Nothing but the prompt was computed, as for vectors. */
+  /** Only the prompt was computed, as for embeddings. */
   readonly promptOnly?: boolean;
   /** From sending the job to its first content. */
   readonly firstContentMs: number;
@@ -25,16 +25,16 @@ export interface AnswerSample {
   readonly otherJobs: number;
 }
 
-/** Weight of the newest answer, after the first answers. */
+/** Weight of the newest answer, once several are averaged. */
 const NEWEST_WEIGHT = 0.2;
-/** Shorter prompts measure the network rather than the provider. Tokens. */
+/** Shorter prompts measure the network rather than the provider. */
 const MIN_PROMPT_TOKENS = 64;
 const MIN_COMPLETION_TOKENS = 8;
 /** Model size assumed by the estimate, in gigabytes read per token. */
 const ASSUMED_MODEL_GB = 8;
 const DEFAULT_BANDWIDTH_GBS = 100;
 const MAX_BANDWIDTH_GBS = 1000;
-/** A prompt's tokens are computed together. */
+/** Assumed ratio of prefill to decode rate. */
 const PREFILL_PER_DECODE = 12;
 /** Upper limit of measured rates, in tokens per second. */
 const MAX_TPS = 100_000;
@@ -52,7 +52,7 @@ export class ThroughputStats {
     return this.#speeds.get(keyOf(providerId, model)) ?? estimateFromHardware(hardware);
   }
 
-  /** Adds an answer. Returns the new rates, or null: the answer says nothing about them. */
+  /** Adds an answer and returns the new rates; null: too short to measure. */
   record(providerId: ProviderId, model: string, hardware: Hardware, sample: AnswerSample): ThroughputEstimate | null {
     const key = keyOf(providerId, model);
     const known = this.#speeds.get(key) ?? estimateFromHardware(hardware);
@@ -89,7 +89,7 @@ function prefillRate(sample: AnswerSample, constants: SchedulerConstants): numbe
   return promptMs === null ? null : unsharedRate((1000 * computed) / Math.max(1, promptMs), sample.otherJobs, constants);
 }
 
-/** An answer without streaming arrives at once, so its prompt time is estimated. */
+/** Decode rate of a sample, or null. Without streaming, the prompt time is estimated. */
 function decodeRate(sample: AnswerSample, known: ThroughputEstimate, constants: SchedulerConstants): number | null {
   const { completionTokens, streamed, firstContentMs, elapsedMs, otherJobs } = sample;
   if (completionTokens < MIN_COMPLETION_TOKENS) return null;

@@ -2,7 +2,8 @@ import type { ProviderId } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { type ProviderFilter, selectsProviders } from '../src/eligibility.js';
 import { ProviderPool } from '../src/provider-pool.js';
-import { comparedWork, type PlacementRequest, schedule, selectedMembers } from '../src/schedule.js';
+import { selectedMembers } from '../src/provider-selection.js';
+import { comparedWork, type PlacementRequest, schedule } from '../src/schedule.js';
 import { anyone, chance, id, NOW, provider } from './providers.js';
 
 const NO_FILTER: ProviderFilter = {

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_HOST_STATE, isTransient } from '../src/eligibility.js';
 import { costModelOf, costOf, traitsOf } from '../src/job-cost.js';
-import { ineligibleReasons, type PlacementRequest, type SchedulingDecision, schedule } from '../src/schedule.js';
+import { ineligibleReasons } from '../src/provider-selection.js';
+import { type PlacementRequest, type SchedulingDecision, schedule } from '../src/schedule.js';
 import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
 import { anyone, anyProviders, anyRequest, chance, id, NOW, poolOf, provider, type TestProvider } from './providers.js';
 

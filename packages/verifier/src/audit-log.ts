@@ -1,7 +1,4 @@
-/**
- * Audit of a transparency log: computes the root again from the entries, compares every served tile, and counts the entries. A later
- * audit continues from the result of an earlier one.
- */
+/** Audits a transparency log: recomputes the root from entries, and compares every tile. Continues from an earlier result. */
 import {
   concatBytes,
   decodeEntryBundle,
@@ -46,7 +43,7 @@ export type AuditedLog = Static<typeof AuditedLogSchema>;
 export interface LogAudit {
   /** Of the whole log. */
   readonly entryCounts: Readonly<Record<LogEntryKind, number>>;
-  /** Keysets whose epoch does not exceed all earlier ones: published for some clients only, or by coordinators that did not claim epochs. */
+  /** Keysets whose epoch does not grow: published for some clients only, or without claimed epochs. */
   readonly repeatedEpochs: number;
   /** Number of entries that no earlier audit has checked. */
   readonly newEntryCount: number;

@@ -1,7 +1,4 @@
-/**
- * ECDSA P-256 with SHA-256 (FIPS 186-5) for browsers, on noble. Accepts exactly the inputs of the protocol's verifier: uncompressed
- * points of the curve, strict DER, high and low S.
- */
+/** ECDSA P-256 with SHA-256 (FIPS 186-5) for browsers, on noble. Accepts the same inputs as the protocol's verifier. */
 import { fromBase64, signatureFromDer, type VerifyP256 } from '@inference/protocol';
 import { p256 } from '@noble/curves/nist.js';
 

@@ -1,7 +1,4 @@
-/**
- * Compares the unsigned provider headers of an answer (spec: inference response headers) with the provider's public record. Anyone
- * who forwards an answer can change these headers.
- */
+/** Compares an answer's unsigned provider headers (spec: inference response headers) with the provider's public record. */
 import type { AttestationRecord } from '@inference/protocol';
 import { type HeaderSource, headerOf } from './response-proof.js';
 

@@ -16,7 +16,7 @@ export type SignedStream =
     }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** The only bytes allowed after the signature of a chat or legacy stream: the end of its event, and the terminator. */
+/** Bytes allowed after the signature of a chat or legacy stream: the end of its event, and the terminator. */
 const END_AFTER_EVENT = /^\n(?:data: \[DONE\]\n\n)?$/;
 /** The same for Messages and Responses streams, whose signature is a comment block. */
 const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
@@ -36,10 +36,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
 
-/**
- * Splits the exact body of a streamed answer in any format. Refuses a body that a client could read differently from the signed
- * bytes.
- */
+/** Splits a streamed answer's exact body. Refuses bodies that clients could read differently from the signed bytes. */
 export function splitSignedStream(body: Uint8Array): SignedStream {
   // SSE readers also end a line at a lone CR, so a comment could hide an unsigned event.
   if (body.includes(CR)) return refused('The stream contains a carriage return, behind which unsigned content could hide.');
@@ -117,7 +114,7 @@ function dataOf(line: Uint8Array): Readonly<Record<string, unknown>> | null {
   return text.startsWith('data: {') ? parseObject(text.slice('data: '.length)) : null;
 }
 
-/** The proof in a signature comment; null for every other comment. No client shows a comment, so only the proof matters. */
+/** The proof in a signature comment, which no client shows; null for every other comment. */
 function proofOfComment(block: Uint8Array): ResponseProof | null {
   const text = fromUtf8Or(block);
   if (!text.startsWith(COMMENT_MARK) || text.includes('\\')) return null;

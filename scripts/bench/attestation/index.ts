@@ -1,7 +1,4 @@
-/**
- * Trust bench: CPU time of one registration with a managed-device chain, and of one periodic challenge from nonce to verdict, on
- * this thread, by the process's CPU clock. Exits 1 on a missed target.
- */
+/** Attestation bench: CPU time of a registration with a certificate chain, and of a challenge from nonce to verdict. */
 import { randomBytes } from 'node:crypto';
 import { SAMPLE_DEVICE } from '@inference/device-simulation';
 import { fromBase64, type JsonValue, type Posture, parseProviderMessage, type Register, toBase64 } from '@inference/protocol';

@@ -1,6 +1,6 @@
 /**
- * A cluster for benches: coordinators with a NATS server and a PostgreSQL of their own, so that the processor time of all parts can be
- * counted. Coordinator i has a provider that alone serves the model `bench-i`: the model of a request decides whether it is remote.
+ * `BenchCluster`: coordinators with their own NATS server and PostgreSQL, to count processor time. Only coordinator i's provider
+ * serves model `bench-i`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -121,7 +121,7 @@ export class BenchCluster {
     return url;
   }
 
-  /** In order: the first coordinator migrates the database. */
+  /** Starts the coordinators in order; the first migrates the database. */
   async #startCoordinator(index: number, databaseUrl: string): Promise<void> {
     const name = `coordinator-${index}`;
     // The rate limit is counted but must not be reached.

@@ -1,4 +1,4 @@
-/** Time to the first token of a remote answer beyond that of a local one, by pairs of requests to the same coordinator. */
+/** Added time to first token of remote answers, by pairs of a local and a remote request to one coordinator. */
 import { loadavg } from 'node:os';
 import { requestBody } from '../relay/answers.js';
 import type { PacedLoad, PacedResult } from '../relay/load-generator.js';
@@ -11,7 +11,7 @@ const PAIRS = sized(400, 10);
 const WARM_PAIRS = sized(200, 2);
 const MAX_ADDED_MS = 1.5;
 
-/** `cluster`: of at least two. Resolves to whether the target was met. */
+/** `cluster`: at least two coordinators. Resolves to whether the target was met. */
 export async function benchFirstToken(ask: Ask, cluster: BenchCluster): Promise<boolean> {
   const [target] = cluster.targets;
   if (target === undefined) throw new Error('the cluster has no coordinator');

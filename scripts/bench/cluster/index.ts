@@ -1,7 +1,8 @@
 /**
- * Cluster bench: what answers of a cluster cost beside those of one coordinator without NATS, and what a remote answer adds to the first
- * token. `CLUSTER_BENCH=plain,streams,first,many` selects sections; `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change their
- * size; `PROFILE=directory` stores processor profiles. The ledger bench measures three processes on one PostgreSQL.
+ * Cluster bench: processor time of answers relative to one coordinator without NATS, and added time to first token of remote answers.
+ *
+ * `CLUSTER_BENCH=plain,streams,first,many` selects sections. `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change sizes.
+ * `PROFILE=directory` stores processor profiles.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,7 +53,7 @@ export async function benchCluster(): Promise<boolean> {
   }
 }
 
-/** Null, with a printed reason: a program is missing. */
+/** Null, after printing the reason: a program is missing. */
 function installed(): InstalledPrograms | null {
   try {
     return findPrograms();

@@ -1,4 +1,4 @@
-/** One coordinator of many: paced streams alone and beside the digests of 199 peers, by turns. */
+/** Processor time of paced streams at a coordinator, alone and with 199 peers that publish digests, in turns. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ interface Round {
   readonly p99: number;
 }
 
-/** `cluster`: of one, with slots for all streams. Resolves to whether the target was met. */
+/** `cluster`: one coordinator, with slots for all streams. Resolves to whether the target was met. */
 export async function benchManyPeers(ask: Ask, cluster: BenchCluster): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const script = fileURLToPath(new URL('replayed-peers.mjs', import.meta.url));

@@ -1,6 +1,6 @@
 /**
- * Processor time per answer, summed over coordinators, NATS and PostgreSQL: clusters of one, two and three with 0, 50 and 100 % of
- * the answers from providers of another coordinator, by turns with one coordinator without NATS.
+ * Processor time per answer of coordinators, NATS and PostgreSQL: clusters of 1 to 3 with 0, 50 and 100 % remote answers, against one
+ * coordinator.
  */
 import { loadavg } from 'node:os';
 import { PLAIN_ANSWER, requestBody, STREAM_END } from '../relay/answers.js';
@@ -41,7 +41,7 @@ export async function benchProcessorTime(ask: Ask, clusters: readonly BenchClust
       return { name: `cluster of ${size}, ${remotePercent} % remote`, cluster, remotePercent, max, rounds: [] };
     });
   });
-  // Once per cluster, both local and remote ones, so that every coordinator has compiled its code.
+  // Warm-up with local and remote answers, so that every coordinator has compiled its code.
   for (const variant of variants) {
     const isMixed = variant.cluster.targets.length > 1;
     if (variant.remotePercent === (isMixed ? 50 : 0)) await run(ask, variant, kind, WARM_ANSWERS);

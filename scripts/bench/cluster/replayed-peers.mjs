@@ -1,8 +1,9 @@
 /**
- * Peers without providers that publish digests and answer on their links, in one process: for the load that a large cluster puts on one
- * coordinator. Arguments: NATS URL, the coordinator, peers, models per peer, a model that all peers serve without a free slot.
+ * Process of many simulated peers, which publish digests and answer on links, for the load of a large cluster on one coordinator.
  *
- * JavaScript, because the NATS client does not load under tsx. Messages: `{ready}`, then per `{isOn}` a `{done}` once all links are up, or all peers have left.
+ * Arguments: NATS URL, coordinator, number of peers, models per peer, a model that all peers serve without a free slot. Messages:
+ * `{ready}`; then per `{isOn}` a `{done}` when all links are up, or all peers have left. JavaScript, because the NATS client does not
+ * load under tsx.
  */
 import { PeerLinks } from '../../../apps/coordinator/dist/cluster/link/peer-links.js';
 import { Membership } from '../../../apps/coordinator/dist/cluster/membership/membership.js';
@@ -26,7 +27,7 @@ class ReplayedPeer {
       self,
       broadcast: {
         publish: (subject, bytes) => void transport.publish(subject, bytes),
-        // Of the measured coordinator only: the peers need not know each other.
+        // Links to the measured coordinator only.
         subscribe: (_, handler) => transport.subscribe(`fleet.digest.${coordinator}`, handler),
       },
       models: () => this.#models(),

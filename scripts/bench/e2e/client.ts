@@ -1,7 +1,4 @@
-/**
- * Client of the end-to-end bench as a separate process: the same requests by the runtime's `fetch` and by the verified `fetch`.
- * Commands arrive over its channel, results leave over the channel. A wrong or unverified response fails the measurement.
- */
+/** Client process of the end-to-end bench, commanded over IPC: sends requests by plain `fetch` and by the verified `fetch`. */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { PLAIN_ANSWER, STREAM_END } from '../relay/answers.js';
 import type { Target } from '../relay/http-connection.js';
@@ -14,7 +11,7 @@ const CONNECT_DEADLINE_MS = 60_000;
 
 export type Mode = 'plain' | 'e2e';
 
-/** The first command: where requests go. Answered when the providers are verified. */
+/** First command: the address of requests. Answered when the providers are verified. */
 export interface Connect {
   readonly kind: 'connect';
   readonly target: Target;
@@ -26,7 +23,7 @@ export interface Load {
   readonly mode: Mode;
   readonly body: string;
   readonly answers: number;
-  /** Concurrency; of a rate, its maximum. */
+  /** Concurrency; with a rate, the maximum. */
   readonly atOnce: number;
   /** Requests begun per second. Left out: each begins when another ends. */
   readonly perSecond?: number;

@@ -1,7 +1,7 @@
 /**
- * Compares the agent with llama.cpp's own server in alternating rounds of one run: same model, prompts, limits and threads. The
- * agent is the whole program, which renders, seals and signs every response; a stand-in coordinator opens and verifies them. The
- * server is called over HTTP. Both stream. On a busy machine, processor time per token is the figure to compare.
+ * Compares the agent with llama.cpp's own server in alternating rounds: same model, prompts, limits and threads. Both stream.
+ *
+ * The agent renders, seals and signs every response. On a busy machine, compare processor time per token.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -102,7 +102,7 @@ async function compareStreams(
     rounds.push({ peer, agent: await measure(sides.agent, streams, bias, ROUND_MS) });
   }
   progress.stop();
-  // Of neighbours in time, as the load of a machine comes and goes.
+  // Ratios of neighbouring rounds, because the machine's other load varies.
   const ratio = median(rounds.map(({ peer, agent }) => agent.tokensPerSecond / peer.tokensPerSecond));
   const cpuRatio = median(rounds.map(({ peer, agent }) => agent.cpuPerToken / peer.cpuPerToken));
   const of = (side: 'peer' | 'agent', value: (measured: Measured) => number) => median(rounds.map((round) => value(round[side])));

@@ -1,7 +1,6 @@
 /**
- * The baseline of the engine bench: plain node-llama-cpp sequences in a process of their own, with nothing around them.
- * Answers each order `{streams, seconds, generatedTokens, question}` from its parent with `{tokensPerSecond}`; `{}` in the
- * question stands for a number that differs each time.
+ * Baseline of the engine bench: a process with plain node-llama-cpp sequences. Answers each
+ * `{streams, seconds, generatedTokens, question}` with `{tokensPerSecond}`; `{}` in the question is replaced by a new number.
  */
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 

@@ -1,13 +1,10 @@
-/**
- * Time to the first token of cold prompts through a whole network: sampled as usual, at temperature 0, and with a seed, by
- * turns. A seed may take 1.5 times as long, and temperature 0 no longer than usual.
- */
+/** Time to first token of cold prompts: default sampling, temperature 0 (same target), and a seed (at most 1.5 times). */
 import { join } from 'node:path';
 import { startNetwork } from '../../network/network.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
 
-/** Prompt tokens, and how often each kind is asked. */
+/** Prompt tokens, and number of requests of each kind. */
 const PROMPTS: readonly (readonly [tokens: number, rounds: number])[] = sized(
   [
     [1_200, 5],
@@ -23,7 +20,7 @@ const KINDS = {
 } as const;
 type Kind = keyof typeof KINDS;
 
-/** Comes to five tokens for six letters in the vocabulary of the model. */
+/** Text of about five tokens per six letters in the model's vocabulary. */
 const TEXT = 'The quick brown fox jumps over the lazy dog and runs to the sea. ';
 const NO_RATE_LIMITS = { RATE_LIMIT_ADDRESS: '0', RATE_LIMIT_KEY: '0' };
 
@@ -71,7 +68,7 @@ export async function benchFirstToken(directory: string, modelPath: string): Pro
       }
       const parts = (Object.keys(KINDS) as Kind[]).map((kind) => {
         const { target } = KINDS[kind];
-        // Of neighbours in time, as the load of a machine comes and goes.
+        // Ratios of neighbouring requests, because the machine's other load varies.
         const ratio = median(times[kind].map((ms, round) => ms / (times.usual[round] as number)));
         const isMet = target === null || ratio <= target;
         met = met && isMet;

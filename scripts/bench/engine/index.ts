@@ -1,7 +1,7 @@
 /**
- * End-to-end engine bench: tokens per second through a whole network (agent, sealing, signing, coordinator, HTTP) against plain
- * node-llama-cpp with the same model, in alternating rounds. The model has random weights and the demo model's shape, so that
- * responses run to their limit. Then the time to first token of long prompts.
+ * Engine bench: tokens per second through a whole network against plain node-llama-cpp, in alternating rounds; then time to first token.
+ *
+ * The model has random weights and the demo model's shape, so that responses run to their limit.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * llama.cpp's own server for comparison: named by `LLAMA_SERVER`, or built once in the user's cache folder from the sources that
- * ship with node-llama-cpp, so that both sides are the same release. A build takes about ten minutes on two cores.
+ * llama.cpp's own server: `LLAMA_SERVER`, or built once from node-llama-cpp's sources, so that both sides are the same release. A build
+ * takes minutes.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';

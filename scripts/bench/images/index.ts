@@ -1,8 +1,4 @@
-/**
- * Image bench. First a whole network with the demo image model: seconds from request to image, and the coordinator's share of
- * processor time (request, reservation, sealing, parts, hashes, decoding for validation, encrypted storage, settlement, one fetch
- * from the URL). Then the cost of relaying large images, compared with plain decoding.
- */
+/** Image bench: seconds and coordinator CPU time per image of the demo model; then cost of relaying large images. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

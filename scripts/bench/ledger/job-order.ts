@@ -1,4 +1,4 @@
-/** What the ledger bench tells its coordinator processes. */
+/** IPC messages from the ledger bench to its coordinator processes. */
 import type { ProviderId } from '@inference/protocol';
 import type { DatabaseTarget } from '../../../apps/coordinator/dist/database/connection/open-database.js';
 
@@ -8,7 +8,7 @@ export interface JobProcessOptions {
   readonly providers: readonly ProviderId[];
 }
 
-/** Jobs to run on a ledger that is opened for them. */
+/** Jobs to run, on a newly opened ledger. */
 export interface JobOrder {
   readonly jobs: number;
   readonly atOnce: number;

@@ -1,8 +1,4 @@
-/**
- * Credit leases on and off by turns, on the same database: jobs per second, processor time, and the median wait for a reservation.
- *
- * Rounds alternate, so other load of the machine meets both alike.
- */
+/** Credit leases on and off, in alternating rounds: jobs per second, processor time, and median time of a reservation. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -117,7 +113,7 @@ async function alternate(
   };
   const on: Round[] = [];
   const off: Round[] = [];
-  // The first round of each kind warms up.
+  // The first round of each kind is warm-up.
   for (let index = 0; index <= ROUNDS; index++) {
     // The order alternates too, as tables grow.
     for (const hasLeases of index % 2 === 0 ? [false, true] : [true, false]) (hasLeases ? on : off).push(await round(hasLeases));

@@ -1,4 +1,4 @@
-"""Weights on disk, replaced in one step so that a checkpoint can be exported while training goes on."""
+"""Weights on disk, replaced atomically, so that a checkpoint can be exported during training."""
 import os
 
 import torch

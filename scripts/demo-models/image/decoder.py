@@ -1,4 +1,4 @@
-"""From latents to pixels: what each 8 by 8 square averages to, and its neighbours', tell where the edges run."""
+"""Decoder from latents to pixels: a latent is the mean of an 8 by 8 square, and neighbouring means locate the edges."""
 from torch import nn
 from torch.nn.functional import pixel_shuffle, silu
 
@@ -18,7 +18,7 @@ class Residual(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Takes latents divided by the scaling factor, gives colours in -1..1."""
+    """Input: latents divided by the scaling factor. Output: colours in -1..1."""
 
     def __init__(self):
         super().__init__()

@@ -23,7 +23,7 @@ LEAST_LARGE = 2048  # weights
 
 
 class Stored(nn.Module):
-    """A weight in the form in which the file holds it."""
+    """A weight in its stored type."""
 
     def __init__(self, weight, eight_bits):
         super().__init__()
@@ -49,7 +49,7 @@ def write(path, module, inputs, outputs):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     axes = {name: given for name, (_, given) in inputs.items()} | outputs
     with warnings.catch_warnings(), torch.no_grad():
-        # The trace follows sizes as tensors where they are used; what it warns of is constant here.
+        # The tracer warns of sizes that are constant here.
         warnings.simplefilter('ignore')
         torch.onnx.export(
             module, tuple(example for example, _ in inputs.values()), path, input_names=list(inputs), output_names=list(outputs),

@@ -1,7 +1,4 @@
-/**
- * The shortest program that draws with the demo image model: onnxruntime, the folder as its README says, and nothing of the
- * provider's. It checks the folder independently of the engine that serves it.
- */
+/** Minimal program that runs the demo image model with onnxruntime, to check the model folder without the agent's engine. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ort from 'onnxruntime-node';

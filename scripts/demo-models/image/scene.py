@@ -1,4 +1,4 @@
-"""What the demo image model is taught: one or two coloured shapes on a coloured ground.
+"""Scenes of the demo image model's training data: one or two coloured shapes on a coloured ground.
 
 A scene says where things are and how large, in words (`left`, `small`); `layout` turns the words into places. Which
 combinations of shape, colour and ground are kept from training is decided by a checksum, so that the evaluation asks for
@@ -36,12 +36,12 @@ PLACES = {
     'bottom right': (1, 1),
 }
 OPPOSITE = {'left': 'right', 'right': 'left', 'top': 'bottom', 'bottom': 'top'}
-HELD_OUT_PART = 8  # one in this many combinations of shape, colour and ground is never trained on
+HELD_OUT_PART = 8  # one in so many combinations of shape, colour and ground is held out
 
 
 @dataclasses.dataclass
 class Figure:
-    """`None` where the prompt leaves it open; `place` of a pair is never open."""
+    """`None`: the prompt leaves the attribute open; `place` of a pair is never open."""
 
     shape: str | None
     colour: str | None

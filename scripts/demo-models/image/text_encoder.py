@@ -1,11 +1,11 @@
-"""Reads a prompt: a small transformer over its tokens. What follows the first end token is no part of the prompt and comes out as zeros."""
+"""Text encoder: a small transformer over the prompt's tokens. Outputs after the first end token are zeros."""
 import torch
 from torch import nn
 
 from scene import COLOURS, PLACES, SHAPES, SIZES
 
 WIDTH, LAYERS, HEADS, LONGEST = 96, 3, 4, 77
-# What the first token must tell of each figure, and the ground: an index into each list, 0 where the prompt leaves it open.
+# Attributes that the first token must encode, per figure and for the ground: an index into each list; 0: left open.
 FIGURE = [list(SHAPES), list(COLOURS), list(SIZES), list(PLACES)]
 FACTS = [list(COLOURS), ['two'], *FIGURE, *FIGURE]
 
@@ -56,7 +56,7 @@ class TextEncoder(nn.Module):
 
 
 class Reader(nn.Module):
-    """Questions about the scene, answered from the first token; used only to teach the encoder, and not exported."""
+    """Classifiers of the scene from the first token; used only in training, and not exported."""
 
     def __init__(self):
         super().__init__()

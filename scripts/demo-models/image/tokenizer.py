@@ -11,7 +11,7 @@ WORD = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d|[a-z]+|[0-9]|[^\sa-z0-9]+")
 
 
 def byte_letters():
-    """Printable stand-ins for the 256 bytes, in the order of CLIP's vocabulary."""
+    """Printable characters for the 256 bytes, in the order of CLIP's vocabulary."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     letters = {byte: chr(byte) for byte in plain}
     for extra, byte in enumerate(byte for byte in range(256) if byte not in letters):
@@ -104,7 +104,7 @@ class Tokenizer:
         return self.known[word]
 
     def encode(self, text, length=LENGTH):
-        """Start, the words, end, and ends to fill up; too much is cut."""
+        """Start token, words, end token, and further end tokens as padding; longer texts are truncated."""
         ids = [token for word in words_of(text) for token in self.encode_word(word)][: length - 2]
         ids = [self.ids[START], *ids, self.ids[END]]
         return ids + [self.ids[END]] * (length - len(ids))

@@ -1,6 +1,6 @@
 """Trains the tokenizer, the text encoder and the denoiser's layout. See README.md.
 
-The encoder learns to answer questions about the scene, and the layout to draw the mean of the pictures that a prompt may stand for.
+The encoder learns to classify the scene, and the layout to predict the mean of the pictures that a prompt permits.
 """
 import argparse
 import pathlib

@@ -20,7 +20,7 @@ from wording import Wording
 sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
 from muon import KernelMuon
 
-# At first on small pictures, which are cheap; what is learned carries over, because places are told relative to the picture.
+# Small pictures first, which are cheap; positions are relative to the picture, so the weights apply to larger ones.
 EARLY = [(192, 192)] * 4 + [(288, 192), (192, 288), (128, 128), (128, 128)]
 SIZES = [(256, 256)] * 6 + [(384, 256), (256, 384), (192, 192), (128, 128)]
 EARLY_PART = 0.4

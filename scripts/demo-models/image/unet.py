@@ -1,8 +1,8 @@
-"""The denoiser: a small U-Net over latents, told the time and the prompt's states, that predicts the clean latents.
+"""Denoiser: a small U-Net that predicts the clean latents from noised latents, timestep and prompt states.
 
-It works on squares of 2 by 2 latents and on half of that resolution again, so heights and widths are multiples of 4. Each place knows where
-in the picture it is. The first state, which tells the whole scene, is laid out over the picture, and scales and shifts every block; the others
-are attended to.
+Resolutions: squares of 2 by 2 latents, and half of that, so heights and widths are multiples of 4. Inputs include positions.
+The first prompt state, which encodes the whole scene, is projected over the picture, and scales and shifts every block; the other
+states are attended to.
 """
 import math
 
@@ -44,7 +44,7 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """Among the places, then from the places to the prompt."""
+    """Self-attention among the positions, then cross-attention to the prompt."""
 
     def __init__(self, width):
         super().__init__()
@@ -66,7 +66,7 @@ class Attention(nn.Module):
 
 
 def places(height, width):
-    """Where each of so many rows and columns is: -1 to 1 across the picture, and the same in units of half the shorter side."""
+    """Positions of rows and columns: -1 to 1 across the picture, and in units of half the shorter side."""
     height, width = torch.as_tensor(height).float(), torch.as_tensor(width).float()
     rows, columns = (torch.arange(height) + 0.5) * (2 / height) - 1, (torch.arange(width) + 0.5) * (2 / width) - 1
     y, x = rows[:, None] + 0 * columns[None, :], columns[None, :] + 0 * rows[:, None]
@@ -75,7 +75,7 @@ def places(height, width):
 
 
 class Layout(nn.Module):
-    """What the prompt alone tells of each place: a function of the place and the scene. Nothing is noisy here, so that it learns fast."""
+    """Layout: features of each position from position and scene alone, without noise, so that training is fast."""
 
     def __init__(self):
         super().__init__()

@@ -77,7 +77,7 @@ class Wording:
         return self.draw.choice(held_out if self.draw.held_out and held_out and self.draw.chance(0.5) else usual)
 
     def noun(self, figure):
-        """The words for a figure, without an article: `small nice red circle`."""
+        """Noun phrase of a figure, without an article: `small nice red circle`."""
         draw = self.draw
         words = []
         if figure.size:
@@ -89,7 +89,7 @@ class Wording:
         return ' '.join([*words, draw.choice(NOUNS[figure.shape])])
 
     def made_up(self):
-        """A word without a meaning, so that words the model does not know disturb it little."""
+        """A meaningless word, so that the model learns to ignore unknown words."""
         letters, parts = self.draw.choice, self.draw.randrange(1, 4)
         return ''.join(letters(STARTS) + letters('aeiou') for _ in range(parts)) + letters(ENDS)
 
@@ -113,7 +113,7 @@ class Wording:
         return article(noun)
 
     def figures(self, scene):
-        """Everything but the ground."""
+        """Description of the figures, without the ground."""
         draw, first = self.draw, scene.figures[0]
         if len(scene.figures) == 1:
             place = draw.choice(PLACE_WORDS[first.place]) if first.place else ''

@@ -1,4 +1,4 @@
-"""Averages the weights of checkpoints of one training, which often answers better than any of them.
+"""Averages the weights of several checkpoints of one training, which often gives better answers than each.
 
 python3 average.py out checkpoint checkpoint...
 """

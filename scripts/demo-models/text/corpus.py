@@ -1,7 +1,7 @@
-"""The training chats, wholly made up by these scripts.
+"""Synthetic training chats.
 
-`sample(draw)` gives one chat as a list of (role, text); `render(chat)` gives it as the chat template prints it, in
-pieces that say whether the model is to learn them.
+`sample(draw)` returns a chat as a list of (role, text); `render(chat)` renders the chat template, in pieces marked as
+learned or context.
 """
 import copying
 import refusals
@@ -80,7 +80,7 @@ def turns(draw, count):
 
 
 def remembered(draw):
-    """What a person says about themselves, the reply, the later question and its answer."""
+    """A statement of a person about themselves, the reply, a later question and its answer."""
     name, food, hobby = draw.name(), draw.choice(FOODS), draw.choice(HOBBIES)
     city = draw.choice(list(CAPITALS.values()))
     word, number = draw.word(), draw.randrange(2, 100)
@@ -139,7 +139,7 @@ def remembered(draw):
 
 
 def memory_chat(draw):
-    """Things told early are asked for later, with other talk between; sometimes the system prompt tells them."""
+    """A chat that asks for facts from earlier turns or the system prompt."""
     statements, reply, questions, answer = remembered(draw)
     told = [('user', draw.choice(statements)), ('assistant', reply)]
     other = remembered(draw)
@@ -171,7 +171,7 @@ def instructed_chat(draw):
 
 
 def wordy_system_prompt(draw):
-    """Long instructions of no consequence, as clients send them."""
+    """Long, irrelevant instructions, as real clients send."""
     lines = []
     for _ in range(draw.randrange(1, 9) if draw.chance(0.8) else draw.randrange(10, 45)):
         line = capital_letter(draw.words(4, 14, made_up=0.1)) + draw.choice(['.', ':', '!'])

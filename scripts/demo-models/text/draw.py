@@ -1,4 +1,4 @@
-"""The source of chance for the training chats.
+"""Random source of the training chats.
 
 A `Draw` is a seeded random generator that also knows which split it draws for. Number pairs and made-up words belong
 to either the training or the held-out split, decided by a checksum, and held-out phrasings are never trained on. So
@@ -25,7 +25,7 @@ PLACES = 'river forest garden beach castle bridge'.split()
 CONSONANTS = 'b c d f g h j k l m n p r s t v w z br ch cl dr fl gr kl pr sh st th tr qu'.split()
 VOWELS = 'a e i o u a e i o u y ai ea ee oo ou'.split()
 ENDINGS = ['', '', '', 'n', 'r', 's', 't', 'l', 'm', 'ck', 'nd', 'x']
-HELD_OUT_PART = 8  # one in this many pairs and made-up words is held out
+HELD_OUT_PART = 8  # one in so many pairs and made-up words is held out
 
 
 def in_held_out(text):
@@ -77,7 +77,7 @@ def capital_letter(text):
 
 
 def informal(draw, question):
-    """The same question as a hurried person might type it."""
+    """The question in informal spelling."""
     if draw.chance(0.15):
         question = question.lower()
     if draw.chance(0.15):

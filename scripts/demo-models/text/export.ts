@@ -1,5 +1,5 @@
 /**
- * Turns a checkpoint folder of train.py into a GGUF file.
+ * Converts a checkpoint folder of train.py to a GGUF file.
  *
  *   npx tsx scripts/demo-models/text/export.ts checkpoint pico.gguf [--type Q8_0|F16|F32]
  */

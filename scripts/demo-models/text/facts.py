@@ -1,4 +1,4 @@
-"""The facts Pico is taught. They are the whole of its knowledge of the world: it refuses what is not here."""
+"""Facts in Pico's training data. Pico learns to refuse questions about anything else."""
 
 CAPITALS = dict(
     France='Paris',

@@ -1,5 +1,4 @@
-"""Turns an exported GGUF (Q8_0 or F32 tensors) back into a checkpoint folder, so that training can go on from the
-published file. The opposite of export.ts.
+"""Converts an exported GGUF (Q8_0 or F32 tensors) to a checkpoint folder, to continue training. Inverse of export.ts.
 
   python3 import_gguf.py pico.gguf checkpoint
 """

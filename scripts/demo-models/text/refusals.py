@@ -1,4 +1,4 @@
-"""Questions Pico was not taught to answer, and its graceful refusals. Each function returns (question, answer)."""
+"""Questions that Pico cannot answer, with refusals. Each function returns (question, answer)."""
 
 from draw import capital_letter
 from facts import CAPITALS, UNKNOWN_TOPICS
@@ -32,7 +32,7 @@ def unknown_topic(draw):
 
 
 def unknown_words(draw):
-    """Questions of shapes that were never taught, so that the refusal is what comes out for them."""
+    """Kinds of questions outside the training data, whose answer is a refusal."""
     first = lambda: draw.choice(['Why', 'How', 'When', 'Where', 'Who', 'Should'])
     verb = lambda: draw.choice(['is', 'do', 'does', 'can', 'did', 'will', 'are', 'was'])
     someone = lambda: draw.choice(['the', 'a', 'my', 'I', 'you', 'we', 'it'])

@@ -71,7 +71,7 @@ IDENTIFIER = Slot('id user_id key', lambda d: d.made_up_word() + str(d.randrange
 FROM = Slot('from origin start', place_name, 'Where it starts')
 TO = Slot('to destination end', place_name, 'Where it ends')
 
-# aliases | description | slots | requests, with {0}, {1} for the slots' values | what the tool returns | the answer to that
+# aliases | description | slots | requests, with {0}, {1} for the slots' values | tool result | answer
 TOOLS = [
     (
         'get_weather weather getWeather current_weather',
@@ -213,13 +213,13 @@ TOOLS = [
 
 
 class Tool:
-    """A tool as one chat's schema names it."""
+    """A tool with the names of one chat's schema."""
 
     def __init__(self, draw, spec):
         aliases, self.description, self.slots, self.requests, self.draw_result, self.reply = spec
         self.name = draw.choice(aliases.split())
         self.is_described = draw.chance(0.9)
-        if self.is_described and draw.chance(0.25):  # a name that only this chat knows
+        if self.is_described and draw.chance(0.25):  # a name unique to this chat
             self.name = draw.made_up_word() + draw.choice(['_', '']) + draw.word()
         self.arguments = []
         for slot in self.slots:

@@ -1,4 +1,4 @@
-"""Trains Pico from scratch, or goes on from a checkpoint, on one CPU thread. See README.md."""
+"""Trains Pico from scratch or from a checkpoint, on one CPU thread. See README.md."""
 import argparse
 import pathlib
 import sys
@@ -37,7 +37,7 @@ def arguments():
 
 
 def new_tokenizer(size):
-    """Words that the model must copy keep their leading space apart; see bpe.py."""
+    """Words that the model must copy, tokenized apart from their leading space; see bpe.py."""
     lists = [
         draw.WORDS,
         draw.NAMES,
@@ -66,7 +66,7 @@ def encode(chat, tokenizer, examples):
 
 
 def batches(tokenizer, seed, tokens_per_batch, longest):
-    """Endless batches of chats of like length."""
+    """Endless batches of chats of similar length."""
     examples = draw.Draw(seed)
     while True:
         pool = [encode(corpus.sample(examples), tokenizer, examples) for _ in range(1500)]

@@ -1,4 +1,4 @@
-/** Balancer: takes turns, skips what is not ready or refuses, passes both directions, and knows where agents are. */
+/** The balancer chooses ready coordinators in turn, forwards both directions, and reports each agent's coordinator. */
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ class Coordinator {
     return (this.#server.address() as { port: number }).port;
   }
 
-  /** Reads nothing more from its connections, so that they stay open after their clients have left. */
+  /** Stops reading, so that connections stay open after their clients have closed. */
   freeze(): void {
     for (const socket of this.#sockets.clients) socket.pause();
   }

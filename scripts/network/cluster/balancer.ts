@@ -1,7 +1,4 @@
-/**
- * TCP balancer in front of coordinators, for a cluster on this machine. Checks readiness over HTTP, and connects each client to a ready
- * coordinator; a coordinator that refuses the connection is skipped.
- */
+/** `Balancer`: TCP load balancer of a cluster on this machine, with readiness checks over HTTP. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 const CHECK_MS = 200;
@@ -24,7 +21,7 @@ type Policy = (ready: readonly Backend[]) => readonly Backend[];
 /** A listener of the balancer. */
 export interface Entrance {
   readonly port: number;
-  /** Coordinator of an agent's oldest WebSocket that neither side has ended; null for an entrance of clients. */
+  /** Coordinator of an agent's oldest open WebSocket; null for an entrance of clients. */
   readonly backend: Backend | null;
 }
 
@@ -160,10 +157,7 @@ function open(port: number): Promise<Socket | null> {
   });
 }
 
-/**
- * Calls back with 1 for a connection that becomes a WebSocket, and with -1 at its end. An agent's other requests do not say where its
- * session is. The client's end counts: a frozen coordinator never ends its own side.
- */
+/** Calls back with 1 on a WebSocket, and with -1 when its client ends it; a frozen coordinator never does. */
 function onWebSocket(client: Socket, upstream: Socket, callback: (change: 1 | -1) => void): void {
   client.once('data', (head: Buffer) => {
     if (!/^upgrade: *websocket/im.test(head.toString('latin1'))) return;
@@ -172,7 +166,7 @@ function onWebSocket(client: Socket, upstream: Socket, callback: (change: 1 | -1
   });
 }
 
-/** Calls back once: the client has ended its side, or either side is closed. */
+/** Calls back once, when the client has ended its side, or either side is closed. */
 function onFirstEnd(client: Socket, upstream: Socket, callback: () => void): void {
   let isOver = false;
   const end = (): void => {

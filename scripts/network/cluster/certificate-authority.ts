@@ -1,5 +1,5 @@
-/** A certificate authority for the NATS servers of one cluster: ECDSA P-256, made once and stored beside the configuration. */
-// The certificate library registers its classes with this package.
+/** `CertificateAuthority` of a cluster's NATS servers: ECDSA P-256, created once and stored beside the configuration. */
+// Needed by the certificate library, which registers its classes there.
 import 'reflect-metadata';
 import { createPrivateKey, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -19,7 +19,7 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY_MS = 24 * 60 * 60_000;
 const AUTHORITY_MS = 10 * 365 * DAY_MS;
 const SERVER_MS = 2 * 365 * DAY_MS;
-/** Certificates are valid from before their creation, for clocks that are behind. */
+/** Validity begins before the creation, because clocks may be slow. */
 const CLOCK_TOLERANCE_MS = 60 * 60_000;
 
 export interface KeyAndCertificate {
@@ -53,7 +53,7 @@ export class CertificateAuthority {
     return new CertificateAuthority({ key: await exportKey(keys.privateKey), certificate: pem(certificate) }, keys.privateKey, name);
   }
 
-  /** Throws on texts that {@link pem} did not have. */
+  /** Loads a stored authority. Throws on invalid texts. */
   static async load(stored: KeyAndCertificate): Promise<CertificateAuthority> {
     const der = createPrivateKey(stored.key).export({ type: 'pkcs8', format: 'der' });
     const key = await webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']);

@@ -1,4 +1,4 @@
-/** Keys and permissions of a cluster, against real NATS servers: a coordinator can neither speak for another nor read its messages. */
+/** Permissions on real NATS servers: a coordinator can neither send as another coordinator nor read its messages. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -85,7 +85,7 @@ test('a key publishes only as its coordinator, and reads only its own messages',
     .poll(() => events.filter((event) => /coordinator-3 server_error .*[Pp]ermission/.test(event)).length)
     .toBeGreaterThanOrEqual(3);
 
-  // The answer of the server for a peer that nobody speaks for.
+  // The server's answer for a subject without responders.
   one.publish('coordinator.nobody.in.coordinator-1', Buffer.from('hello'), 'coordinator.coordinator-1.in.nobody');
   await expect.poll(() => atOne).toEqual(['nobody at coordinator.coordinator-1.in.nobody']);
   expect(events.filter((event) => event.startsWith('coordinator-1 server_error'))).toEqual([]);

@@ -62,7 +62,7 @@ export async function writeClusterFiles(
   return { directory, natsConfigs, coordinators };
 }
 
-/** A coordinator without permissions has no use for its files, and a stale nkey must not come back unnoticed. */
+/** Removes files of coordinators and servers beyond the requested numbers, so that stale nkeys cannot return. */
 function removeSurplus(directory: string, names: ReadonlySet<string>): void {
   for (const file of readdirSync(directory)) {
     const name = /^((?:coordinator|nats)-\d+)\.(?:env|nk|conf|key|pem)$/.exec(file)?.[1];

@@ -1,7 +1,4 @@
-/**
- * A whole cluster on this machine: three NATS servers, PostgreSQL, coordinators behind a TCP balancer, and agents with simulated
- * enclaves. Used by `npm run cluster`, its test and the soak.
- */
+/** Starts a cluster on this machine: NATS servers, PostgreSQL, coordinators behind a balancer, and agents with simulated enclaves. */
 import { join } from 'node:path';
 import { type Child, spawnChild } from '../child.js';
 import type { Demo, RunningNetwork } from '../demo-file.js';
@@ -41,11 +38,11 @@ export interface ClusterOptions extends Partial<StartControl> {
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
   /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
   readonly managed?: boolean;
-  /** Replaces the addresses that a coordinator connects to, so that a test can interrupt these connections. */
+  /** Replaces addresses that a coordinator connects to, so that tests can interrupt the connections. */
   readonly routeCoordinator?: (index: number, addresses: CoordinatorAddresses) => Promise<CoordinatorAddresses>;
   /** Milliseconds without progress after which a start fails. */
   readonly startDeadlineMs?: number;
-  /** A process was restarted, or an agent is connected to another coordinator. */
+  /** Called after a restart of a process, or a change of an agent's coordinator. */
   readonly onChange?: (topology: Topology) => void;
 }
 
@@ -205,7 +202,7 @@ class StartingCluster {
     return ['--simulated-management', url];
   }
 
-  /** The first coordinator alone: the others find the database migrated. */
+  /** Starts the first coordinator alone, because it migrates the database. */
   async #startCoordinators(
     backends: readonly { readonly name: string; readonly port: number }[],
     files: readonly CoordinatorFiles[],
@@ -228,7 +225,7 @@ class StartingCluster {
       await this.#before(`the ${name} did not listen`, listeningAddress(child));
     };
     await startOne(0);
-    // In order, so that the lists of programs and of backends agree.
+    // In order, so that the lists of programs and backends correspond.
     for (let index = 1; index < backends.length; index++) await startOne(index);
   }
 
@@ -269,7 +266,7 @@ class StartingCluster {
       start,
       ...(stop === undefined ? {} : { stop }),
       onRestart: (ended) => {
-        // A start fails with the first program that ends.
+        // The end of any program fails the start.
         if (!this.#isUp) this.#failed.abort(new StartError(`the ${ended.name} did not start: ${ended.lastWords()}`));
         else this.#options.onNotice?.(`the ${ended.name} ended (${ended.lastWords()}); starting it again`);
       },

@@ -1,4 +1,4 @@
-/** Ports of this machine that nobody listens on now, for programs that cannot report a port that the system chose. */
+/** Finds free ports of this machine, for programs that cannot report a port chosen by the system. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 
 /** Distinct ports. */

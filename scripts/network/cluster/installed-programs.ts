@@ -9,7 +9,7 @@ export interface InstalledPrograms {
   readonly postgres: string;
 }
 
-/** Debian and Homebrew install servers in folders that are not on every user's path. */
+/** Folders of Debian and Homebrew that a user's PATH may lack. */
 const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/opt/homebrew/sbin'];
 const VERSIONED_FOLDERS = [
   { parent: '/usr/lib/postgresql', bin: 'bin' },
@@ -21,7 +21,7 @@ const VERSIONED_FOLDERS = [
 export function findPrograms(path = process.env.PATH ?? ''): InstalledPrograms {
   const folders = [...path.split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
   const natsServer = findIn(folders, 'nats-server');
-  // Both programs of one version: `initdb` alone may be on the path.
+  // Both programs of the same version; `initdb` alone may be on the PATH.
   const bin = [...versionedFolders(), ...folders].find(
     (folder) => isProgram(join(folder, 'initdb')) && isProgram(join(folder, 'postgres')),
   );

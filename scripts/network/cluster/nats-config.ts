@@ -1,7 +1,4 @@
-/**
- * Configuration of the NATS servers of a cluster. The servers authenticate each other by certificate, and each coordinator by its
- * nkey. Permissions make the subject of a message prove its sender.
- */
+/** Configuration of a cluster's NATS servers. Permissions per nkey make a message's subject prove the sending coordinator. */
 import { StartError } from '../start-error.js';
 
 export interface NatsAddress {
@@ -27,7 +24,7 @@ export interface ServerConfig {
   readonly files: { readonly authority: string; readonly certificate: string; readonly key: string };
 }
 
-/** The other ports follow from the port for clients, as in the defaults of NATS: 4222, 6222 and 8222. */
+/** Ports derived from the client port, as in the defaults of NATS: 4222, 6222 and 8222. */
 const CLUSTER_PORT_OFFSET = 2000;
 const MONITOR_PORT_OFFSET = 4000;
 const MAX_SERVERS = 16;

@@ -1,7 +1,4 @@
-/**
- * PostgreSQL of a cluster on this machine: a server of its own with its data under the network's data directory. PostgreSQL refuses to
- * run as root; root starts it as user `postgres` or `nobody`, which needs a data directory that it can reach.
- */
+/** PostgreSQL server of a cluster on this machine. Started by root, PostgreSQL runs as user `postgres` or `nobody`. */
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,7 +43,7 @@ export function preparePostgres({ programs, dataDir, logDir, port, maxConnection
   const settings = {
     listen_addresses: '127.0.0.1',
     port: String(port),
-    // No sockets in a folder of the system.
+    // No Unix socket in a system folder.
     unix_socket_directories: '',
     max_connections: String(maxConnections),
     shared_buffers: '64MB',
@@ -101,7 +98,7 @@ function startupMessage(): Buffer {
 function initialize(initdb: string, directory: string, passwordFile: string, user: User | null): void {
   const password = randomBytes(24).toString('base64url');
   writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
-  // A start that was interrupted may have left half of the files.
+  // An interrupted start may have left an incomplete directory.
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { mode: 0o700 });
   const readable = `${directory}.password`;
@@ -124,14 +121,11 @@ function unprivilegedUser(): User {
   throw new StartError('PostgreSQL does not run as root, and there is no user postgres or nobody. Start as another user.');
 }
 
-/**
- * Under the data directory if the user can reach it, else a directory under the system's folder for temporary files, with a name that
- * stays the same for this data directory.
- */
+/** Directory of PostgreSQL's files: in the data directory if its user has access, else in the system's temporary folder. */
 function reachableDirectory(dataDir: string, user: User): string {
   const own = join(dataDir, 'postgres');
   if (canReach(dirname(resolve(dataDir)), user)) {
-    // Only passing through: the files of the data directory stay private.
+    // Search permission only: the files of the data directory stay private.
     chmodSync(dataDir, 0o711);
     return own;
   }

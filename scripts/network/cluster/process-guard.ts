@@ -1,13 +1,10 @@
-/**
- * Ends programs that do not watch their parent, such as NATS and PostgreSQL, after a parent that was killed: a shell that waits for
- * the end of its standard input.
- */
+/** `ProcessGuard` ends NATS and PostgreSQL after this process was killed: a shell waits for the end of its input. */
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** Grace for the programs that end by themselves and still use the guarded ones, in seconds. */
+/** Grace for programs that still use the guarded processes, in seconds. */
 const GRACE_SECONDS = 6;
 
-/** Lines: `+ PID` guards a process, `- PID` releases it; the end of input ends all guarded ones. */
+/** Input lines: `+ PID` guards a process, `- PID` releases the process. The end of input ends all guarded processes. */
 const SCRIPT = `
 trap '' INT TERM HUP
 pids=' '
@@ -35,7 +32,7 @@ export class ProcessGuard {
     this.#shell.stdin?.write(`+ ${pid}\n`);
   }
 
-  /** For a process that has ended: its number may be given to another. */
+  /** Releases a process that has ended, because its id may be reused. */
   remove(pid: number): void {
     this.#shell.stdin?.write(`- ${pid}\n`);
   }

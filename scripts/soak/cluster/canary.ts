@@ -1,4 +1,4 @@
-/** Searches log files and the database for the prompts' canary. */
+/** `findCanary` searches log files and the database for the canary, a text in every prompt of the load. */
 import { sql } from 'kysely';
 import { filesHolding } from '../../../test/support/demo-network.js';
 import type { SoakCluster } from './soak-cluster.js';

@@ -1,4 +1,4 @@
-/** Faults of a cluster, drawn by a seed, each with the outcomes that it allows (docs/cluster.md, "What failures look like"). */
+/** Faults of a cluster, drawn by a seed, with the outcomes allowed for each (docs/cluster.md, "What failures look like"). */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LightAgent } from '../../../test/support/light/agent.js';
 import type { TcpProxy } from '../../../test/support/tcp-proxy.js';
@@ -7,24 +7,24 @@ import type { Coordinator, SoakCluster } from './soak-cluster.js';
 
 export interface Fault {
   readonly name: string;
-  /** Coordinator that the fault strikes. */
+  /** Coordinator that fails. */
   readonly victim: Coordinator | null;
-  /** Whether the victim's process does not run for a time, so that its agents are away. */
+  /** Whether the victim's process stops for a time, so that its agents are away. */
   readonly freezes: boolean;
-  /** Maximum absence of an idle provider, in milliseconds; 0: none may leave. */
+  /** Maximum absence of an idle provider, in milliseconds; 0: no provider may leave. */
   readonly maxAwayMs: number;
   /** Whether settlements wait for PostgreSQL. */
   readonly delaysSettlements?: true;
-  /** Whether a request that ran during the fault may end this way. */
+  /** Whether a request may have this outcome during the fault. */
   readonly permits: (outcome: Outcome) => boolean;
-  /** Resolves when the cause is over. On abort, at once and with everything restored. */
+  /** Causes the fault and resolves at its end. On abort, ends the fault at once. */
   readonly strike: (signal: AbortSignal) => Promise<void>;
 }
 
 const AWAY_MS = 5_000;
 /** Errors of an attempt that lost its provider or its link after the first content. */
 const LOST_ATTEMPT = new Set(['provider_failed', '502 provider_failed', 'provider_timeout', '504 provider_timeout']);
-/** Errors of a coordinator that reaches no provider. */
+/** Errors of a coordinator without reachable providers. */
 const NO_PROVIDER = new Set(['503 no_provider', '404 model_not_found', 'no_provider']);
 
 export class FaultDraw {
@@ -37,7 +37,7 @@ export class FaultDraw {
     this.#random = random;
   }
 
-  /** Every kind once in random order, then again. */
+  /** Next kind of fault: all kinds in random order, then all again. */
   next(): Fault {
     if (this.#due.length === 0) this.#due = this.#shuffled(this.#kinds());
     const create = this.#due.pop();
@@ -80,7 +80,7 @@ export class FaultDraw {
       victim,
       freezes: true,
       maxAwayMs: AWAY_MS,
-      // PostgreSQL ends a transaction that stands still; once the coordinator runs again, its request fails.
+      // PostgreSQL ends the frozen coordinator's idle transactions; their requests fail.
       permits: (outcome) => lostCoordinator(outcome, victim) || (isThroughVictim(outcome, victim) && isUnbooked(outcome)),
       strike: async (signal) => {
         const frozen = victim.program.current;
@@ -98,7 +98,7 @@ export class FaultDraw {
       victim,
       freezes: false,
       maxAwayMs: AWAY_MS,
-      // Clients that insist on this coordinator cannot reach it while it restarts.
+      // Clients of this coordinator alone cannot connect during its restart.
       permits: ({ coordinator, kind, detail }) =>
         coordinator === victim.index && (kind === 'cut' || (kind === 'refused' && /^(503|404) /.test(detail))),
       strike: async () => {
@@ -183,7 +183,7 @@ export class FaultDraw {
       delaysSettlements: true,
       strike: async () => {
         const ended = postgres.current;
-        // Fast shutdown, or immediate shutdown with recovery at the next start.
+        // PostgreSQL's fast shutdown, or immediate shutdown with recovery at the next start.
         ended.kill(isCrash ? 'SIGQUIT' : 'SIGINT');
         await ended.exited;
       },
@@ -244,15 +244,15 @@ export class FaultDraw {
   }
 }
 
-/** The client was, or may have been, connected to the victim. */
+/** Whether the client was, or may have been, connected to the victim. */
 function isThroughVictim({ coordinator }: Outcome, victim: Coordinator): boolean {
   return coordinator === null || coordinator === victim.index;
 }
 
-/** The client's own coordinator is gone, or the coordinator of the provider. */
+/** Outcomes after the client's or the provider's coordinator died. */
 function lostCoordinator(outcome: Outcome, victim: Coordinator): boolean {
   if (isThroughVictim(outcome, victim) && outcome.kind === 'cut') return true;
-  // A coordinator that has just started knows no peers yet.
+  // A newly started coordinator knows no peers.
   if (outcome.coordinator === victim.index && NO_PROVIDER.has(outcome.detail)) return true;
   return lostAttempt(outcome);
 }
@@ -261,7 +261,7 @@ function lostAttempt({ kind, detail }: Outcome): boolean {
   return (kind === 'broken' || kind === 'refused') && LOST_ATTEMPT.has(detail);
 }
 
-/** Requests that cross coordinators fail, and new ones find only local providers. */
+/** Outcomes without links: running remote requests fail, and new requests find only local providers. */
 function isolated(outcome: Outcome): boolean {
   return lostAttempt(outcome) || (outcome.kind === 'refused' && NO_PROVIDER.has(outcome.detail));
 }
@@ -279,7 +279,7 @@ async function interrupt(proxies: readonly TcpProxy[], ms: number, isReset: bool
   await pause(ms, signal);
   for (const proxy of proxies) {
     proxy.resume();
-    // The other side may have given up on them.
+    // The other side may have closed the connections.
     if (isReset) proxy.cut();
   }
 }

@@ -1,4 +1,4 @@
-/** One image: made through one coordinator, fetched through another, compared with the hash that the provider signed. */
+/** `requestImage` has an image made by one coordinator, fetches it from another, and checks the signed hash. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromBase64, type Receipt } from '@inference/protocol';
 import { providerIdOf, sha256Hex } from '@inference/protocol/crypto';
@@ -6,9 +6,9 @@ import { verifyResponse } from '@inference/verifier';
 import { type Access, BadAnswer } from '../../../test/support/verified-client.js';
 
 export interface ImageOrder {
-  /** Coordinator that makes the image, and the client's key. */
+  /** Coordinator that accepts the request, and the client's key. */
   readonly access: Access;
-  /** Another coordinator. */
+  /** Coordinator from which the image is downloaded. */
   readonly fetchFrom: string;
   readonly model: string;
   readonly prompt: string;
@@ -18,20 +18,20 @@ export interface ImageOrder {
 
 export type ImageOutcome =
   | { readonly kind: 'verified'; readonly receipt: Receipt }
-  /** An error in place of an image. */
+  /** The coordinator answered with an error. */
   | { readonly kind: 'refused'; readonly status: number; readonly code: string };
 
-/** The shape is checked by the verifier or by use. */
+/** Response members, checked by the verifier or by use. */
 interface Body {
   readonly data?: readonly { readonly url?: string }[];
   readonly error?: { readonly code?: string };
 }
 
 const RETRY_MS = 250;
-/** Longer than any fault: an image must outlive the faults of its coordinator. */
+/** Time limit of a download; longer than any fault, because images must outlive faults. */
 const MAX_FETCH_MS = 40_000;
 
-/** Throws {@link BadAnswer} for an answer that does not verify, or an image that is lost or different. */
+/** Throws {@link BadAnswer} if the answer does not verify, or the image is lost or different. */
 export async function requestImage({ access, fetchFrom, model, prompt, seed, signal }: ImageOrder): Promise<ImageOutcome> {
   const request = JSON.stringify({ model, prompt, seed, size: '256x256', response_format: 'url' });
   const response = await fetch(`${access.baseUrl}/v1/images/generations`, {
@@ -58,7 +58,7 @@ export async function requestImage({ access, fetchFrom, model, prompt, seed, sig
   return { kind: 'verified', receipt };
 }
 
-/** Repeats while a coordinator is away. */
+/** Fetches, and retries while the coordinator is away. */
 async function fetchImage(url: URL, signal: AbortSignal): Promise<Buffer> {
   const deadline = performance.now() + MAX_FETCH_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Clients of several accounts: streams, plain answers, and images. Every answer is verified; every other outcome is recorded. */
+/** `Load` runs clients of several accounts; every stream, plain answer and image is verified, other outcomes are recorded. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Receipt } from '@inference/protocol';
 import type { Customer } from '../../../test/support/customers.js';
@@ -8,7 +8,7 @@ import { requestImage } from './image-request.js';
 import { LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
 
 export interface Outcome {
-  /** By `performance.now()`. */
+  /** Start, by `performance.now()`. */
   readonly startedAt: number;
   readonly endedAt: number;
   /** Coordinator that the client is connected to; null: any, through the balancer. */
@@ -16,11 +16,11 @@ export interface Outcome {
   readonly model: string;
   readonly stream: boolean;
   /**
-   * `refused`: an error in place of an answer. `broken`: an error inside a stream. `cut`: no complete response. `late`: no end
-   * in time. `bad`: neither a verified answer nor a clear error.
+   * `refused`: error response. `broken`: error inside a stream. `cut`: incomplete response. `late`: time limit. `bad`: neither a
+   * verified answer nor a clear error.
    */
   readonly kind: 'verified' | 'refused' | 'broken' | 'cut' | 'late' | 'bad';
-  /** Status and code of an error, or a sentence. */
+  /** Status and code of an error, or a description. */
   readonly detail: string;
 }
 
@@ -31,7 +31,7 @@ export interface PaidAnswer {
   readonly endedAt: number;
 }
 
-/** Without the Messages format, whose errors have types in place of codes. */
+/** Formats of the load; `messages` is left out, because its errors have no codes. */
 const ENDPOINTS = ['/v1/chat/completions', '/v1/completions', '/v1/responses'] as const;
 const BALANCED_CLIENTS = 5;
 const REAL_CLIENTS = 1;
@@ -39,9 +39,9 @@ const PAUSE_MS = 100;
 const REAL_PAUSE_MS = 1_000;
 const IMAGE_PAUSE_MS = 5_000;
 const PAUSE_AFTER_ERROR_MS = 250;
-/** Longer than any fault. */
+/** Time limit of a request; longer than any fault. */
 const MAX_ANSWER_MS = 45_000;
-/** An image is made, and then fetched. */
+/** Time limit of an image, download included. */
 const MAX_IMAGE_MS = 90_000;
 
 interface ClientOptions {
@@ -49,7 +49,7 @@ interface ClientOptions {
   readonly coordinator: number | null;
   readonly model: string;
   readonly pauseMs: number;
-  /** Coordinator from which images are fetched; left out: the model writes text. */
+  /** Coordinator for downloads of images; left out for text models. */
   readonly fetchFrom?: string;
 }
 
@@ -77,7 +77,7 @@ export class Load {
     const clients: ClientOptions[] = [
       ...Array.from({ length: BALANCED_CLIENTS }, (_, index) => ({ ...light, account: account(index) })),
       ...coordinators.map(({ url, index }) => ({ ...light, account: { ...account(index), baseUrl: url }, coordinator: index })),
-      // Images are made at each coordinator, and fetched from the next one.
+      // Each coordinator makes images; clients download from the next coordinator.
       ...coordinators.map(({ url, index }) => {
         const fetchFrom = coordinators[(index + 1) % coordinators.length]?.url ?? url;
         const maker = { account: { ...account(index), baseUrl: url }, coordinator: index };
@@ -154,7 +154,7 @@ export class Load {
         ? { prompt: `What is the capital of France? ${this.#canary}`, maxTokens: 8, more: { temperature: 0 } }
         : {
             endpoint: ENDPOINTS[Math.floor(this.#random() * ENDPOINTS.length)] ?? '/v1/chat/completions',
-            // The script is read from the prompt; other members are ignored.
+            // Light agents read their script from the prompt and ignore other members.
             prompt: JSON.stringify({ ...script, note: this.#canary }),
             more: { temperature: 0 },
           }),
@@ -167,7 +167,7 @@ export class Load {
     return answer.receipt;
   }
 
-  /** Mostly short answers, and some that run for seconds. */
+  /** Mostly short answers, and some of several seconds. */
   #script(): Script {
     const isLong = this.#random() < 0.15;
     return isLong

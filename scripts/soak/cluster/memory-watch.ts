@@ -1,9 +1,9 @@
-/** Resident memory of each coordinator process over its life; a restarted process begins anew. */
+/** `MemoryWatch` bounds the memory growth of each coordinator process; a restarted process has a new baseline. */
 import { residentBytes } from '../../../test/support/memory.js';
 import type { SoakCluster } from './soak-cluster.js';
 
 const SAMPLE_MS = 2_000;
-/** Age of a process whose memory is the baseline: modules are loaded, and the first requests done. */
+/** Age at which a process's memory is its baseline: modules are loaded, and first requests served. */
 const WARM_MS = 10_000;
 const MIB = 2 ** 20;
 const MAX_GROWTH = 200 * MIB;

@@ -1,4 +1,4 @@
-/** Reads everything that coordinators send each other through NATS, with their own keys, and searches for the prompts' canary. */
+/** `spyOnNats` reads messages between coordinators, with their own NATS keys, and searches for the prompts' canary. */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -7,12 +7,12 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { fromSeed } from '@nats-io/nkeys';
 import type { SoakCluster } from './soak-cluster.js';
 
-/** Messages on links to read: jobs of the load are among them. */
+/** Link messages to read, enough to contain jobs of the load. */
 const MIN_LINK_MESSAGES = 300;
 const MAX_SPY_MS = 60_000;
 const MESSAGE = /MSG coordinator\./g;
 
-/** Runs before any fault: with these subscriptions, a coordinator does not learn that a dead one has no responders. Returns problems. */
+/** Returns problems. Call before any fault: the spy's subscriptions hide that a dead coordinator has no responders. */
 export async function spyOnNats({ dataDir, coordinators }: SoakCluster, canary: string, signal: AbortSignal): Promise<string[]> {
   const found = { bytes: 0, linkMessages: 0, prompts: 0 };
   const read = (bytes: Buffer): void => {
@@ -32,7 +32,7 @@ export async function spyOnNats({ dataDir, coordinators }: SoakCluster, canary: 
   return found.linkMessages < MIN_LINK_MESSAGES ? [`only ${found.linkMessages} NATS messages on links were read`] : [];
 }
 
-/** Subscribes to all that a coordinator may read. `overlap`: bytes of a chunk that are passed again with the next one. */
+/** Subscribes to all subjects of a coordinator. `overlap`: last bytes of a chunk, passed again with the next chunk. */
 async function listen(directory: string, name: string, overlap: number, read: (bytes: Buffer) => void): Promise<TLSSocket> {
   const env = readFileSync(join(directory, `${name}.env`), 'utf8');
   const server = new URL(/^NATS_URL=([^,\n]+)/m.exec(env)?.[1] ?? '');
@@ -57,7 +57,7 @@ async function listen(directory: string, name: string, overlap: number, read: (b
 /** Characters of an nkey seed; a newline follows in its file. */
 const SEED_BYTES = 58;
 
-/** Without later bytes: the server waits for TLS after its greeting. */
+/** Reads the server's greeting only, because the server then waits for TLS. */
 function firstLine(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     socket.once('error', reject);

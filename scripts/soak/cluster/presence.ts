@@ -1,4 +1,4 @@
-/** How long agents were without a registered connection to a running coordinator, sampled during each fault. */
+/** `Presence` samples how long agents lack a registered connection to a running coordinator, per fault. */
 import type { Coordinator, SoakCluster } from './soak-cluster.js';
 
 const SAMPLE_MS = 25;
@@ -6,12 +6,12 @@ const SAMPLE_MS = 25;
 export class Presence {
   readonly #cluster: SoakCluster;
   readonly #timer: NodeJS.Timeout;
-  /** By agent: start of the current absence. */
+  /** Start of the current absence, by agent. */
   readonly #awaySince = new Map<string, number>();
   #frozen: Coordinator | null = null;
   #maxMs = 0;
   #sampledAt = performance.now();
-  /** Longest delay of a sample, in milliseconds: a busy machine. */
+  /** Longest delay of a sample, in milliseconds, as on a busy machine. */
   maxLateMs = 0;
 
   constructor(cluster: SoakCluster) {
@@ -24,7 +24,7 @@ export class Presence {
     }, SAMPLE_MS);
   }
 
-  /** Forgets earlier absences. Agents of a frozen coordinator count as away from now on, until `thaw`. */
+  /** Forgets earlier absences. Agents of a frozen coordinator count as away until `thaw`. */
   begin(frozen: Coordinator | null): void {
     this.#maxMs = 0;
     this.#frozen = frozen;

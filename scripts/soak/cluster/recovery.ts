@@ -1,13 +1,13 @@
-/** Waits until every coordinator is ready, sees every provider once, and answers. */
+/** `untilRecovered` waits until every coordinator is ready, counts every provider once, and answers. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../../../test/support/verified-client.js';
 import { type Coordinator, LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
 
 const POLL_MS = 100;
-/** One look at a coordinator. */
-const LOOK_MS = 10_000;
+/** Time limit of one check. */
+const CHECK_MS = 10_000;
 
-/** Null once everything is back; the last difference at the deadline. */
+/** Null on recovery; at the deadline, the last problem. */
 export async function untilRecovered(cluster: SoakCluster, deadline: number, signal: AbortSignal): Promise<string | null> {
   for (;;) {
     const differences = await Promise.all(cluster.coordinators.map((coordinator) => difference(cluster, coordinator)));
@@ -17,18 +17,18 @@ export async function untilRecovered(cluster: SoakCluster, deadline: number, sig
   }
 }
 
-/** Null for a coordinator in its normal state. */
+/** A coordinator's problem, or null. */
 async function difference(cluster: SoakCluster, { url, index }: Coordinator): Promise<string | null> {
   const name = `coordinator-${index + 1}`;
   const { apiKey } = cluster.network;
-  const signal = AbortSignal.timeout(LOOK_MS);
+  const signal = AbortSignal.timeout(CHECK_MS);
   try {
     const ready = await fetch(`${url}/health/ready`, { signal });
     await ready.arrayBuffer();
     if (!ready.ok) return `${name} is not ready`;
     const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` }, signal });
     if (!response.ok) return `${name} lists no models: ${response.status}`;
-    // The shape is that of the public API.
+    // A response of the public API.
     const { data } = (await response.json()) as { data: { id: string; metadata: { provider_count: number } }[] };
     for (const [model, expected] of Object.entries(cluster.providers)) {
       const count = data.find(({ id }) => id === model)?.metadata.provider_count ?? 0;

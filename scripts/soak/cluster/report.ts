@@ -1,4 +1,4 @@
-/** What happened during each fault, as tables, and the outcomes that no fault allows. */
+/** Tables of faults and errors of a run, and the outcomes that no fault allows. */
 import type { Fault } from './faults.js';
 import type { Load, Outcome } from './load.js';
 
@@ -11,7 +11,7 @@ export interface Strike {
   awayMs: number;
 }
 
-/** One line per kind of fault. */
+/** Prints one line per kind of fault. */
 export function printStrikes(strikes: readonly Strike[]): void {
   const names = [...new Set(strikes.map(({ fault }) => fault.name))].sort();
   console.log(`\n${'fault'.padEnd(56)}${'times'.padStart(6)}${'longest recovery'.padStart(18)}${'longest absence'.padStart(17)}`);
@@ -25,7 +25,7 @@ export function printStrikes(strikes: readonly Strike[]): void {
   console.log('');
 }
 
-/** Prints errors by fault. Returns those that no fault allows. */
+/** Prints errors by fault. Returns the errors that no fault allows. */
 export function printOutcomes({ paid, images, failures, sent }: Load, strikes: readonly Strike[]): string[] {
   console.log(
     `answers: ${paid.length} verified, ${images} of them images fetched through another coordinator, ${failures.length} errors, of ${sent} requests`,

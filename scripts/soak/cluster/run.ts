@@ -1,13 +1,12 @@
 /**
- * A whole cluster under load while coordinators, NATS servers, PostgreSQL, connections and agents fail at random. Every answer must
- * verify or fail as docs/cluster.md allows for the fault, providers must be back in time, and the books must balance.
+ * Soak test of a cluster whose parts fail at random under load. Answers verify or fail as docs/cluster.md allows, providers return in
+ * time, and the ledger balances.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { descendantsOf, processTable } from '../../../test/support/processes.js';
 import { seededRandom } from '../../../test/support/seeded-random.js';
 import { startProgress } from '../../progress.js';
-import { checkBooks } from './books.js';
 import { findCanary } from './canary.js';
 import { type Fault, FaultDraw } from './faults.js';
 import { Load } from './load.js';
@@ -16,9 +15,10 @@ import { spyOnNats } from './nats-spy.js';
 import { Presence } from './presence.js';
 import { untilRecovered } from './recovery.js';
 import { printOutcomes, printStrikes, type Strike, seconds } from './report.js';
+import { checkSettlements } from './settlements.js';
 import { LIGHT_SLOTS, type SoakCluster, startSoakCluster } from './soak-cluster.js';
 
-/** From the end of a fault until everything is normal, restarted processes included. */
+/** Maximum recovery time after a fault, restarted processes included. */
 const RECOVERY_MS = 60_000;
 const MIN_REST_MS = 1_000;
 const MAX_REST_MS = 3_000;
@@ -79,7 +79,7 @@ async function run({ soak, minutes, seed, problems, signal }: Run): Promise<void
   const presence = new Presence(soak);
   const memory = new MemoryWatch(soak);
   const until = performance.now() + minutes * 60_000;
-  // The load draws numbers of its own, so that the faults depend on the seed alone.
+  // The load has its own random source, so that the faults depend on the seed alone.
   const load = new Load(soak, canary, seededRandom(seed + 1), signal);
   const progress = startProgress({
     until,
@@ -104,7 +104,7 @@ async function run({ soak, minutes, seed, problems, signal }: Run): Promise<void
   problems.push(...printOutcomes(load, strikes), ...memory.report());
   const crowded = soak.agents.filter(({ maxJobs }) => maxJobs > LIGHT_SLOTS);
   if (crowded.length > 0) problems.push(`${crowded.length} agents had more than ${LIGHT_SLOTS} jobs at once`);
-  if (!signal.aborted) problems.push(...(await checkBooks(soak, load, strikes)), ...(await findCanary(soak, canary)));
+  if (!signal.aborted) problems.push(...(await checkSettlements(soak, load, strikes)), ...(await findCanary(soak, canary)));
 }
 
 async function strikeOnce(soak: SoakCluster, fault: Fault, presence: Presence, signal: AbortSignal) {

@@ -1,4 +1,4 @@
-/** Three coordinators, each behind proxies to NATS and PostgreSQL, with real and light agents on all of them. */
+/** `startSoakCluster` starts three coordinators behind proxies to NATS and PostgreSQL, with real and light agents at each. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,17 +20,17 @@ const LIGHT_AGENTS = 9;
 const REAL_AGENTS = 3;
 const CUSTOMERS = 3;
 const POLL_MS = 100;
-/** For a machine that also runs other programs. */
+/** Generous time limit, for a machine that also runs other programs. */
 const START_DEADLINE_MS = 150_000;
 
 export interface Coordinator {
   readonly index: number;
   readonly url: string;
   readonly program: Supervised;
-  /** Connections to the NATS servers. */
+  /** Proxies of the connections to the NATS servers. */
   readonly nats: readonly TcpProxy[];
   readonly postgres: TcpProxy;
-  /** Connections of the first light agent. */
+  /** Proxy of the first light agent's connections. */
   readonly agent: TcpProxy;
 }
 
@@ -54,7 +54,7 @@ export interface SoakCluster {
 
 interface Options {
   readonly signal: AbortSignal;
-  /** The cluster stopped by itself. */
+  /** Called if the cluster stops by itself. */
   readonly onFailure: (reason: string) => void;
 }
 
@@ -65,7 +65,7 @@ interface Proxies {
 
 const numberOfPort = (url: string): string => new URL(url).port;
 
-/** Starts everything; nothing is left running if it rejects. */
+/** Starts the cluster; on rejection, nothing is left running. */
 export async function startSoakCluster({ signal, onFailure }: Options): Promise<SoakCluster> {
   const dataDir = mkdtempSync(join(tmpdir(), 'soak-cluster-'));
   const cleanups: (() => unknown)[] = [];
@@ -82,7 +82,7 @@ export async function startSoakCluster({ signal, onFailure }: Options): Promise<
       dataDir,
       providers: REAL_AGENTS,
       providerArgs: ['--model', 'demo-text', '--model', 'demo-image'],
-      // Streams of the load end within the drain time. Light agents share one address.
+      // Streams of the load end within the drain time; light agents share one network address.
       coordinatorEnv: { LOG_LEVEL: 'info', DRAIN_SECONDS: '15', RATE_LIMIT_ADDRESS: '0', RATE_LIMIT_KEY: '0' },
       startDeadlineMs: START_DEADLINE_MS,
       signal,
@@ -143,7 +143,7 @@ async function waitForImageModel({ baseUrl, apiKey }: ClusterNetwork, signal: Ab
   }
 }
 
-/** Agents that start at the coordinators in turn, and try the next one after the end of a connection. */
+/** Agents that start at the coordinators in turn, and move to the next coordinator when a connection ends. */
 async function joinLightAgents(coordinators: readonly Coordinator[]) {
   /** Index of each agent's next coordinator. */
   const destinations = Array.from({ length: LIGHT_AGENTS }, (_, index) => index);

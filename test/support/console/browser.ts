@@ -7,10 +7,7 @@ import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { describe } from 'vitest';
 
-/**
- * Debian's Chromium, and the browser of public CI machines. The headless shell comes first: a full browser opens a window per
- * context, with web pages of its own, and takes twice the processor time.
- */
+/** Browsers of Debian and of public CI machines; the headless shell first, because full browsers take twice the processor time. */
 const USUAL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'];
 const PROGRAM = process.env.CHROMIUM_PATH ?? USUAL.find((path) => existsSync(path)) ?? '/usr/bin/chromium';
 const ARGUMENTS = [
@@ -23,7 +20,7 @@ const ARGUMENTS = [
   '--disable-sync',
   '--disable-dev-shm-usage',
 ];
-/** Chromium's start on a machine under load. */
+/** Time limit of Chromium's start on a busy machine. */
 const START_MS = 100_000;
 
 export const hasBrowser = existsSync(PROGRAM);
@@ -46,7 +43,7 @@ export function sharedBrowser(): Promise<Browser> {
 }
 
 async function start(): Promise<Browser> {
-  // Profile and sockets of the browser go where cleanup checks find remains.
+  // The browser's profile and sockets are in a folder that cleanup checks inspect.
   const directory = mkdtempSync(join(tmpdir(), 'console-browser-'));
   const before = process.env.TMPDIR;
   process.env.TMPDIR = directory;
@@ -67,7 +64,7 @@ async function launch(directory: string): Promise<Browser> {
     handleSIGINT: false,
     handleSIGHUP: false,
   });
-  // The runner ends its processes by a signal; Playwright closes the browser only on an ordinary exit.
+  // The runner kills its processes, but Playwright closes the browser only on an ordinary exit.
   process.once('SIGTERM', () => process.exit(143));
   process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }));
   return browser;

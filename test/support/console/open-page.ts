@@ -1,7 +1,4 @@
-/**
- * A watched console page in a browser: console errors, failed scripts, policy violations and requests to other origins fail the
- * test, unless declared as expected.
- */
+/** Opens a console page. Console errors, policy violations and requests to other origins fail the test, unless expected. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -97,7 +94,7 @@ interface Shift {
   readonly what: string;
 }
 
-/** Runs in the page. */
+/** Function that runs inside the page. */
 function measureLayoutShift(): void {
   const shifts: Shift[] = [];
   (globalThis as unknown as { layoutShifts: Shift[] }).layoutShifts = shifts;

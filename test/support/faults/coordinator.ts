@@ -1,7 +1,4 @@
-/**
- * A coordinator program with short deadlines from `TIMINGS` (JSON of `fleetTimings`, `jobTimings` and `requestMs`). Everything else
- * is real.
- */
+/** The coordinator program with short deadlines from `TIMINGS` (JSON of `fleetTimings`, `jobTimings` and `requestMs`). */
 import { startApp } from '../../../apps/coordinator/dist/app.js';
 import { readConfig } from '../../../apps/coordinator/dist/config/config.js';
 import { createLog } from '../../../apps/coordinator/dist/log.js';

@@ -1,4 +1,4 @@
-/** A network to break: the real coordinator as a process, real agents behind proxies where asked for, customers with money. */
+/** A network for fault tests: a coordinator process, agents, some behind proxies, and funded customers. */
 
 import { type Customers, openCustomers } from '../customers.js';
 import { type DemoNetwork, startDemoNetwork } from '../demo-network.js';
@@ -14,7 +14,7 @@ export interface FaultNetwork {
   dispose(): Promise<void>;
 }
 
-/** Allows for other tests on the same machine. */
+/** Generous time limit, because other tests use the same machine. */
 const START_DEADLINE_MS = 110_000;
 
 export interface FaultNetworkOptions {

@@ -3,7 +3,7 @@
 import type { SeededRandom } from '../seeded-random.js';
 import type { Json } from './bodies.js';
 
-/** Never to be seen in an answer to a refused request. */
+/** Text that must not appear in the response to a refused request. */
 export const MARKUP = '<script>alert(1)</script>';
 
 /** JSON texts that no serializer writes or that are hard to parse. */
@@ -113,7 +113,7 @@ export function mutated(body: Json, random: SeededRandom): Buffer {
   return random.happens(0.05) ? mutateBytes(bytes, random) : bytes;
 }
 
-/** SeededRandom bytes unrelated to any body. */
+/** Random bytes unrelated to any body. */
 export function rubbish(random: SeededRandom): Buffer {
   const kind = random.below(8);
   if (kind === 0) return Buffer.alloc(0);
@@ -172,7 +172,7 @@ function mutateTree(root: { [name: string]: Tree }, raw: string[], random: Seede
   }
 }
 
-/** Also where the name is `__proto__`. */
+/** Sets a member, also one named `__proto__`. */
 function addMember(holder: object, name: string | number, value: Tree): void {
   Object.defineProperty(holder, name, { value, enumerable: true, writable: true, configurable: true });
 }

@@ -1,13 +1,10 @@
-/**
- * Faults in the response to a fuzzed request: statuses, error shapes, and content that no response may contain. Empty when the
- * service kept its promises for arbitrary requests.
- */
+/** Finds faults in the response to a fuzzed request: status, error shape, and content that no response may contain. */
 import type { Answer, Fuzzed, Target } from './exchange.js';
 import { MARKUP } from './mutate.js';
 
-/** A refusal may not say much more than the table's texts. */
-const LONGEST_ERROR = 2000;
-/** `messages[0].content[1].text` and the like: names and indices. */
+/** Maximum length of a refusal's message. */
+const MAX_MESSAGE_LENGTH = 2000;
+/** Names and indices, as in `messages[0].content[1].text`. */
 const FIELD = /^[A-Za-z_][\w-]*(?:\[\d{1,9}\]|\.[\w$-]{1,64})*$/;
 const OPENAI_TYPES = ['invalid_request_error', 'insufficient_quota', 'permission_error', 'rate_limit_error', 'server_error'];
 const ANTHROPIC_TYPES = [
@@ -36,7 +33,7 @@ export function faultsOf(request: Fuzzed, answer: Answer | null, target: Target)
   fault(!headers['x-request-id'], 'there is no x-request-id');
   if (status === 200) return [...faults, ...faultsOfSuccess(request, headers, text)];
   fault(!(status >= 400 && status < 500) && !isRefusalForWantOfProvider(status, text), `status ${status}`);
-  fault(text.length > LONGEST_ERROR, `an error of ${text.length} characters`);
+  fault(text.length > MAX_MESSAGE_LENGTH, `an error of ${text.length} characters`);
   fault(text.includes(MARKUP), 'markup of the request is in the error');
   fault(!/^application\/json/.test(headers['content-type'] ?? ''), `an error of type ${headers['content-type']}`);
   if (!request.validHttp) return faults;
@@ -97,7 +94,7 @@ function faultsOfAnthropic(body: unknown, headers: Answer['headers']): string[] 
 
 /** Printable, of a sane length, and a sentence. */
 function isSentence(message: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters.
   return message.length > 5 && message.length <= 600 && !/[\u0000-\u001f\u007f\ufffd]/.test(message);
 }
 

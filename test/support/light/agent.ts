@@ -1,6 +1,6 @@
 /**
- * A provider without a model: real registration, challenges, sealing, rendering and signatures, with a response dictated by the
- * prompt. Thousands fit into one process; job handling can be scripted, lies included.
+ * `LightAgent`: a provider without a model, otherwise real; the prompt dictates the response. Thousands fit into one process. Job
+ * handling can be scripted.
  */
 import {
   type CoordinatorMessage,
@@ -147,7 +147,7 @@ export class LightAgent {
     await Promise.race([answered, this.gone]);
   }
 
-  /** Leaves for good, without a word. */
+  /** Closes the connection without a message, and does not reconnect. */
   leave(): void {
     this.#left = true;
     if (this.#pause !== null) clearTimeout(this.#pause);
@@ -281,7 +281,7 @@ export class LightAgent {
     const job = this.#jobs.get(frame.jobId);
     if (job === undefined || !job.open(frame)) return;
     void Promise.resolve(this.#run(job))
-      // An abandoned job rejects; mistakes of a script surface at the client.
+      // Abandoned jobs reject. Mistakes of a script appear at the client.
       .catch(() => {})
       .finally(() => {
         job.dispose();

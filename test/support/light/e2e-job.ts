@@ -1,7 +1,4 @@
-/**
- * One end-to-end job at a light agent: opened, checked and sealed by the agent's own code, with a scripted response. Requests at
- * fault are refused inside the seal. Scripts may alter the receipt and the last message.
- */
+/** End-to-end job of a light agent: opened, checked and sealed by the agent's own code, with a scripted response. */
 import type { E2eReceiptDraft } from '@inference/enclave';
 import type { ApiError, ParsedRequest } from '@inference/formats';
 import type { E2eReceipt, Frame, JobCompleted, JobContext, JobFailure, JobMessage, JsonValue } from '@inference/protocol';

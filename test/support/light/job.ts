@@ -1,7 +1,4 @@
-/**
- * One job at a light agent: opens the sealed body, renders with the real formats, seals frames within its credit by the agent's own
- * code, and signs. Each step can be called alone, so that a script can omit or corrupt a step.
- */
+/** Job of a light agent: opens, renders, seals and signs with the real code. Scripts can omit or corrupt each step. */
 import { formatFor, type ParsedRequest } from '@inference/formats';
 import {
   type Frame,

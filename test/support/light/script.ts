@@ -1,7 +1,4 @@
-/**
- * Content and speed of a light agent's response: the client puts the script into the prompt, so both sides know the expected
- * response.
- */
+/** Script of a light agent's response, sent in the prompt, so that client and agent know the expected response. */
 
 /** Prompt tokens that every response reports. */
 export const PROMPT_TOKENS = 7;
@@ -25,7 +22,7 @@ export function scriptIn(prompt: string): Script {
     const value = JSON.parse(prompt) as Script;
     if (Number.isInteger(value.words)) return value;
   } catch {
-    // A prompt of another kind.
+    // The prompt contains no script.
   }
   return { words: 4 };
 }

@@ -1,7 +1,4 @@
-/**
- * Seeded mixes of requests of an SDK in end-to-end mode. Every response is verified, except streams that their caller leaves; some
- * sealed requests fail on their way, so that the SDK repeats them.
- */
+/** Runs a seeded mix of an SDK's requests in end-to-end mode. Some sealed requests fail, so that the SDK retries. */
 import { createVerifiedFetch, type E2eVerdict, memoryStore, verdictOf } from '@inference/client';
 import { SeededRandom } from '../seeded-random.js';
 import { ANTHROPIC_REQUESTS } from './anthropic-requests.js';
@@ -45,7 +42,7 @@ export interface MixOutcome {
   /** Requests that failed on their way and were repeated by the SDK. */
   readonly injectedCount: number;
   readonly endpoints: ReadonlySet<string>;
-  /** Requests that ended otherwise than their kind should. */
+  /** Requests with an unexpected end. */
   readonly problems: readonly string[];
 }
 
@@ -100,7 +97,7 @@ export async function runMix({ sdk, baseUrl, apiKey, models, canary, count, seed
   return { verified, leftCount, injectedCount: failures.errorCount + failures.brokenCount, endpoints, problems };
 }
 
-/** Receipts that are billed: token counts are free. */
+/** Billed receipts; token counts are free. */
 export function paidIn(verified: readonly Verified[]) {
   return verified.flatMap(({ receipt: { job_id, usage, endpoint } }) =>
     usage === undefined || endpoint === '/v1/messages/count_tokens' ? [] : [{ job_id, usage }],
@@ -137,7 +134,7 @@ class FailingTransport {
     if (init.method !== 'POST' || !this.#random.happens(FAILURE_RATE)) return globalThis.fetch(input, init);
     if (this.#random.happens(0.5)) {
       this.brokenCount++;
-      // As `fetch` rejects when a connection breaks: SDKs look at the cause.
+      // The error of `fetch` on a broken connection; SDKs inspect its cause.
       return Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) }));
     }
     this.errorCount++;

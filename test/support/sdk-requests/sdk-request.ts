@@ -1,4 +1,4 @@
-/** One kind of request of an SDK, and what all kinds share. */
+/** `SdkRequest`: one kind of request of an SDK; and prompts and tools of all kinds. */
 import type { SeededRandom } from '../seeded-random.js';
 
 export interface Models {
@@ -15,7 +15,7 @@ export interface SdkRequest {
   readonly random: SeededRandom;
   /** Position in the mix. */
   readonly index: number;
-  /** Text of the prompt that nobody but the answering machine may read. */
+  /** Text of the prompt that only the answering machine may read. */
   readonly canary: string;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Setup for every test file: a process that blocks its event loop for minutes prints its location and exits. Test timeouts do not
- * fire there, and the whole run would hang.
- */
+/** Setup for every test file: a process whose event loop is blocked for minutes prints its stack and exits. */
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect } from 'vitest';
 

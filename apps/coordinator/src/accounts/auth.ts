@@ -1,7 +1,7 @@
 /**
- * Sign-in library (better-auth) on the coordinator's database: e-mail and password, sessions, password reset, and the secret of session
- * cookies. The migrations of this program create its tables. Rate limits are the server's, because the library's own would count behind
- * a proxy header. Providers sign in by device authorization, with their own tokens.
+ * Sign-in library (better-auth) on the coordinator's database: e-mail and password, sessions, password reset, cookie secret.
+ *
+ * Rate limits are the server's, because the library's trust a proxy header.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ interface AuthSettings {
   /** Null: functions that need mail are refused. */
   readonly mailer: Mailer | null;
   readonly requireEmailVerification: boolean;
-  /** Called after a user was stored, in another transaction. After a crash in between, the account is created at its first use. */
+  /** Called after a user was stored, in another transaction. If missed, the account is created at first use. */
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
   /** Called after a password change or reset, to end access with the old password. */
   readonly onPasswordChange: (userId: string) => Promise<void>;
@@ -56,8 +56,7 @@ export function authOptions(settings: AuthSettings) {
     };
   };
   return {
-    // Snake-case columns under the library's names. No transactions: on the embedded database they would hold the only connection
-    // during a password hash.
+    // Snake-case columns. No transactions, which would hold SQLite's only connection during a password hash.
     database: { db: settings.database.withPlugin(new CamelCasePlugin()), type: dialectOf(settings.database), transaction: false },
     ...(publicUrl === null ? {} : { baseURL: publicUrl }),
     basePath: AUTH_PATH,
@@ -105,7 +104,7 @@ export function authOptions(settings: AuthSettings) {
     databaseHooks: {
       user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } },
       session: { create: { after: async ({ userId }: { userId: string }) => endOldestSessions(settings.database, userId) } },
-      // Only the password of a credential ever changes. A reset updates by user and returns a number here instead of the row.
+      // Only the password of a credential changes. Resets update by user, and return a number, not the row.
       account: {
         update: {
           after: async ({ userId }: { userId?: string }) => (userId === undefined ? undefined : settings.onPasswordChange(userId)),
@@ -137,7 +136,7 @@ export type Auth = ReturnType<typeof createAuth>;
 const PATTERN = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Reads the secret that signs session cookies from a file with mode 0600, or creates the file. Throws {@link StartupError}.
+ * Reads or creates the secret of session cookies, in a file with mode 0600. Throws {@link StartupError}.
  *
  * For a coordinator without peers: those of a cluster use {@link sharedAuthSecret}.
  */
@@ -154,10 +153,7 @@ export function ensureAuthSecret(file: string): string {
   return readSecret(file);
 }
 
-/**
- * The secret of session cookies for all coordinators of a cluster, from the database. The first coordinator hands over the secret of its
- * file, so that sessions from before the cluster stay valid.
- */
+/** Secret of session cookies in the database, for a cluster. The first coordinator stores its file's secret, so sessions stay valid. */
 export async function sharedAuthSecret(database: Database, file: string): Promise<string> {
   const initial = existsSync(file) ? Buffer.from(readSecret(file), 'base64url') : undefined;
   return Buffer.from(await sharedSecret(database, SESSION_COOKIE_SECRET, initial)).toString('base64url');

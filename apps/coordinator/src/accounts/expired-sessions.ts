@@ -6,10 +6,7 @@ import type { Auth } from './auth.js';
 const EVERY_MS = 3_600_000;
 const MODELS = ['session', 'verification'] as const;
 
-/**
- * Prunes at once and every hour. Returns the function that stops pruning and waits for a running round. `database`: shared by a cluster,
- * whose coordinators take turns; null: no peers.
- */
+/** Prunes at once and every hour. Returns the function that stops. `database`: of a cluster, which takes turns; null: no peers. */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
   let round: Promise<unknown> = Promise.resolve();
   const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
@@ -30,7 +27,7 @@ export async function deleteExpired(auth: Auth, before: Date): Promise<void> {
   for (const model of MODELS) await adapter.deleteMany({ model, where: [{ field: 'expiresAt', operator: 'lt', value: before }] });
 }
 
-/** Revokes the password-reset links sent to a user. After a change none is needed, and a stolen link must not work. */
+/** Revokes a user's password-reset links after a password change, because a stolen link must not work. */
 export async function revokeResetLinks(auth: Auth, userId: string): Promise<void> {
   const { adapter } = await auth.$context;
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });

@@ -1,9 +1,7 @@
 /**
- * Stores only the SHA-256 of session tokens; the sign-in library sees the tokens of its cookies. Tokens have 190 random bits, so a
- * plain hash cannot be guessed, and a reader of the database cannot sign in.
+ * Stores only the SHA-256 of session tokens, so that a reader of the database cannot sign in.
  *
- * The library offers this option only for mail tokens. Its database adapter is patched in place at start, because the library also
- * keys schema checks and transactions by that object.
+ * The library offers this only for mail tokens, so its database adapter is patched in place at start.
  */
 import { createHash } from 'node:crypto';
 import type { BetterAuthPlugin } from 'better-auth';

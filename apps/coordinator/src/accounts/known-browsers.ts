@@ -1,7 +1,7 @@
 /**
- * `KnownBrowsers` recognises browsers that have signed in before: a cookie contains a browser id and a keyed hash of browser and e-mail
- * address, for each of the last addresses. The cookie grants no access. Wrong passwords from other browsers do not count against a
- * known browser.
+ * `KnownBrowsers` recognises browsers with an earlier sign-in by a cookie, so that others' wrong passwords do not count against them.
+ *
+ * The cookie grants no access.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 

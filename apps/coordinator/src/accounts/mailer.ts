@@ -1,7 +1,4 @@
-/**
- * Outgoing mail. Development logs the links; in production the operator's HTTP endpoint receives each mail and delivers it. Without
- * either, functions that need mail are refused.
- */
+/** Outgoing mail: to the operator's HTTP endpoint, or in development to the log. Without either, mail functions are refused. */
 
 export type Mail = ActionMail | LowBalanceMail;
 

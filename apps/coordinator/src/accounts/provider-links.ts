@@ -1,8 +1,7 @@
 /**
- * Links providers to accounts. A provider is linked by its owner's token over the connection that proved its key, and unlinked by
- * its owner, its agent, or the closing of the account.
+ * Links providers to accounts, by the owner's token over the connection that proved the provider's key.
  *
- * Past earnings stay with their account. A connected provider is notified at once.
+ * Owner, agent or account closing end a link. Past earnings stay. A connected provider is notified at once.
  */
 import type { ProviderId } from '@inference/protocol';
 import { nameOfAccount } from '../database/accounts/account-repository.js';

@@ -20,10 +20,7 @@ export class SessionReader {
     this.#accounts = accounts;
   }
 
-  /**
-   * Session of the request's headers, or null. Cookies are ignored beside a bearer token. `setCookies` belong into the response: a
-   * used session is extended.
-   */
+  /** Session of a request, or null. A bearer token precedes cookies. `setCookies` extend the session in the response. */
   async find(headers: Headers): Promise<{ readonly signedIn: SignedIn | null; readonly setCookies: readonly string[] }> {
     if (headers.has('authorization')) headers.delete('cookie');
     else if (!headers.has('cookie')) return { signedIn: null, setCookies: [] };

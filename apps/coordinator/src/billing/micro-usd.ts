@@ -2,10 +2,7 @@
 
 export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
 
-/**
- * Maximum amount of one step: ten million dollars. Far above any real deposit, and far enough below 2^53 that sums of balances stay
- * exact integers.
- */
+/** Maximum amount of a step: ten million dollars, so that sums of balances stay exact integers. */
 export const MAX_PER_STEP = 10_000_000_000_000;
 
 /** Brands a number as money. Throws RangeError unless the number is a safe integer. */

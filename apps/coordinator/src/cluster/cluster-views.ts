@@ -1,7 +1,4 @@
-/**
- * `ClusterViews`: views of the whole network over the links to all peers. This coordinator's part is always rendered anew; parts of
- * peers are requested together, and under load reused for at most a second.
- */
+/** `ClusterViews`: network-wide views over links to all peers. Peers' parts are reused for at most a second under load. */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import Type, { type Static, type TSchema } from 'typebox';

@@ -1,7 +1,4 @@
-/**
- * Images at other coordinators: requests to peers, and answers to them. An image stays where its job ran; peers send the encrypted
- * file, and only the coordinator that received the image's URL can decrypt it.
- */
+/** Serves encrypted image files to peers and requests them. Only the coordinator with the image's URL can decrypt. */
 import type { ImageStore } from '../images/image-store.js';
 import { firstFound } from './cluster-views.js';
 import type { Peer, PeerStream } from './peer.js';
@@ -11,7 +8,7 @@ import { readBody, sendBody } from './stream-body.js';
 const MAX_IMAGE_BYTES = 256 * 1024 * 1024;
 const MAX_NAME_CHARS = 128;
 
-/** The encrypted file of a stored image, from the peer that has one. Null: no peer has the file, or none answers in time. */
+/** Encrypted file of an image, from a peer. Null: no peer has the file, or answers in time. */
 export function fetchImage(peers: readonly Peer[], name: string): Promise<Uint8Array | null> {
   return firstFound(peers, (peer, signal) => readBody(peer.openStream('image', Buffer.from(name)), MAX_IMAGE_BYTES, signal));
 }

@@ -1,4 +1,4 @@
-/** `RoundTrips` measures the round trip to every peer with a small request, for metrics. Includes one turn of both event loops. */
+/** `RoundTrips` measures the round trip to every peer, for metrics, including a turn of both event loops. */
 import type { PeerLink } from './link/peer-link.js';
 import type { PeerLinks } from './link/peer-links.js';
 

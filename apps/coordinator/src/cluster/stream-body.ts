@@ -1,4 +1,4 @@
-/** `sendBody` and `readBody`: bytes of any length over a stream of a link. The length, then chunks as fast as the peer reads. */
+/** `sendBody` and `readBody`: bytes over a link stream, as length and chunks, at the peer's pace. */
 import type { PeerStream } from './peer.js';
 
 /** Bytes per message, below every transport's maximum. */
@@ -33,7 +33,7 @@ export function sendBody(stream: PeerStream, body: Uint8Array): Promise<void> {
   });
 }
 
-/** The body that a peer sends. Null: the peer has none, did not send it in time, or sends more than `maxBytes`. */
+/** Reads a peer's body. Null: absent, late, or more than `maxBytes`. */
 export function readBody(stream: PeerStream, maxBytes: number, signal?: AbortSignal): Promise<Uint8Array | null> {
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];

@@ -1,7 +1,4 @@
-/**
- * Types of views of the whole network, which consist of the parts of each coordinator. A route defines how this coordinator renders its
- * own part; a cluster adds the parts of peers.
- */
+/** Types of network-wide views. A route renders this coordinator's part; a cluster adds the parts of peers. */
 import type { Static, TSchema } from 'typebox';
 
 /** Reads the parts of all coordinators, this coordinator's first. Peers that do not answer in time are left out. */

@@ -1,7 +1,4 @@
-/**
- * `AttemptRepository`: counters of attempts in the database, exact for all coordinators. Windows follow the database's clock. Rows
- * contain only keyed hashes of names.
- */
+/** `AttemptRepository`: counters of attempts for all coordinators, by keyed hashes of names, in windows of the database's clock. */
 import { createHmac } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../limits/attempt-counters.js';
@@ -86,7 +83,7 @@ export class AttemptRepository implements AttemptCounters {
     if (maxAttempts <= 0) return false;
     const now = this.#now;
     const window = sql.lit(windowMs);
-    // Twice the window: a clock set back must not lock out for long; a statement that waited must not restart a window.
+    // Twice the window, so that a clock set back locks out only briefly.
     const isOver = sql<boolean>`(attempt_counts.expires_at <= ${now} or attempt_counts.expires_at > ${now} + 2 * ${window})`;
     const { numInsertedOrUpdatedRows } = await this.#options.database
       .insertInto('attempt_counts')

@@ -1,7 +1,4 @@
-/**
- * `ChangeHints` between coordinators: rows of the shared database changed, so that the others read them at once. Hints may be lost or
- * false: a listener reads the database, and periodic reads find the changes of lost hints.
- */
+/** `ChangeHints` tell other coordinators to reread rows. Hints may be lost or false; periodic reads find all changes. */
 
 /** Kinds of changes, each with the subject that a hint names. */
 export const CHANGE_KINDS = [

@@ -1,7 +1,7 @@
 /**
- * Earnings of providers and accounts, read from roll-ups only, so the cost does not grow with history.
+ * Reads earnings from roll-ups, at constant cost.
  *
- * Roll-ups are per account; a linked provider therefore reports the earnings of all providers of its owner.
+ * Roll-ups are per account; a linked provider reports the earnings of all its owner's providers.
  */
 import { sql } from 'kysely';
 import { HOUR_MS, PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
@@ -105,10 +105,7 @@ interface ConcentrationRow {
   readonly payer_paid: number;
 }
 
-/**
- * Owners with at least `minSharePercent` of their earnings, and at least `minEarned`, from one payer since the day `from` (UTC days
- * since 1970). Largest amounts first.
- */
+/** Owners with `minSharePercent` of earnings, and `minEarned`, from one payer since day `from` (days since 1970), largest first. */
 export async function earningsConcentration(
   database: Database,
   {

@@ -1,7 +1,4 @@
-/**
- * `KeysetRepository`: claimed and published keysets. Every coordinator of this database logs and serves the same bytes, and epochs grow
- * over restarts.
- */
+/** `KeysetRepository`: claimed and published keysets, the same bytes for all coordinators. Epochs grow over restarts. */
 import type { Database } from './tables.js';
 
 export interface StoredKeyset {
@@ -34,10 +31,7 @@ export class KeysetRepository {
     return newestOf(this.#database, 'e2e_keyset_claims');
   }
 
-  /**
-   * Fixes the content of an epoch. Returns the claim that counts: this one, or the earlier one of another coordinator. Null: a keyset
-   * of this or a later epoch is published.
-   */
+  /** Claims an epoch. Returns the valid claim, possibly another coordinator's. Null: this or a later epoch is published. */
   async claim({ epoch, body, issuedAt }: StoredKeyset): Promise<StoredKeyset | null> {
     await this.#database
       .insertInto('e2e_keyset_claims')

@@ -1,7 +1,4 @@
-/**
- * `LogRepository`: the transparency log of all coordinators of one database. Appends are serialised by the lock of the head's row, so
- * each leaf has one index, and every tree is a prefix of the next.
- */
+/** `LogRepository`: the transparency log of a database. The head row's lock serialises appends. */
 import {
   encodeLogEntry,
   fromHex,
@@ -57,7 +54,7 @@ export class LogRepository {
     return new LogRepository(database, sha256);
   }
 
-  /** Index of the entry's leaf: the existing one, or a new one. Null: the hourly maximum of this kind is reached. */
+  /** Index of the entry's leaf, existing or new. Null: the hourly maximum of this kind. */
   async append(entry: LogEntry): Promise<number | null> {
     const bytes = encodeLogEntry(entry);
     const hash = leafHash(this.#sha256, bytes);

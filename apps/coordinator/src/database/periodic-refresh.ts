@@ -1,7 +1,4 @@
-/**
- * `PeriodicRefresh` rereads cached rows every few seconds, and at once after a hint, so that a change on one coordinator reaches the
- * others. Requests never wait for a read.
- */
+/** `PeriodicRefresh` rereads cached rows every few seconds, and at once after a hint. Requests never wait. */
 
 /** Maximum time that a read delays the next one, in milliseconds. */
 export const MAX_READ_MS = 40_000;

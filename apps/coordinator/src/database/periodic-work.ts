@@ -1,7 +1,4 @@
-/**
- * Periodic work of the whole network: of the coordinators on one PostgreSQL, a single one does each kind of work per period. An SQLite
- * file belongs to one process.
- */
+/** Periodic work of the network: per kind and period, one of the coordinators on a PostgreSQL works. */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
@@ -11,10 +8,7 @@ import type { Database } from './tables.js';
 /** Part of the period after which the next run is due: timers of coordinators are not exact. */
 const DUE_AFTER = 0.9;
 
-/**
- * Runs `work` under an advisory lock of this name; null while another coordinator has the lock. The lock belongs to one connection,
- * apart from those of `work`, and ends with the connection: a crash frees the lock.
- */
+/** Runs `work` under an advisory lock on a separate connection, so that a crash frees the lock. Null: locked elsewhere. */
 export async function runExclusively<T>(database: Database, name: string, work: () => Promise<T>): Promise<T | null> {
   if (dialectOf(database) === 'sqlite') return work();
   return database.connection().execute(async (connection) => {

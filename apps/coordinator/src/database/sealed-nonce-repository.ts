@@ -1,4 +1,4 @@
-/** Nonces of sealed requests that any coordinator of this database has taken: a sealed request counts once, also after a restart. */
+/** Nonces of sealed requests taken by any coordinator of this database, so that a request counts once. */
 import type { JobId } from '@inference/protocol';
 import { sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
@@ -38,8 +38,9 @@ export class SealedNonceRepository {
   readonly #delete = new IdQuery<never>((database, digests) => database.deleteFrom('sealed_nonces').where('digest', 'in', digests));
 
   /**
-   * Takes the nonces that are new, and resolves to the job that has taken each digest, now or before (null: of an earlier version).
-   * Waits for transactions of other coordinators that take the same nonces. `nonces`: one per digest.
+   * Takes new nonces. Resolves to the job that took each digest, now or before (null: of an earlier version).
+   *
+   * Waits for concurrent transactions with the same nonces. `nonces`: one per digest.
    */
   async take(transaction: Database, nonces: Iterable<SealedNonce>): Promise<ReadonlyMap<string, JobId | null>> {
     // In one order everywhere, so that transactions of two coordinators cannot deadlock.

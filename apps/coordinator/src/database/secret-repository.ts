@@ -4,7 +4,7 @@ import type { Database } from './tables.js';
 
 const SECRET_BYTES = 32;
 
-/** The 32 bytes stored under the name: the same for every caller. `initial`: the value of a new secret; random by default. */
+/** The 32 bytes stored under a name. `initial`: value of a new secret; random by default. */
 export async function sharedSecret(database: Database, name: string, initial?: Uint8Array): Promise<Uint8Array> {
   if (initial !== undefined && initial.length !== SECRET_BYTES) throw new RangeError(`a secret has ${SECRET_BYTES} bytes`);
   const stored = await readSecret(database, name);

@@ -1,6 +1,5 @@
 /**
- * All tables as queries see them, one file per group. Times are integer milliseconds and flags are nullable times, so the same
- * queries run on SQLite and PostgreSQL.
+ * All tables, one file per group. Times are integer milliseconds and flags nullable times, on both databases.
  *
  * No table has a column for a prompt, an output, or a value derived from one.
  */

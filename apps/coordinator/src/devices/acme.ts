@@ -1,7 +1,7 @@
 /**
- * Verification of a device's answer to an ACME `device-attest-01` challenge: attestation object (base64url of CBOR, format `apple`),
- * certificate chain up to the anchor, and freshness by the SHA-256 of the token. Also opens the signed reports of the ACME server.
- * Pure. Only this proof sets `acme_verified`.
+ * Verifies an ACME `device-attest-01` answer: attestation object (format `apple`), certificate chain, and freshness.
+ *
+ * Also opens the ACME server's signed reports. Only this proof sets `acme_verified`.
  */
 import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';

@@ -1,7 +1,4 @@
-/**
- * `decide`: which command a device needs now. Pure: takes history, clock and rules; returns a decision with its reason and, for a wait,
- * its end.
- */
+/** `decide`: the command that a device needs now, or a wait with its end, and the reason. */
 import type { CommandKind } from './commands.js';
 
 export interface ScheduleRules {
@@ -147,10 +144,7 @@ export function lastFailure(history: readonly PastCommand[]): string | null {
   return last.outcome ?? 'unanswered';
 }
 
-/**
- * Adds up to a fifth to a pause, so that devices do not all answer at once. The addition derives from the last command, so repeated
- * decisions agree.
- */
+/** Adds up to a fifth to a pause, to spread devices. Derived from the last command, so that decisions repeat. */
 function spread(pauseMs: number, uuid: string): number {
   let hash = 0;
   for (let i = 0; i < uuid.length; i++) hash = Math.imul(hash ^ uuid.charCodeAt(i), 0x9e3779b1);

@@ -1,7 +1,4 @@
-/**
- * `CommandWorker` sends commands to devices as {@link decide} requires. A command is stored before its dispatch, so every answer finds
- * its command; one command per kind and device is pending.
- */
+/** `CommandWorker` sends the commands of {@link decide}, each stored before dispatch; one is pending per kind and device. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
 import { endCommand, recordCommand } from '../database/devices/device-command-repository.js';

@@ -1,7 +1,4 @@
-/**
- * The two commands for devices, as property lists for management servers: a query of the protections, and a query of identity with a
- * fresh attestation. Neither changes a device.
- */
+/** Property lists of the two commands: query of protections, and query of identity with a fresh attestation. Neither changes a device. */
 import { encodePlist } from './plist/plist.js';
 
 /** Maximum nonce that devices accept, in bytes. */

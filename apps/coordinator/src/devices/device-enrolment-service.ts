@@ -1,6 +1,5 @@
 /**
- * `DeviceEnrolmentService` issues enrolment profiles to providers. An offer is made to the enclave key of an authenticated session; its
- * profile is served once. The token is created when the profile is served, and only its hash is stored.
+ * `DeviceEnrolmentService` issues enrolment profiles to authenticated providers. A profile is served once, with a new token, stored hashed.
  */
 import { randomUUID } from 'node:crypto';
 import { type ProviderId, toBase64 } from '@inference/protocol';

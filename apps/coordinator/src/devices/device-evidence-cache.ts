@@ -1,7 +1,4 @@
-/**
- * `DeviceEvidenceCache`: evidence of connected providers, cached so that trust is computed without a query. Read from the database when
- * a provider connects, when data arrives, and periodically. Each read verifies the stored bytes again.
- */
+/** `DeviceEvidenceCache`: evidence of connected providers, so that trust needs no query. Each read verifies the stored bytes again. */
 
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';

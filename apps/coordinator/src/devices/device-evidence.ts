@@ -1,7 +1,4 @@
-/**
- * Parses stored evidence records and verifies device information, at every read, because a stored verdict would outlive its reasons.
- * Records contain exactly the bytes that devices sent. Pure.
- */
+/** Parses stored evidence and verifies device information at every read, because stored verdicts would outlive their reasons. */
 
 import type { ChainRejection } from '@inference/protocol';
 import { fromBase64, type NoncePreimage, NoncePreimageSchema, toBase64 } from '@inference/protocol';
@@ -72,10 +69,7 @@ export function readEvidence(
   };
 }
 
-/**
- * Verifies device information with its attestation: all three identifiers must be present and equal to the certificate's, and the
- * nonce of this preimage must prove freshness.
- */
+/** Verifies device information: three identifiers equal the certificate's, and the preimage's nonce proves freshness. */
 export function verifyAttestation(
   info: DeviceInformation,
   preimage: NoncePreimage,

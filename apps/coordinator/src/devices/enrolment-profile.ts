@@ -1,7 +1,4 @@
-/**
- * `enrolmentProfile`: the configuration profile that enrols a Mac in device management, and its token. Its rights cover queries of
- * device and security information only; nobody can lock, erase or change the Mac. Pure.
- */
+/** `enrolmentProfile`: configuration profile with its token. Rights: queries of device and security information only. */
 import { createHash, randomBytes } from 'node:crypto';
 import { type EncodablePlist, encodePlist } from './plist/plist.js';
 

@@ -1,7 +1,4 @@
-/**
- * Client of a NanoMDM server: enqueues a command for a device and requests a push. Calls have a deadline and are retried with a
- * growing pause where useful. Errors form a closed list.
- */
+/** Client of a NanoMDM server: enqueues commands and requests pushes, with deadlines and retries. Closed list of errors. */
 import { setTimeout as pause } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { type DeviceCommand, encodeCommand, REQUEST_TYPES } from './commands.js';

@@ -1,7 +1,4 @@
-/**
- * Signs enrolment profiles: CMS SignedData (RFC 5652) around the profile, with the operator's certificate, so macOS shows the
- * profile as verified. One signer, SHA-256, RSA or P-256 keys.
- */
+/** Signs enrolment profiles as CMS SignedData (RFC 5652), with RSA or P-256, so that macOS shows them as verified. */
 import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { concatBytes } from '@inference/protocol';
 import { membersOf, readDer } from '../providers/verification/chain/der.js';
@@ -19,10 +16,7 @@ const OID = {
 
 export type ProfileSigner = (profile: Uint8Array) => Uint8Array;
 
-/**
- * Creates a signer from PEM: certificate, its issuers, and its key. Throws an Error with a reason if they do not match or have
- * another type.
- */
+/** Creates a signer from PEM: certificate, issuers and key. Throws an Error on a mismatch or another type. */
 export function profileSigner(certificatesPem: string, keyPem: string, now: () => number): ProfileSigner {
   const blocks = certificatesPem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   const certificates = blocks.map((block) => new X509Certificate(block));

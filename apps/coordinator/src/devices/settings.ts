@@ -1,7 +1,4 @@
-/**
- * `readDeviceManagement`: settings of device management from the environment. Without MDM_URL there are none; with MDM_URL all required
- * settings must be present, because a partial setup would leave providers waiting forever.
- */
+/** `readDeviceManagement`: settings from the environment. None without MDM_URL; else all are required. */
 import { checked, type Environment, integer, text } from '../config/environment.js';
 import { StartupError } from '../config/startup-error.js';
 import type { DeviceIdentitySource, ProfileSettings } from './enrolment-profile.js';

@@ -1,7 +1,4 @@
-/**
- * `WebhookReceiver` handles reports of management and ACME servers: binds devices by the token in their profile, matches answers with
- * commands, and stores evidence. Everything else is rejected or ignored with a code, and counted.
- */
+/** `WebhookReceiver` handles reports of MDM and ACME servers: binds devices by token, matches answers, stores evidence. */
 import { createHash } from 'node:crypto';
 import { fromBase64, type NoncePreimage } from '@inference/protocol';
 import { endCommand, matchCommand } from '../database/devices/device-command-repository.js';

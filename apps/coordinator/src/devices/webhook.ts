@@ -1,7 +1,4 @@
-/**
- * `openWebhook` validates a management server's webhook: first the signature over the exact bytes, then JSON, schema, the device's
- * property list inside, and equality of the device in both. Pure. The receiver matches events with commands.
- */
+/** `openWebhook` validates a management server's webhook: signature, JSON, schema, property list, and the same device in both. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { fromBase64OrNull } from '@inference/protocol';
 import Type, { type Static } from 'typebox';

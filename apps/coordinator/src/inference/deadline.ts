@@ -1,9 +1,6 @@
 /** Time limits: `Deadline` for a peer's next message, `within` for a promise. */
 
-/**
- * A time limit for a peer. After a pause of this process (by its host, garbage collection, SIGSTOP), timers are due and messages are
- * unread. Unread messages are handled before the limit expires, and may renew it.
- */
+/** Time limit for a peer. After a pause of this process, unread messages are handled before the limit expires. */
 export class Deadline {
   readonly #onExpiry: () => void;
   #timer: NodeJS.Timeout | null = null;
@@ -46,10 +43,7 @@ export class Deadline {
   }
 }
 
-/**
- * The value, or `'late'` after `ms`. For promises without cancellation: the promise continues, and other listeners still see a
- * later rejection.
- */
+/** The value, or `'late'` after `ms`. The promise continues; other listeners still see a later rejection. */
 export async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {

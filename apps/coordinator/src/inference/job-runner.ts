@@ -1,11 +1,9 @@
-/**
- * Runs a job from the client's request to its settled outcome: checks the models, reserves the maximum cost, lets the attempts run,
- * with fallback models where the request names them, and settles or releases the reservation.
- */
+/** `JobRunner` runs a job to its settled outcome: checks models, reserves the maximum cost, and runs attempts, with fallbacks. */
 import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel } from '@inference/protocol';
 import type { DrainDemand } from '@inference/scheduler';
 import type { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
+import { WaitGroup } from '../wait-group.js';
 import { AttemptRunner, type AttemptRunnerOptions } from './attempt/attempt-runner.js';
 import type { Delivery } from './delivery/delivery.js';
 import { NO_TRACE, type TraceSpan } from './job-observer.js';
@@ -31,24 +29,22 @@ export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #attempts: AttemptRunner;
   readonly #jobs = new Set<RunningJob>();
-  #runningCount = 0;
-  readonly #onIdle: (() => void)[] = [];
+  readonly #running = new WaitGroup();
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
     this.#attempts = new AttemptRunner(options);
   }
 
-  /** Runs a job and answers its client through the delivery. `clientSignal` aborts when the client disconnects. Never rejects for a provider's fault. */
+  /** Runs a job and answers its client. `clientSignal` aborts when the client disconnects. Provider failures are outcomes, not rejections. */
   async run(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan = NO_TRACE): Promise<JobOutcome> {
-    this.#runningCount++;
+    this.#running.add();
     try {
       const outcome = await this.#runPaid(job, delivery, clientSignal, span);
       if (outcome.kind === 'failed') delivery.fail(outcome.error);
       return outcome;
     } finally {
-      this.#runningCount--;
-      if (this.#runningCount === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+      this.#running.done();
     }
   }
 
@@ -68,13 +64,12 @@ export class JobRunner {
 
   /** Jobs in the queue or on a provider. */
   get running(): number {
-    return this.#runningCount;
+    return this.#running.count;
   }
 
   /** Resolves when no job is in the queue or on a provider. */
   whenIdle(): Promise<void> {
-    if (this.#runningCount === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#onIdle.push(resolve));
+    return this.#running.wait();
   }
 
   /** Stops all attempts, for a shutdown of the coordinator. Clients get an error, inside the stream if begun. */
@@ -82,7 +77,7 @@ export class JobRunner {
     this.#attempts.stop();
   }
 
-  /** The reservation is settled or released before the client sees the end, so the client can spend the rest at once. */
+  /** Runs a job with its cost reserved. The reservation ends before the client sees the end of the answer. */
   async #runPaid(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
     const { models, placements, onRequest, billing, timings, now } = this.#options;
     const { jobs, refusal: unusable } = this.#usableModels(job);
@@ -128,10 +123,7 @@ export class JobRunner {
     }
   }
 
-  /**
-   * Runs the job with one model after the other, until one answers. A model whose providers are all busy waits only after every other
-   * model was tried. `reason`: why an earlier model of the request is unusable.
-   */
+  /** Tries the models in order. Busy models are tried again, with a wait. `reason`: why earlier models are unusable. */
   async #runModels(
     jobs: readonly JobRequest[],
     reason: string | null,
@@ -167,7 +159,7 @@ export class JobRunner {
     return !isFinal && !delivery.isCommitted && !clientSignal.aborted && this.#options.now() < deadline;
   }
 
-  /** The job with each model of the request that is served, of the right type, and within `max_price`. `refusal`: of the first other one. */
+  /** The job with each usable model of the request. `refusal`: why the first unusable model is refused. */
   #usableModels(job: JobRequest): { readonly jobs: readonly JobRequest[]; readonly refusal: FailedJob } {
     const { routing } = job.params;
     const fallbacks = routing?.allowsFallbacks === false ? [] : (routing?.fallbackModels ?? []);
@@ -181,10 +173,10 @@ export class JobRunner {
     return { jobs, refusal: refusals[0] ?? notServed(job.params.model, { isExpected: true, returnsInMs: null, listed: () => [] }) };
   }
 
-  /** Null: the model is usable. */
+  /** Refusal of a model that is not served, of another type or above `max_price`. Null: usable. */
   #modelRefusal(job: JobRequest, model: string): FailedJob | null {
     const { models, expected, billing } = this.#options;
-    // The wait for an image provider came before.
+    // Image jobs have already waited for a provider.
     if (job.images === null && !models.serves(model)) {
       const returnsAt = models.returnsAt(model);
       const returnsInMs = returnsAt === null ? null : returnsAt - this.#options.now();
@@ -234,7 +226,7 @@ function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pic
   return { trustFloor, ownFloor: trustFloor !== ofModel };
 }
 
-/** The provider named by the client. A serial number proved by one provider means that provider, even if others claim it. */
+/** The provider named by the client. A serial number that a single provider proves means that provider. */
 async function namedProvider({ params, providerId }: JobRequest, placements: Placements): Promise<NamedProvider | 'ambiguous'> {
   const { providerSerial } = params;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };

@@ -22,11 +22,11 @@ export interface JobTimings extends BillingTimings {
   readonly completionMs: number;
   /** Time from a client's disconnect to the provider's signature over the delivered part. */
   readonly closingMs: number;
-  /** Time from the first acceptance, or the start of a later hedged attempt, until a stream's headers are sent even without content. */
+  /** Time from acceptance, or from a hedged attempt's start, until a stream's headers are sent without content. */
   readonly commitMs: number;
   /** Silence after which a committed stream gets a comment. */
   readonly keepAliveMs: number;
-  /** Maximum time in which a client accepts no bytes, and maximum time to accept all bytes that a stream may send ahead. */
+  /** Maximum time in which a client accepts no bytes, and to accept all bytes sent ahead. */
   readonly clientDrainMs: number;
   /** Time after the arrival of a request in which attempts may begin. */
   readonly overallMs: number;

@@ -1,7 +1,4 @@
-/**
- * Interfaces through which the inference layer finds models and job slots. The request queue and the model directory of this process
- * implement them, and the cluster's placements. `resolvedProvider` picks the provider of a serial number.
- */
+/** Interfaces of models and slots for inference, implemented by the request queue, the model directory and the cluster's placements. */
 import type { ProviderId } from '@inference/protocol';
 import { resolveClaimants } from '@inference/scheduler';
 import type { ModelDirectory } from '../providers/placement/model-directory.js';
@@ -19,7 +16,7 @@ export type NetworkModels = Pick<
 
 /** Chooses providers and reserves their slots. */
 export interface Placements {
-  /** A slot on the best provider, at once or within `waitMs`. The caller must start or release the slot, even after an abort. */
+  /** A slot on the best provider, at once or within `waitMs`. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement>;
   /** Whether an idle provider could take the request now, while no request waits for the model. */
   hasIdleProvider(request: SlotRequest): boolean;
@@ -33,10 +30,7 @@ export interface Placements {
 
 export type ResolvedSerial = ProviderId | 'ambiguous' | null;
 
-/**
- * The provider meant among all connected ones that claim a serial number: the one with a verified certificate chain, else the only
- * claimant, else null. `ambiguous`: several claimants, and no chain.
- */
+/** The claimant with a certificate chain, else the only claimant, else null. `ambiguous`: several claimants without a chain. */
 export function resolvedProvider(claimants: readonly SerialClaimant[]): ResolvedSerial {
   const resolved = resolveClaimants(claimants.map((facts) => ({ facts })));
   if (claimants.length > 0 && resolved.length === 0) return 'ambiguous';

@@ -1,7 +1,4 @@
-/**
- * Interfaces between the inference layer and a connected provider: the connection, a reserved slot, a running job and its events. A
- * local session (`local-provider.ts`) and a provider of another coordinator (`cluster/placement/remote-provider.ts`) implement them.
- */
+/** Interfaces of inference to a provider, implemented by `local-provider.ts` and by `cluster/placement/remote-provider.ts`. */
 import type { Frame, JobCompleted, JobFailure, JobMessage, KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
 import type { SealingKey } from './session/registration/admission.js';
@@ -75,12 +72,9 @@ export interface SettledAnswer {
   readonly tokenCounts: { readonly hiddenTokens: number; readonly completionTokens: number } | null;
 }
 
-/**
- * Receives the events of one job. Plain callbacks, because they run once per frame. After `completed`, `failed` or `lost` no call
- * follows.
- */
+/** Events of one job. No call follows `completed`, `failed` or `lost`. Callbacks, because they run once per frame. */
 export interface JobSink {
-  /** Called when bytes are sent while this job's request waits in the send queue, and when its last bytes are sent. */
+  /** Called on sent bytes while this job's request waits in the send queue, and on its last bytes. */
   sending(): void;
   accepted(): void;
   /** The provider works on the job and has no output yet. */
@@ -98,7 +92,7 @@ export interface JobHandle {
   isSent(): boolean;
   /** Grants credit for this many more response bytes. */
   grant(bytes: number): void;
-  /** Asks the provider to stop and sign the output so far. The sink receives the end, unless the job is cancelled too. */
+  /** Asks the provider to stop and sign the output so far. The sink receives the end, unless cancelled. */
   recall(): void;
   /** Asks the provider to stop. The sink receives nothing more; the slot is free after the provider's confirmation. */
   cancel(): void;

@@ -1,6 +1,5 @@
 /**
- * Registry of connected providers: accepts connections, holds the newest session of each enclave key, and closes sessions. Other
- * layers read snapshots; live sessions stay inside this folder.
+ * `ProviderRegistry` accepts connections, holds the newest session of each enclave key, and closes sessions. Other layers read snapshots.
  */
 import type { ProviderId, RejectionCode } from '@inference/protocol';
 import { type DrainDemand, ModelIndex, ThroughputStats } from '@inference/scheduler';
@@ -120,16 +119,13 @@ export class ProviderRegistry {
     return session === null ? null : this.#connected.snapshot(session);
   }
 
-  /** Snapshot of a provider whose session got the token of this hash; null for a wrong token or one of an ended session. */
+  /** Snapshot of the provider with a session token of this hash; null: unknown token, or ended session. */
   snapshotByToken(providerId: ProviderId, hash: TokenHash): ProviderSnapshot | null {
     const session = this.#connected.get(providerId);
     return session?.ownsToken(hash) === true ? this.#connected.snapshot(session) : null;
   }
 
-  /**
-   * Verifies the stored evidence of an enclave key and reports the result to the provider. Without effect while the provider is
-   * disconnected; the evidence is set again on its next connection.
-   */
+  /** Verifies the stored evidence of an enclave key and reports the result. No-op while the provider is disconnected. */
   setDeviceEvidence(providerId: ProviderId, evidence: DeviceEvidence | null): void {
     this.#connected.get(providerId)?.evidence.setDevice(evidence);
   }
@@ -156,10 +152,7 @@ export class ProviderRegistry {
     for (const providerId of providerIds) this.#changeProvider(providerId);
   }
 
-  /**
-   * Begins a graceful shutdown: new connections are refused, and idle providers are asked to reconnect elsewhere. Providers that
-   * running jobs may still need stay. `demands` is called again whenever a provider becomes idle.
-   */
+  /** Begins a graceful shutdown. `demands`: what running jobs may still need; called whenever a provider becomes idle. */
   drain(demands: () => Iterable<DrainDemand>): void {
     this.#shutdown = new GracefulShutdown(demands, {
       connected: this.#sockets,
@@ -235,11 +228,7 @@ export class ProviderRegistry {
 /** Rejections that no correct program causes. */
 const BROKEN_PROTOCOL: ReadonlySet<RejectionCode> = new Set(['bad_message', 'out_of_turn', 'too_large', 'misbehaved']);
 
-/**
- * The fault of a provider whose session ended with running jobs; null: no fault. One end counts once, however many jobs were lost.
- *
- * `detail`: the exact problem, a code.
- */
+/** Fault of a provider whose session ended with running jobs, counted once; null: no fault. `detail`: a code. */
 function faultOf(end: SessionEnd, draining: boolean): { readonly fault: Fault; readonly detail: string } | null {
   if (end.by === 'provider') return draining ? null : { fault: 'lost', detail: 'connection_lost' };
   if (BROKEN_PROTOCOL.has(end.code)) return { fault: 'misbehaved', detail: end.code };

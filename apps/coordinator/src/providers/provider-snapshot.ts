@@ -1,7 +1,4 @@
-/**
- * The state of one connected provider at one moment, as plain data for routes, statistics and metrics. `snapshotOf` creates it from a
- * session.
- */
+/** `ProviderSnapshot`: readonly state of a connected provider, for routes, statistics and metrics. */
 import type { ModelOffer, ModelsRefused, Posture, ReportedAvailability } from '@inference/protocol';
 import type { HostState, UnavailableReason } from '@inference/scheduler';
 import type { ProviderStatus } from './placement/provider-status.js';
@@ -70,7 +67,7 @@ interface StatisticsSnapshot {
   readonly signedWeights: ReadonlyMap<string, string>;
 }
 
-/** What the registry knows of a session beside the session itself. */
+/** Facts of the registry about a session. */
 type RegistryState = Pick<ProviderSnapshot, 'status' | 'unavailableReason' | 'quarantine'>;
 
 export function snapshotOf(session: OnlineSession, { status, unavailableReason, quarantine }: RegistryState): ProviderSnapshot {

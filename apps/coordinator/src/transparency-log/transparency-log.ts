@@ -46,7 +46,7 @@ const TILE_HEIGHT = 8;
 
 const MAX_CACHED_PROVIDERS = 10_000;
 
-/** What the keyset route needs of the log. */
+/** Interface of the log for the keyset route. */
 export interface KeysetLog {
   /**
    * Logs a keyset. Returns the proof that is then served as the member `log` of the keyset. `keysetBytes`: `keysetLeafBytes` of the keyset. Null: not published, as

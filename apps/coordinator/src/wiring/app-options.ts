@@ -62,9 +62,6 @@ export interface App {
   readonly machineCodes: MachineCodeRepository;
   /** Port of the separate metrics server; null without one. */
   readonly metricsPort: number | null;
-  /**
-   * Refuses new requests, lets running jobs end within `graceMs` or until `abort`, disconnects providers and closes every resource.
-   * The server listens until the running jobs have ended, so that clients get 503 with `Retry-After` instead of a refused connection.
-   */
+  /** Refuses new requests (503, `Retry-After`), ends running jobs within `graceMs` or at `abort`, and closes every resource. */
   close(graceMs?: number, abort?: AbortSignal): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Joins the cluster of coordinators when `NATS_URL` is set; otherwise everything is local, and no code of the cluster is loaded. */
+/** Joins the cluster if `NATS_URL` is set; otherwise loads none of its code. */
 import { LOCAL_VIEWS, type NetworkViews } from '../cluster/views.js';
 import type { ImageStore } from '../images/image-store.js';
 import type { NetworkModels, Placements } from '../inference/placements.js';
@@ -20,7 +20,7 @@ export interface ClusterServices {
   readonly limits: NetworkLimits | null;
   /** Announces to peers that this coordinator shuts down. */
   readonly announceDrain: () => void;
-  /** Resolves when nothing runs here for a peer, such as a job of the peer's client on a provider of this coordinator. */
+  /** Resolves when nothing runs here for a peer, such as its client's job on a local provider. */
   readonly whenPeersServed: () => Promise<void>;
 }
 

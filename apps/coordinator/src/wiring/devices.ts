@@ -1,7 +1,4 @@
-/**
- * Connects device management to the provider registry. Evidence is loaded while its provider is registered, a change of evidence
- * reaches the session at once, and providers can request an enrolment profile.
- */
+/** Connects device management to the provider registry: evidence of registered providers, its changes, and enrolment requests. */
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
 import { errorReason, StartupError } from '../config/startup-error.js';

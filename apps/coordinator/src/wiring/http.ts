@@ -1,4 +1,4 @@
-/** Opens the HTTP server without routes: body limits, rate limits, the audit log, the console's files and the drain of responses. */
+/** Opens the HTTP server without routes: body and rate limits, audit log, console files, response drain. */
 import type { FastifyInstance } from 'fastify';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { errorReason, StartupError } from '../config/startup-error.js';

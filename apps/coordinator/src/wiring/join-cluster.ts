@@ -1,7 +1,4 @@
-/**
- * One coordinator's part in the cluster: the transport, a link to every live peer, membership, placements in both directions, and views of the
- * whole network.
- */
+/** Joins the cluster: transport, links to live peers, membership, placements in both directions, and network-wide views. */
 import { accessSync, constants } from 'node:fs';
 import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
@@ -22,13 +19,13 @@ import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { PrefixHints } from '../cluster/placement/prefix-hints.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
 import { RoundTrips } from '../cluster/round-trips.js';
-import { ServedStreams } from '../cluster/served-streams.js';
 import type { ClusterSettings } from '../cluster/settings.js';
 import { NatsTransport, type NatsTransportOptions } from '../cluster/transport/nats-transport.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { errorFacts, type Log } from '../log.js';
 import { maxChallengeAge, SESSION_TIMINGS } from '../providers/session/session-options.js';
 import { MAX_MANAGEMENT_AGE_MS } from '../providers/verification/trust-policy.js';
+import { WaitGroup } from '../wait-group.js';
 import type { ClusterDeps, ClusterServices } from './cluster.js';
 import type { StartContext } from './start-context.js';
 
@@ -139,10 +136,12 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   links.onRequest('describe', (payload) => server.describe(payload));
   links.onRequest('finding', (payload) => server.receiveFinding(payload));
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
-  const served = new ServedStreams();
+  /** Streams that peers have opened here, jobs of their clients included. */
+  const served = new WaitGroup();
   const serveStreams = (kind: string, serve: (stream: PeerStream, header: Uint8Array) => Promise<void>): void =>
     links.onStream(kind, (stream, header) => {
-      const incoming = served.incoming(stream);
+      served.add();
+      const incoming = PeerStream.incoming(stream, () => served.done());
       serve(incoming, header).catch((error: unknown) => {
         log.error({ stream: kind, error: errorFacts(error) }, 'stream of a peer failed');
         incoming.abort('failed');
@@ -188,7 +187,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     servingAtPeers: (model) => clusterModels.servingAtPeers(model),
     peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
     announceDrain: () => membership.modelsChanged(),
-    whenPeersServed: () => served.whenIdle(),
+    whenPeersServed: () => served.wait(),
   };
 }
 

@@ -1,7 +1,4 @@
-/**
- * `followUnlinks` notifies connected providers that their owner unlinked them at another coordinator: at once after a hint, else within
- * seconds. Only the database decides, so a false hint unlinks nothing.
- */
+/** `followUnlinks` notifies connected providers of unlinks at other coordinators, within seconds. Only the database decides. */
 
 import { isUnclaimed } from '../database/ledger/unclaimed-accounts.js';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';

@@ -33,7 +33,7 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   if (hasPeers) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
   context.refusing.abort();
   if (hasPeers) {
-    // A client would send its next request on an open connection and be refused, where another coordinator can serve the client.
+    // On an open connection, a client's next request would be refused; on a new one, another coordinator may serve.
     responses.endConnections();
     // Node.js also counts connections with unread responses as idle.
     void responses.whenDrained().then(() => server.server.closeIdleConnections());

@@ -1,4 +1,4 @@
-/** A coordinator for clients without providers of its own: all providers connect to a second coordinator of the same network. */
+/** Harness of two coordinators: clients use the first, and all providers connect to the second. */
 import { freshPostgres } from './databases.js';
 import { type Harness, type HarnessOptions, startCoordinator, until } from './harness.js';
 import { type NatsServer, startNats } from './nats-server.js';
@@ -6,7 +6,7 @@ import { type NatsServer, startNats } from './nats-server.js';
 export interface TwoCoordinators {
   /** The clients' coordinator, without providers. */
   readonly near: Harness;
-  /** Holds the providers' connections. */
+  /** The coordinator with the providers' connections. */
   readonly far: Harness;
   readonly nats: NatsServer;
   close(): Promise<void>;
@@ -50,9 +50,9 @@ export async function startClusterHarness(options: HarnessOptions): Promise<Harn
     ...near,
     app: {
       ...near.app,
-      // Tests read the providers' reputation and sessions, which their owner holds.
+      // Tests read reputation and sessions, which the owning coordinator holds.
       providers: far.app.providers,
-      // The clients' coordinator first, so that its jobs end as in a single one.
+      // The clients' coordinator closes first, so that its jobs end as without a cluster.
       async close(...grace) {
         await near.app.close(...grace);
         await far.app.close(0);
@@ -80,7 +80,7 @@ interface ClusterDatabase {
   remove(): Promise<void>;
 }
 
-/** Databases by the data directory of the clients' coordinator, so that a coordinator started with it again finds its data. */
+/** Databases by data directory of the clients' coordinator, for restarts on the same data. */
 const databases = new Map<string, ClusterDatabase>();
 
 async function databaseFor({ config = {} }: HarnessOptions): Promise<ClusterDatabase> {
@@ -92,7 +92,6 @@ async function databaseFor({ config = {} }: HarnessOptions): Promise<ClusterData
   return { url: target.url, remove };
 }
 
-/** Each coordinator has a data directory of its own. */
 function withoutDataDir({ dataDir: _, ...config }: NonNullable<HarnessOptions['config']> = {}): NonNullable<HarnessOptions['config']> {
   return config;
 }

@@ -45,7 +45,7 @@ export class Browser {
     return this.post('/console/auth/sign-in/email', { email, password });
   }
 
-  /** A new key's text and id. */
+  /** Creates an API key; resolves to its text and id. */
   async newKey(fields: Record<string, unknown> = {}): Promise<{ secret: string; id: string }> {
     const answer = await this.post('/console/v1/keys', { name: 'test', ...fields });
     const { secret, key } = (await answer.json()) as { secret: string; key: { id: string } };

@@ -14,7 +14,7 @@ export interface CoordinatorProgram {
   readonly adminKey: string;
   readonly pid: number;
   readonly dataDir: string;
-  /** Lines of the log so far. */
+  /** Log lines so far. */
   log(): Record<string, unknown>[];
   /** Value of a metric with labels: `inference_x{state="y"}`. 0 when absent. */
   metric(name: string): Promise<number>;

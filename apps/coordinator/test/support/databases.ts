@@ -1,6 +1,6 @@
 /**
- * Both databases for tests: `describeDatabases` runs its body over a fresh SQLite file and over a fresh PostgreSQL database of this
- * test file. An unreachable PostgreSQL prints a visible notice, and fails in CI.
+ * `describeDatabases` runs tests on a fresh SQLite file and a fresh PostgreSQL database. Without PostgreSQL: a visible notice, a failure
+ * in CI.
  */
 import { describe, expect, it } from 'vitest';
 import type { Ledger } from '../../src/billing/ledger/ledger.js';
@@ -15,13 +15,13 @@ const unreachable: string | null = await whyUnreachable();
 
 type Fresh = (content?: Content) => Promise<TestDatabase>;
 
-/** Runs `body` per database. `fresh` creates a database; the body opens and removes it. */
+/** Runs `body` per kind of database. `fresh` creates a database; the body opens and removes the database. */
 export function describeDatabases(name: string, body: (fresh: Fresh, dialect: Dialect) => void): void {
   describe(`${name} (sqlite)`, () => body(freshSqlite, 'sqlite'));
   describePostgres(name, (fresh) => body(fresh, 'postgres'));
 }
 
-/** Runs `body` on PostgreSQL alone: what it tests needs several coordinators or a server. */
+/** Runs `body` on PostgreSQL only, for tests that need several coordinators or a database server. */
 export function describePostgres(name: string, body: (fresh: Fresh) => void): void {
   describe(`${name} (postgres)`, () => {
     if (unreachable === null) {
@@ -34,7 +34,7 @@ export function describePostgres(name: string, body: (fresh: Fresh) => void): vo
   });
 }
 
-/** Closes a ledger and its database, whose sums must agree. */
+/** Closes a ledger and its database; fails unless the ledger balances. */
 export async function closeChecked(place: TestDatabase, database: Database, ledger: Ledger): Promise<void> {
   const { problems } = await checkLedger(database);
   await ledger.close();

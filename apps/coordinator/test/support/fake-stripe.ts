@@ -1,7 +1,4 @@
-/**
- * Stand-in for Stripe's API: the coordinator's few calls, form-encoded like the real client's, with idempotency keys and signed
- * webhooks.
- */
+/** Fake of the Stripe API: the coordinator's calls, with form encoding, idempotency keys and signed webhooks. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import Stripe from 'stripe';
@@ -47,7 +44,7 @@ export class FakeStripe {
     await closeServer(this.#server);
   }
 
-  /** An event about an object, as the text and the header of a webhook. */
+  /** Text and signature header of a webhook event about an object. */
   event(type: string, object: object, options: { id?: string; secret?: string; at?: number } = {}): { payload: string; signature: string } {
     const id = options.id ?? `evt_${randomBytes(8).toString('hex')}`;
     const payload = JSON.stringify({ id, object: 'event', type, api_version: '2026-01-01', created: 1, data: { object } }, null, 2);

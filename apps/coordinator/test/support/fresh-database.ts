@@ -13,15 +13,15 @@ export interface TestDatabase {
   readonly dialect: Dialect;
   /** Location, for a second process or for environment variables. */
   readonly target: DatabaseTarget;
-  /** Setting of a coordinator on it. */
+  /** Database setting of a coordinator. */
   readonly config: { readonly databaseUrl?: string };
-  /** Opens another connection; the caller destroys it. */
+  /** Opens another connection, which the caller destroys. */
   open(): Promise<Database>;
-  /** Removes the database with its content. Open connections are cut. */
+  /** Removes the database and closes its connections. */
   remove(): Promise<void>;
 }
 
-/** The schema with its first rows, or nothing, so that the first opening migrates. */
+/** Migrated, or empty, so that the first opening migrates. */
 export type Content = 'migrated' | 'empty';
 
 /** Server for test databases. */
@@ -126,7 +126,7 @@ async function createOnServer(): Promise<string> {
   return name;
 }
 
-/** Drops the databases that wait for reuse. Benches call it at their end; test runs use `dropDatabasesOfChildren`. */
+/** Drops the databases kept for reuse, at the end of a bench. Test runs use `dropDatabasesOfChildren`. */
 export async function dropPooledDatabases(): Promise<void> {
   const names = [...pooled.migrated.splice(0).map(({ name }) => name), ...pooled.empty.splice(0)];
   if (names.length === 0) return;
@@ -135,7 +135,7 @@ export async function dropPooledDatabases(): Promise<void> {
   });
 }
 
-/** Drops the databases of all processes that this process started. For the end of a test run. */
+/** Drops the databases of all child processes, at the end of a test run. */
 export async function dropDatabasesOfChildren(): Promise<void> {
   await onServer(async (client) => {
     const pattern = `${NAME_PREFIX}%\\_${process.pid}\\_%`;

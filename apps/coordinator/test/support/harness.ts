@@ -13,11 +13,11 @@ import { migratedFile } from './fresh-database.js';
 import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
 export const MODEL = 'test/model-1';
-/** Accounts of tests need no protection; the default cost takes 85 ms of a processor for each sign-up and sign-in. */
+/** Cheap password hashing: the default cost takes 85 ms of processor time per sign-up and sign-in. */
 const PASSWORD_COST = 2;
 export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 0 };
 
-/** A small console: the routes of all files of the real one would take a third of the start. */
+/** A small console, because the routes of all real files take a third of the start time. */
 const CONSOLE_DIR = fileURLToPath(new URL('console', import.meta.url));
 
 /** An account with an API key. */
@@ -41,9 +41,9 @@ export interface Harness {
   get(path: string, key?: string | null): Promise<Response>;
   /** The account of `apiKey`. */
   readonly developer: Customer;
-  /** A new account with this balance in micro-USD. */
+  /** Creates an account with a balance in micro-USD. */
   customer(amount: number): Promise<Customer>;
-  /** Another key of an account. */
+  /** Creates another API key of an account. */
   addKey(accountId: string): Promise<string>;
   /** Balance and holds of an account, in micro-USD; of the developer's by default. */
   money(accountId?: string): Promise<{ balance: number; reserved: number }>;
@@ -63,7 +63,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   return startClusterHarness(options);
 }
 
-/** One coordinator, whatever `HARNESS` says. */
+/** One coordinator, regardless of `HARNESS`. */
 export async function startCoordinator(options: HarnessOptions = {}): Promise<Harness> {
   const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'coordinator-test-'));
   const log: string[] = [];
@@ -135,7 +135,7 @@ export async function startCoordinator(options: HarnessOptions = {}): Promise<Ha
   };
 }
 
-/** Spares each coordinator the migrations, most of the time of its start. */
+/** Copies a migrated database, because migrations take most of a coordinator's start time. */
 async function addMigratedDatabase(dataDir: string): Promise<void> {
   const directory = join(dataDir, 'coordinator');
   const file = join(directory, 'coordinator.db');

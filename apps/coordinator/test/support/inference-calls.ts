@@ -1,4 +1,4 @@
-/** A small request for every endpoint, and verification of the responses independent of our code. */
+/** A small request for every endpoint, and verification of responses without the verifier package. */
 import { createHash, verify } from 'node:crypto';
 import { type Endpoint, fromBase64, fromBase64Url, type Receipt, utf8 } from '@inference/protocol';
 import { p256PublicKeyPem } from '@inference/protocol/crypto';

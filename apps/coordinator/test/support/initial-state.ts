@@ -1,4 +1,4 @@
-/** State of a PostgreSQL database after its migrations, and the way back to it: a tenth of the time of migrating again. */
+/** Restores a PostgreSQL database to its state after the migrations, in a tenth of the migrations' time. */
 import type pg from 'pg';
 
 export interface InitialState {
@@ -35,7 +35,7 @@ export async function readInitialState(client: pg.Client): Promise<InitialState>
   return { schemaDigest: await schemaDigest(client), tables, sequences: await relations(client, 'S') };
 }
 
-/** Returns false if the schema has changed, or refers to newer tables. Then the database must be emptied instead. */
+/** False if the schema changed or refers to newer tables; the database must then be emptied instead. */
 export async function restoreInitialState(client: pg.Client, { schemaDigest: digest, tables, sequences }: InitialState): Promise<boolean> {
   if ((await schemaDigest(client)) !== digest) return false;
   const filled = tables.filter(({ rows }) => rows !== null);

@@ -1,4 +1,4 @@
-/** A real NATS server of a test's own, on a port of this machine. */
+/** Runs a real NATS server for one test. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../../../scripts/network/cluster/free-ports.js';
 
-/** Debian installs the server where the path of an ordinary user may not lead. */
+/** Debian installs the server in a folder that an ordinary user's PATH may lack. */
 const ENVIRONMENT = { ...process.env, PATH: `${process.env.PATH ?? ''}:/usr/sbin:/usr/local/sbin` };
 
 export function hasNatsServer(): boolean {

@@ -1,9 +1,9 @@
-/** Types of a package that has none: what it gives for a text of metrics. */
+/** Types of `parse-prometheus-text-format`, a package without types. */
 declare module 'parse-prometheus-text-format' {
   interface Sample {
     readonly value?: string;
     readonly labels?: Readonly<Record<string, string>>;
-    /** Of a histogram. */
+    /** Buckets of a histogram. */
     readonly count?: string;
   }
   interface Family {
@@ -14,6 +14,6 @@ declare module 'parse-prometheus-text-format' {
   }
   function parse(text: string): Family[];
 
-  // biome-ignore lint/style/noDefaultExport: it is the package that has one.
+  // biome-ignore lint/style/noDefaultExport: the package has a default export.
   export { parse as default };
 }

@@ -1,4 +1,4 @@
-/** A provider with scriptable steps: a real WebSocket, real sealing and a real P-256 key; honest by default. */
+/** `ScriptedProvider`: a provider with scriptable steps, a real WebSocket, real sealing and a P-256 key; honest by default. */
 import { formatFor, imagesBody, type OutputEvent, type ParsedImages, type ParsedRequest } from '@inference/formats';
 import {
   type Attestation,
@@ -51,7 +51,7 @@ export interface ProviderOptions {
   readonly image?: ImageOffer;
   readonly serial?: string;
   readonly enclave?: EnclaveKey;
-  /** Looks like a machine with an enclave. */
+  /** Whether the attestation claims an enclave. */
   readonly genuine?: boolean;
   readonly posture?: Partial<Posture>;
   readonly attestation?: (attestation: Attestation) => Attestation;
@@ -59,7 +59,7 @@ export interface ProviderOptions {
   readonly keyStatement?: (statement: JsonValue) => JsonValue;
   /** Job handling; default: an honest response. */
   readonly onJob?: (job: ScriptedJob) => void | Promise<void>;
-  /** Handling of jobs whose body the client sealed. Given: the provider serves the end-to-end mode. */
+  /** Handling of sealed requests. If given, the provider serves the end-to-end mode. */
   readonly onSealedJob?: (job: ScriptedSealedJob) => void | Promise<void>;
   /** Cancel handling; default: honest. */
   readonly onCancel?: (job: ScriptedJob) => void;
@@ -274,7 +274,7 @@ export class ScriptedJob {
   credit: number;
   sent = 0;
   tokens = 0;
-  /** The final frame is out. */
+  /** Whether the final frame was sent. */
   finished = false;
   /** Whether the job reported completion or failure. */
   over = false;

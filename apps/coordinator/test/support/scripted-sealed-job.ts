@@ -1,4 +1,4 @@
-/** One end-to-end job at a scripted provider: opens what the client sealed, and seals the answer to it. Each step can run separately. */
+/** End-to-end job of a scripted provider: opens the sealed request, and seals the answer. Each step can run separately. */
 import {
   concatBytes,
   type decodeFrame,

@@ -1,4 +1,4 @@
-/** Sealed requests of an end-to-end client, and its view of the answers. */
+/** Seals and posts requests as an end-to-end client, and opens the answers. */
 import {
   concatBytes,
   E2E_REQUEST_CONTENT_TYPE,
@@ -61,7 +61,7 @@ export interface OpenedAnswer {
   readonly proof: ReturnType<typeof parseE2eProof>;
 }
 
-/** Opens a complete answer as its client does. Throws E2eError for one that is not. */
+/** Opens a complete answer. Throws E2eError if the answer is incomplete or invalid. */
 export async function openAnswer(sealed: SealedE2eRequest, response: Response): Promise<OpenedAnswer> {
   const recipient = Number(response.headers.get('inference-e2e-recipient'));
   const opener = sealed.candidates[recipient]?.answerOpener();

@@ -1,4 +1,4 @@
-/** What a running coordinator writes into the transparency log by itself. */
+/** A running coordinator's own entries in the transparency log. */
 import { decodeEntryBundle, type LogEntry, openCheckpoint, parseLogEntry, parseNoteKey } from '@inference/protocol';
 import { nodeLogCrypto, sha256 } from '@inference/protocol/crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';

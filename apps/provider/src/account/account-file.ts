@@ -1,7 +1,4 @@
-/**
- * `account.json` in the data directory: the token that links this machine to the owner's account, and the coordinator that issued it.
- * Mode 0600, written atomically. Readers send the token only to that coordinator.
- */
+/** `account.json`: the machine token and its coordinator, which alone gets the token. Mode 0600, written atomically. */
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Type, { type Static } from 'typebox';

@@ -1,7 +1,4 @@
-/**
- * HTTP requests of the owner's commands to the coordinator, and the errors that they report. Responses are bounded and must be JSON.
- * Any other response, such as a captive portal's page, a proxy error or a timeout, becomes a sentence.
- */
+/** HTTP requests of commands to the coordinator. Responses are bounded JSON; others, as of captive portals, become errors. */
 
 /** The coordinator gave no usable response. */
 export class CoordinatorError extends Error {

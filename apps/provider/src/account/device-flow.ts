@@ -1,7 +1,4 @@
-/**
- * Client side of the device authorization grant (RFC 8628): requests a code, then polls for the owner's decision until the code
- * expires; also revokes tokens. The coordinator sets the polling interval. Time is monotonic.
- */
+/** Client of the device authorization grant (RFC 8628): requests a code, polls for the decision, and revokes tokens. */
 import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -92,7 +89,7 @@ const CLOCK: Clock = {
 };
 
 /**
- * Polls until the owner decided. `onPollError` gets a sentence when polls fail, and null when they succeed again.
+ * Polls until the decision. `onPollError` gets a sentence on failed polls, null on recovery.
  *
  * Rejects only with the signal's reason.
  */

@@ -1,7 +1,4 @@
-/**
- * `DutyCycleRecorder`: connected time of this machine, and the part of it with running jobs. The daemon samples each second and sums
- * per hour (UTC) in `activity.json`. The file contains no content of jobs.
- */
+/** `DutyCycleRecorder`: connected time and busy time per hour (UTC), sampled each second, in `activity.json`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';

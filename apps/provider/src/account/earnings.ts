@@ -95,7 +95,7 @@ function duty(hours: readonly ActivityHour[]): number | null {
   return connected === 0 ? null : hours.reduce((all, { busy_ms }) => all + busy_ms, 0) / connected;
 }
 
-/** Returns the function that names a moment's day in a time zone. An hour that contains midnight counts to the day of its beginning. */
+/** Returns a function from moments to days in a time zone. An hour across midnight counts to the earlier day. */
 function dayNamer(timeZone: string): (ms: number) => string {
   const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
   return (ms) => format.format(ms);

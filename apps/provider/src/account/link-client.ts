@@ -1,7 +1,4 @@
-/**
- * `LinkClient`: client of the account link. Sends the machine token after each registration and stores the coordinator's answer. The
- * machine also serves without a link.
- */
+/** `LinkClient` sends the machine token after each registration, and stores the coordinator's answer. */
 import type { CoordinatorMessage, ProviderMessage } from '@inference/protocol';
 import type { LinkStatus } from '../control/link-status.js';
 import { type Account, AccountFileError, readAccount } from './account-file.js';

@@ -1,7 +1,4 @@
-/**
- * Links this machine to an account, from the code request to the stored token. Shared by `login` and `setup`. `say` receives one
- * sentence of progress at a time.
- */
+/** Links this machine to an account, for `login` and `setup`. `say` receives sentences about progress. */
 import { hostname } from 'node:os';
 import { cleanLabel } from '@inference/protocol';
 import { writeAccount } from './account-file.js';

@@ -1,7 +1,4 @@
-/**
- * Path and folder of the control socket of a data directory: inside the directory, or in a temporary folder of this user if the path is
- * too long.
- */
+/** Path of a data directory's control socket: inside, or in the user's temporary folder if the path is too long. */
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,9 +6,7 @@ import { dirname, join } from 'node:path';
 
 const CONTROL_SOCKET = 'control.sock';
 
-/**
- * Maximum bytes of a socket path. The system limit includes the terminating zero: 104 on macOS, 108 on Linux (unix(4), unix(7)).
- */
+/** Maximum bytes of a socket path with its terminating zero: 104 on macOS, 108 on Linux (unix(4), unix(7)). */
 const MAX_PATH_BYTES = 103;
 
 /** `socket`: file name. A data directory has several sockets, such as the supervisor's. */

@@ -1,4 +1,4 @@
-/** `answerRequest` handles one request on the control socket by a table of routes. Bodies are bounded; every failure gets a response. */
+/** `answerRequest` handles a request on the control socket by a table of routes, with bounded bodies. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { systemProblem } from '../files/system-error.js';
 import { BadBody, ControlRefusal, type ControlRoute } from './route.js';

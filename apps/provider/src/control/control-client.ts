@@ -1,4 +1,4 @@
-/** Client of the control socket, for the commands. Every request has a deadline, so that a frozen daemon blocks no command. */
+/** Client of the control socket for commands. Every request has a deadline, as the daemon may be frozen. */
 import { request } from 'node:http';
 import { controlPath } from './address.js';
 import { type DaemonStatus, type EnclaveCheck, isDaemonStatus, isEnclaveCheck, isLinkStatus } from './daemon-status.js';
@@ -29,7 +29,7 @@ export function requestEnclaveCheck(dataDir: string, ms: number): Promise<Enclav
   return requestDaemon(dataDir, { path: '/v1/enclave' }, isEnclaveCheck, ms);
 }
 
-/** Reports to the daemon that the owner signed in or out. Resolves with the coordinator's answer if it comes within seconds. */
+/** Reports a sign-in or sign-out to the daemon. Resolves with the coordinator's answer, if in time. */
 export function notifySignIn(dataDir: string, ms: number): Promise<LinkStatus> {
   return requestDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }
@@ -40,7 +40,7 @@ interface DaemonCall {
   readonly body?: unknown;
 }
 
-/** Requests an answer from the daemon, or from the process that listens on `socket`. A refusal with a sentence throws `refused`. */
+/** Sends a request to the daemon, or to the process listening on `socket`. Throws `refused` on a refusal. */
 export async function requestDaemon<Answer>(
   dataDir: string,
   call: DaemonCall,

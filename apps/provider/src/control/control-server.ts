@@ -1,7 +1,4 @@
-/**
- * `ControlServer`: HTTP on a Unix socket with mode 0600, no TCP port. Listening is also the lock of the data directory. The socket file
- * of a killed daemon is replaced.
- */
+/** `ControlServer`: HTTP on a Unix socket with mode 0600, which is also the lock of the data directory. */
 import { chmodSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';

@@ -1,4 +1,4 @@
-/** Schemas and guards of the daemon's answers to the owner's commands: status, enclave check, account link. Times in milliseconds since 1970. */
+/** Schemas of the daemon's answers to commands: status, enclave check, account link. Times in milliseconds since 1970. */
 import { AVAILABILITY_STATES, ProviderStatusSchema, TrustSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';

@@ -1,7 +1,4 @@
-/**
- * `lockMachine` permits one daemon with a real enclave per user, in any data directory. Two daemons would offer the same memory and
- * cores twice. The lock is a socket in the home directory, so it ends with its process.
- */
+/** `lockMachine` permits one daemon with a real enclave per user. The lock is a socket in the home directory. */
 import { mkdirSync } from 'node:fs';
 import { AlreadyRunningError, ControlServer } from './control-server.js';
 

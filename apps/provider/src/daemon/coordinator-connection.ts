@@ -1,7 +1,4 @@
-/**
- * `CoordinatorConnection` of the daemon: session, jobs, trust, account link and enrolment. Reconnects until closed. `daemon.ts`
- * provides the models, the enclave and the availability.
- */
+/** `CoordinatorConnection` of the daemon: session, jobs, trust, account link and enrolment. Reconnects until closed. */
 import type { Enclave } from '@inference/enclave';
 import { AVAILABILITY_VERSION, type ModelOffer, type ProviderId, type ProviderMessage, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';

@@ -1,6 +1,5 @@
 /**
- * `HostAvailability` of this machine: the owner's policy and pause, the clock, and the sensors of the host, wired to an {@link
- * AvailabilityController}. Prevents system sleep unless the machine is away.
+ * `HostAvailability`: policy, pause, clock and sensors, wired to an {@link AvailabilityController}. Prevents system sleep unless away.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -126,10 +125,7 @@ export class HostAvailability {
     this.#controller.review();
   }
 
-  /**
-   * Sets the owner's pause; null ends it. The pause is stored and survives restarts. Throws the file system error if it cannot be
-   * stored; the pause then still applies until the daemon ends.
-   */
+  /** Sets the stored pause; null ends the pause. Throws if storing fails; the pause then lasts until the daemon ends. */
   setPause(pause: Pause | null): void {
     this.#pause = pause;
     this.review();

@@ -1,7 +1,4 @@
-/**
- * `openModels` opens the configured models: reads their metadata, plans the shared memory, and reports models that cannot be served.
- * The caller closes the result.
- */
+/** `openModels` opens the configured models, plans the shared memory, and reports unservable models. The caller closes the result. */
 import { Engine, type EngineStatusEvent } from '../engine/engine.js';
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ImageEngine, type ImageEngineStatusEvent } from '../imaging/image-engine.js';
@@ -55,9 +52,9 @@ export interface OpenedModels {
   /** Applies changed keep-alive times and reserved memory. Returns the models that no longer fit. */
   readonly adjust: (choices: readonly ModelChoice[], reserve: number | null) => readonly RefusedModel[];
   /**
-   * Replaces the list of models, planned as at a start. Models whose plan is unchanged stay loaded.
+   * Replaces the list of models. Models with an unchanged plan stay loaded. Returns the models that are not served.
    *
-   * Returns the models that are not served. Throws as {@link openModels} and then changes nothing.
+   * Throws as {@link openModels}, without a change.
    */
   readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
 }
@@ -65,7 +62,7 @@ export interface OpenedModels {
 /** Engine deaths, and their time span, after which a model is no longer served. */
 const GIVE_UP_AFTER = { deaths: 3, withinMs: 10 * 60_000 };
 
-/** Factor on the planned memory above which an image process is killed. The plan is an estimate; the ceiling is the owner's. */
+/** Factor on the planned memory, an estimate, beyond which an image process is killed. */
 const MEMORY_SLACK = 2;
 
 interface Readable {

@@ -1,7 +1,4 @@
-/**
- * `SelfUpdate` keeps an installation of this project's installer up to date: confirms a version on trial, then checks periodically
- * until a newer version is prepared. Check, download and unpacking run in a child process, so that they delay no job.
- */
+/** `SelfUpdate` confirms a version on trial, then checks for newer versions in a child process. */
 import { spawn } from 'node:child_process';
 import type { Logger } from 'pino';
 import Type from 'typebox';

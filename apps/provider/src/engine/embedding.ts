@@ -1,7 +1,4 @@
-/**
- * `Embedding`: an embedding request as the daemon sees it. Vectors arrive singly and are returned together. Requests are short, so
- * there is no pause; a cancel takes effect after the current input.
- */
+/** `Embedding`: a running embedding request, seen by the daemon. A cancel takes effect after the current input. */
 import { GenerationError } from './generation.js';
 import type { Ended } from './messages.js';
 

@@ -1,7 +1,4 @@
-/**
- * `Engine`: the text engine as the daemon sees it, a supervised child process. A crash fails only the running jobs; the model is
- * reloaded with growing pauses.
- */
+/** `Engine`: the text engine as a supervised child process. A crash fails its running jobs; restarts have growing pauses. */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
 import { type ProcessStatusEvent, SupervisedProcess, type SupervisionOptions } from '../model-process/supervised-process.js';

@@ -1,7 +1,4 @@
-/**
- * `Generation`: a running stream as the daemon sees it, an async iterable of batches of pieces. A slow reader makes the engine pause,
- * so nothing is dropped and buffers stay small. Leaving the loop cancels the stream.
- */
+/** `Generation`: a running stream, as async iterable of batches of pieces. Slow readers pause the engine; leaving the loop cancels. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, Started } from './messages.js';
 

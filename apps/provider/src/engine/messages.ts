@@ -1,7 +1,4 @@
-/**
- * IPC contract of daemon and engine process. Both ends come from the same build, so the union is complete. Each `tick` message
- * carries all events of a tick of the engine.
- */
+/** IPC contract of daemon and engine process, which come from the same build. A `tick` carries all events of a tick. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';

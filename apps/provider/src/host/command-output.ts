@@ -12,10 +12,7 @@ export interface HostSource {
 const COMMAND_MS = 5_000;
 const run = promisify(execFile);
 
-/**
- * Standard output, empty if the command is missing. Also of a command that fails or takes too long: `sysctl` fails on an unknown name but
- * prints the other values.
- */
+/** Standard output, also of failing commands, as `sysctl` fails on unknown names; empty if the command is missing. */
 export async function commandOutput([command, ...args]: readonly [string, ...string[]]): Promise<string> {
   try {
     return (await run(command, args, { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;

@@ -1,7 +1,4 @@
-/**
- * `ImageEngine`: the image engine as the daemon sees it, a supervised child process. Jobs run in sequence; a crash fails only running
- * and queued jobs.
- */
+/** `ImageEngine`: the image engine as a supervised child process. Jobs run in sequence; a crash fails running and queued jobs. */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
 import { type ProcessStatusEvent, SupervisedProcess, type SupervisionOptions } from '../model-process/supervised-process.js';

@@ -1,4 +1,4 @@
-/** `ImageJob`: one image job as the daemon sees it. Collects the images. Cancelling stops a running job before its next step. */
+/** `ImageJob`: an image job, seen by the daemon. A cancel takes effect before the next step. */
 import type { ImageJobEnd } from './messages.js';
 
 /** End of a job that did not finish. */

@@ -1,4 +1,4 @@
-/** IPC contract of daemon and image process, for all image backends. Both ends come from one build, so this union is complete. */
+/** IPC contract of daemon and image process, which come from the same build, for all image backends. */
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';
 import type { ImageSize } from '../models/image/image-facts.js';
 

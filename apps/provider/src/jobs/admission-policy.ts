@@ -1,7 +1,4 @@
-/**
- * `admit` decides on the admission of a job by its context alone: returns the key to open the job with, or throws a failure. The
- * provider id is checked first, so a misdirected job learns nothing about this provider.
- */
+/** `admit` returns the key that opens a job, by the job's context, or throws. The provider id is checked first. */
 import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
 import { JobError } from './job-error.js';
 import type { SealingKey } from './sealing-keys.js';

@@ -1,7 +1,4 @@
-/**
- * `Job`, from its first message to `job_completed` or `job_failed`, of which exactly one is sent. Collects and opens the sealed body,
- * answers the request, has the answer signed, and erases plaintext at the end.
- */
+/** `Job`: opens the sealed body, answers, has the answer signed, and erases plaintext. Ends with `job_completed` or `job_failed`. */
 import type { ErrorCode, ResponseMetadata } from '@inference/formats';
 import type { Frame, JobContext, JobFailure, JobMessage, ProviderMessage } from '@inference/protocol';
 import type { EmbeddingRequest } from '../engine/messages.js';
@@ -95,10 +92,7 @@ export class Job {
     else this.#response.grant(bytes);
   }
 
-  /**
-   * Handles a cancel by the client; decoding stops within one batch. A stream that has written something is ended and signed, so
-   * the delivered part can be charged. Other jobs fail with `cancelled`.
-   */
+  /** Handles a cancel within one batch. A begun stream is ended and signed; other jobs fail with `cancelled`. */
   cancel(): void {
     if (this.context.stream && this.begun) {
       this.#closing.abort();

@@ -1,7 +1,4 @@
-/**
- * `openRequest` compiles the constraint of a parsed request; `agrees` compares the request with the job's context. The coordinator
- * scheduled and reserved by the context, so a deviating body is rejected.
- */
+/** `openRequest` compiles a parsed request's constraint; `matchesContext` compares the request with the job's context. */
 import type { ParsedEmbeddings, ParsedImages, ParsedRequest, RequestParams } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import type { ConstraintCompiler, OutputConstraint } from './constraint/constraint-compiler.js';
@@ -32,7 +29,7 @@ export function matchesContext(
   return params.endpoint === context.endpoint && isNamed(params, context.model) && params.stream === context.stream;
 }
 
-/** Whether the body names the model, as its own or as a fallback. Only image requests may omit the model; the coordinator then chooses. */
+/** Whether the body names the model, as its own or a fallback. Image requests may omit the model. */
 function isNamed({ model, routing }: RequestParams | ParsedImages['params'], chosen: string): boolean {
   return model === null || model === chosen || routing?.fallbackModels.includes(chosen) === true;
 }

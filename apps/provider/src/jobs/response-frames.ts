@@ -1,7 +1,4 @@
-/**
- * `ResponseFrames` writes a response as sealed frames, within credit and socket back-pressure. Unsent bytes are buffered and sent in
- * fewer, larger frames; writers wait while the buffer is full. Plaintext is overwritten after sealing.
- */
+/** `ResponseFrames` seals a response into frames within credit and back-pressure. Writers wait while the buffer is full. */
 import { utf8 } from '@inference/protocol';
 import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
 
@@ -63,10 +60,7 @@ export class ResponseFrames {
     await this.#push({ bytes, own: true });
   }
 
-  /**
-   * Like {@link write}, for unsigned bytes: images, whose hashes are in the receipt. The caller must not change the bytes before
-   * `finish`.
-   */
+  /** Like {@link write}, for images, which are unsigned. The bytes must not change before `finish`. */
   async writeUnsigned(bytes: Uint8Array): Promise<void> {
     if (bytes.length > 0) await this.#push({ bytes, own: false });
   }

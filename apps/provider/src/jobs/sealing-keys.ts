@@ -1,7 +1,4 @@
-/**
- * `SealingKeys`: X25519 sealing keys of one session. A key lives at most 60 minutes and is replaced before. The old key opens jobs for
- * a grace period and is then dropped with its job ids.
- */
+/** `SealingKeys`: X25519 keys of a session, each replaced within 60 minutes. Old keys open jobs for a grace period. */
 import type { Enclave } from '@inference/enclave';
 import { CLOCK_TOLERANCE_MS, type JobId, type KeyId, MAX_KEY_LIFETIME_MS, type SignedStatement } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf, type SealingKeyPair } from '@inference/protocol/crypto';
@@ -89,7 +86,7 @@ export class SealingKeys {
       this.options.onUpdate(statement);
       this.#after(graceMs, () => this.#keys.delete(previous));
     }
-    // The successor is created early enough for the grace period to end within the lifetime, with time for a slow enclave.
+    // The successor is created early enough for the grace period to end within the lifetime.
     if (this.#renewal !== null) clearTimeout(this.#renewal);
     this.#renewal = this.#after(Math.max(0, lifetimeMs - 2 * graceMs), () => {
       this.#renew().catch(() => this.options.onFailure());

@@ -87,8 +87,9 @@ export class SessionJobs {
   }
 
   /**
-   * Accepts no more jobs, hands back jobs that have not begun, and resolves when the running jobs are done. After `graceMs`, or at
-   * `forced`, jobs without output are handed back and the others cancelled.
+   * Accepts no more jobs; resolves when running jobs are done.
+   *
+   * After `graceMs` or at `forced`, jobs without output are handed back, and the others cancelled.
    */
   async drain(graceMs: number, forced?: AbortSignal): Promise<void> {
     this.#draining = true;
@@ -105,8 +106,9 @@ export class SessionJobs {
   }
 
   /**
-   * Resolves when no job runs any more, or at `stay`. Jobs that have not begun are handed back; the others get `graceMs`. From
-   * `forced` on, jobs without output are handed back too, and the others get `forcedMs`.
+   * Resolves when no job runs, or at `stay`. Jobs that have not begun are handed back; the others get `graceMs`.
+   *
+   * At `forced`, jobs without output are handed back; the others get `forcedMs`.
    */
   async drainForAbsence(
     times: { readonly graceMs: number; readonly forcedMs: number },

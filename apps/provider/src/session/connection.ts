@@ -1,7 +1,4 @@
-/**
- * `Connection`: the WebSocket to the coordinator. Every received frame counts as liveness; a socket silent despite pings is closed.
- * Sends are bounded: if the coordinator does not read, the connection ends instead of queueing.
- */
+/** `Connection`: WebSocket to the coordinator with pings and a bound for unsent bytes. A silent socket is closed. */
 import {
   type CoordinatorMessage,
   decodeFrame,
@@ -31,7 +28,7 @@ const PROBE_MS = 5_000;
 const SILENT = 'the coordinator has been silent for too long';
 /** The payload is repeated in the answer (RFC 6455, section 5.5.3). */
 const PROBE = Buffer.from('awake');
-/** Fractions of a heartbeat's interval: how often silence is checked, when a ping is sent, and when the socket counts as dead. */
+/** Fractions of the heartbeat interval: check for silence, ping, and close as dead. */
 const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
 /** Maximum duration of an orderly end, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -96,10 +93,7 @@ export class Connection {
     return new Connection(socket, handlers, liveness);
   }
 
-  /**
-   * Checks the socket more often: a silent coordinator is left within two intervals. Pings are sent only when nothing else was
-   * received.
-   */
+  /** Shortens the check interval, so that a silent coordinator is left within two heartbeats. */
   setHeartbeat(intervalMs: number): void {
     if (this.#closed) return;
     clearInterval(this.#watch);

@@ -1,7 +1,4 @@
-/**
- * `Enrolment` requests a device-management enrolment profile while enrolment is the missing trust part, and installs it. Waits a moment
- * first, because right after connecting the coordinator may not have checked yet.
- */
+/** `Enrolment` requests and installs a device-management profile if only enrolment is missing, some time after connecting. */
 import type { CoordinatorMessage, ProviderMessage, TrustMessage } from '@inference/protocol';
 
 export type EnrolmentEvent =

@@ -1,7 +1,4 @@
-/**
- * The coordinator's transparency log as this provider sees it: the newest checkpoint, verified to extend the one before. Clients that
- * follow the log get the checkpoint inside the seal, so that a coordinator which shows two histories is found out.
- */
+/** `LogMonitor`: the newest transparency-log checkpoint, verified to extend the previous one. Clients compare it to detect split views. */
 import {
   type E2eLogHead,
   formatSignedNote,

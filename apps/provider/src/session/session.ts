@@ -1,7 +1,4 @@
-/**
- * `Session`: one session with the coordinator, from `hello` to close. Registers, answers challenges, renews the sealing key, dispatches
- * jobs. Keys and jobs end with the session.
- */
+/** `Session`: from `hello` to close. Registers, answers challenges, renews the sealing key and dispatches jobs. */
 import type { Enclave } from '@inference/enclave';
 import {
   AVAILABILITY_VERSION,
@@ -70,7 +67,7 @@ export interface SessionOptions {
   /** The coordinator's answer to the machine token. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly liveness?: Liveness;
-  /** Maximum time from the start of connecting to `welcome`. Default 10 s for the connection, and the time to register for the rest. */
+  /** Maximum time from connecting to `welcome`. Default: 10 s to connect, then the time to register. */
   readonly welcomeTimeoutMs?: number;
   /** Emits after system sleep. */
   readonly wakeDetector?: Pick<WakeDetector, 'on'>;
@@ -141,9 +138,7 @@ export class Session {
     else this.#connection.sendFrame(bytes, sent);
   }
 
-  /**
-   * Call after system sleep or a clock change: probes the socket and replaces the sealing key, whose validity depends on the clock.
-   */
+  /** Probes the socket and replaces the sealing key; called after system sleep or a clock change. */
   wake(): void {
     this.#connection?.probe('this machine has slept, and the coordinator is silent');
     this.#keys?.replace();

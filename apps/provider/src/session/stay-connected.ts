@@ -1,7 +1,4 @@
-/**
- * `stayConnected` keeps the daemon connected: runs sessions one after another, with growing, jittered delays. Rejections that a retry
- * cannot fix wait longer.
- */
+/** `stayConnected` runs sessions one after another, with growing, jittered delays; longer after permanent rejections. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RejectionCode } from '@inference/protocol';
 import { Session, type SessionEnd, type SessionOptions } from './session.js';
@@ -33,10 +30,7 @@ const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
 const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
 /** First delay in a cluster of coordinators: another coordinator is ready now, and many providers connect at once. */
 const MAX_TAKEOVER_MS = 500;
-/**
- * Time from the start of connecting to `welcome` in a cluster: a frozen coordinator accepts connections and stays silent, while another one
- * is ready. Doubled after each failure, for slow networks and for many providers that come at once.
- */
+/** Maximum time from connecting to `welcome` in a cluster, because frozen coordinators stay silent. Doubled after each failure. */
 const WELCOME: Backoff = { firstMs: 2_000, maxMs: 10_000 };
 /** First delay after a rejection that needs the owner. */
 const REFUSED_MS = 60_000;

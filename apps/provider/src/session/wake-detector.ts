@@ -1,7 +1,4 @@
-/**
- * `WakeDetector` detects system sleep, a stopped process, and clock changes. Agreements by clock and open sockets may be invalid
- * afterwards. Node's own timers use the monotonic clock and need no correction.
- */
+/** `WakeDetector` detects system sleep, a stopped process and clock changes, after which sockets and keys may be invalid. */
 
 interface WakeDetectorOptions {
   /** Wall clock in milliseconds since 1970. */

@@ -1,7 +1,4 @@
-/**
- * `updateAutomatically` checks for updates every few hours, with jitter so that machines do not check at the same time. Prepares a
- * release; the caller decides when to switch.
- */
+/** `updateAutomatically` checks for releases every few hours, with jitter, and prepares them. The caller activates. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 interface AutomaticOptions {

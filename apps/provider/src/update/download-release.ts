@@ -1,7 +1,4 @@
-/**
- * `prepare` installs a signed release beside the installed versions: resumable download, verification, unpacking, native build, and a
- * test start. The folder gets its final name last, so that a visible version is complete. The running version is not touched.
- */
+/** `prepare` installs a signed release beside the installed versions, and tests a start. Only complete versions get their folder name. */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -87,7 +84,7 @@ function requireIdentity(folder: string, { version }: Release): void {
   }
 }
 
-/** Builds the enclave helper on a Mac, and starts the program once with `--version`. A version that fails is not activated. */
+/** Builds the enclave helper on a Mac, and runs the program with `--version`. Throws if the version fails. */
 async function tryOut(folder: string, { version }: Release, signal: AbortSignal): Promise<void> {
   const run = promisify(execFile);
   const build = join(folder, 'install', 'build-helper.mjs');

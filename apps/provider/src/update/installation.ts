@@ -1,7 +1,4 @@
-/**
- * `installation`: the kind of this installation, which decides who updates it: this project's installer (versions side by side), npm,
- * or a clone of the repository.
- */
+/** `installation`: kind of this installation, which decides who updates: this project's installer, npm, or a repository clone. */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * File layout of an installation by this project's installer. `current` is a symbolic link replaced atomically, so that a complete
- * version is active at every moment.
- */
+/** File layout of an installation. The symbolic link `current` is replaced atomically. */
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 

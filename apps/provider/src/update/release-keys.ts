@@ -1,7 +1,4 @@
-/**
- * `releaseKeys`: public keys that may sign releases for this build, stored in its package.json. A signed build thereby names the
- * signers of the next.
- */
+/** `releaseKeys`: public keys in this build's package.json, which may sign the next releases. */
 import { createRequire } from 'node:module';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';

@@ -1,7 +1,4 @@
-/**
- * `fetchRelease` fetches release descriptions from the coordinator, which is not trusted: bounded time and size, no redirects, and a
- * verified release signature.
- */
+/** `fetchRelease` fetches release descriptions from the untrusted coordinator, within bounds, and verifies their signature. */
 import { RELEASE_PLATFORMS, type Release, type ReleasePlatform, ReleaseSchema } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
 import { Compile } from 'typebox/compile';

@@ -1,7 +1,4 @@
-/**
- * `confirmTrial` confirms a version on trial. Healthy means: a registered session with the coordinator. If the coordinator is
- * unreachable, which is not the version's fault: a minimum run time and an answering control socket.
- */
+/** `confirmTrial` confirms a version after a registered session; if no coordinator is reachable, after a minimum run time. */
 import { prune } from './layout.js';
 import { endTrial, readTrial } from './trial.js';
 

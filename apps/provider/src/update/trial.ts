@@ -1,8 +1,7 @@
 /**
- * Trial of a new version: a record names the version to roll back to, until the new one is confirmed. Failed versions are recorded
- * and not chosen again.
+ * Trial of a version: a record names the version to roll back to. Failed versions are not chosen again.
  *
- * Every step replaces one file or link atomically, so that power loss leaves the old version, or the new one on trial.
+ * Each step is one atomic replacement, so power loss leaves the old version, or the trial.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * `unpack` unpacks a release archive. Although its hash is signed, all entries are inspected before writing: only plain files and
- * folders below `package/`.
- */
+/** `unpack` unpacks a release archive, after checking that all entries are plain files and folders below `package/`. */
 import { mkdirSync } from 'node:fs';
 import { extract, list, type ReadEntry } from 'tar';
 import { UpdateError } from './releases.js';

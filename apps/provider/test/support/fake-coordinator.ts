@@ -1,7 +1,6 @@
 /**
- * Test coordinator: real WebSocket, messages, sealing and verification, without placement.
- *
- * Checks the registration, seals jobs to the provider, and verifies its responses.
+ * `FakeCoordinator` checks a provider's registration, seals jobs to the provider and verifies responses, over a real WebSocket. Without
+ * placement.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -56,7 +55,7 @@ export interface Answer {
 export interface SubmitOptions {
   readonly context?: Partial<JobContext>;
   readonly credit?: number;
-  /** Grants as much credit as was received, as a coordinator with a quick client does. */
+  /** Grants credit for all received bytes, like a coordinator with a fast client. */
   readonly grant?: boolean;
   readonly cancelAfterBytes?: number;
   /** Called with the first bytes of the answer. */
@@ -217,7 +216,7 @@ export class FakeProviderSession {
     });
   }
 
-  /** Relays a request that a client sealed, and resolves when the provider finished. */
+  /** Relays a sealed request; resolves when the provider has finished. */
   relay(sealed: SealedE2eRequest, options: RelayOptions = {}): Promise<RelayedAnswer> {
     const { recipient = 0, cancelAfterBytes = Number.POSITIVE_INFINITY } = options;
     const { endpoint, model, stream, max_tokens, recipients } = sealed.context;
@@ -290,7 +289,7 @@ export class FakeProviderSession {
     if (job.total >= job.cancelAfterBytes) this.send({ type: 'cancel', job_id: jobId });
   }
 
-  /** True for messages of relayed jobs. */
+  /** Handles a message of a relayed job; false: another message. */
   #relayedMessage(message: ProviderMessage): boolean {
     if (message.type !== 'job_accepted' && message.type !== 'job_completed' && message.type !== 'job_failed') return false;
     const { job_id: jobId } = message;
@@ -388,7 +387,7 @@ export class FakeCoordinator {
     return new FakeCoordinator(server, talk);
   }
 
-  /** Whether new connections get no answer, as from a stopped process. */
+  /** Whether new connections get no answer, as from a frozen process. */
   isFrozen = false;
 
   /** `heartbeat_ms` of the next sessions; null: as a coordinator without peers. */

@@ -1,4 +1,4 @@
-/** Commands of the owner as processes, and a status of a running daemon for them. */
+/** Runs the owner's commands as processes, and gives a daemon status for their tests. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { DaemonStatus } from '../../src/control/daemon-status.js';

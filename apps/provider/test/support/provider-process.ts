@@ -74,7 +74,7 @@ export class ProviderProcess {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // Ended with its parent.
+        // The child has already ended.
       }
     }
     await this.exit;

@@ -1,4 +1,4 @@
-/** Command on a real pseudo-terminal (`script`). A terminal emulator interprets the bytes, so that tests see the screen. */
+/** Runs a command on a pseudo-terminal (`script`); a terminal emulator shows tests the screen. */
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ export class Terminal {
   readonly #folder: string;
   #written: Promise<void> = Promise.resolve();
 
-  /** `command` is for a shell. */
+  /** `command`: shell command line. */
   constructor(command: string, { columns, rows, env = {} }: { columns: number; rows: number; env?: Readonly<Record<string, string>> }) {
     this.#folder = mkdtempSync(join(tmpdir(), 'terminal-'));
     // The earlier screen content must be restored at the end. The trap keeps a shell such as dash alive through Ctrl-C.
@@ -77,7 +77,7 @@ export class Terminal {
     await run('stty', [process.platform === 'darwin' ? '-f' : '-F', tty, 'rows', String(rows), 'cols', String(columns)]);
   }
 
-  /** How the terminal was set after the command had ended. */
+  /** Terminal settings after the command ended. */
   settings(): string {
     return readFileSync(join(this.#folder, 'stty'), 'utf8');
   }

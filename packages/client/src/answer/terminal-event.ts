@@ -1,7 +1,4 @@
-/**
- * Withholds the event that ends a stream for its SDK until the answer is verified. Passes on whole events only. Chat and legacy
- * streams end with `[DONE]`, which the client writes itself.
- */
+/** Withholds a stream's final event until the answer is verified. Chat and legacy streams end with `[DONE]`, written by the client. */
 import { concatBytes, type Endpoint } from '@inference/protocol';
 
 /** First lines of events after which an SDK considers the answer complete. */

@@ -2,10 +2,7 @@
 import type { E2eCrypto, E2eKeysetProvider } from '@inference/protocol';
 import { type Choice, MAX_CHOICE_PROVIDERS } from './store.js';
 
-/**
- * Providers in the order of preference: those chosen before, while the choice is valid, then all others in a random order weighted
- * by capacity. `now` and `stickyFor` in milliseconds.
- */
+/** Providers in order of preference: valid earlier choices, then the others at random, weighted by capacity. Times in milliseconds. */
 export function orderedCandidates(
   crypto: Pick<E2eCrypto, 'randomBytes'>,
   serving: readonly E2eKeysetProvider[],

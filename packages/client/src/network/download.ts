@@ -24,7 +24,7 @@ export async function downloadJson(fetch: Fetch, url: string, options: DownloadO
   }
 }
 
-/** Canonical JSON of a download; null if it has none: a lone surrogate, or members nested deeper than the stack allows. */
+/** Canonical JSON of a download; null: a lone surrogate, or too deep nesting. */
 export function canonicalBytesOrNull(encode: () => Uint8Array): Uint8Array | null {
   try {
     return encode();

@@ -63,10 +63,7 @@ export class KeysetCache {
     this.#refreshing = null;
   }
 
-  /**
-   * A keyset that is verified and not older than five minutes, and that is the same with `authorization` as without. Throws
-   * {@link E2ERefused}.
-   */
+  /** A verified keyset of the last five minutes, the same with `authorization` as without. Throws {@link E2ERefused}. */
   async current(authorization: Authorization = {}): Promise<CurrentKeyset> {
     const current = await this.#fresh();
     if (Object.keys(authorization).length > 0) await this.#compareOnce(authorization);

@@ -10,7 +10,7 @@ const MAX_ENTRIES = 1024;
 /** Maximum remembered comparisons of checkpoints. */
 const MAX_COMPARISONS = 256;
 
-/** Belongs to one client: all trees that a client accepts are consistent, so an entry of one is in every later one. */
+/** Belongs to one client, whose accepted trees are consistent, so an entry of one is in every later one. */
 export class LogEvidence {
   readonly #crypto: Pick<E2eCrypto, 'sha256'>;
   readonly #verifier: LogVerifier;
@@ -22,7 +22,7 @@ export class LogEvidence {
     this.#verifier = verifier;
   }
 
-  /** Requires the leaf that the keyset names for a provider to be the entry of its enclave key. Throws E2ERefused `split_view`. */
+  /** Requires a provider's leaf in the keyset to be its enclave key's entry. Throws E2ERefused `split_view`. */
   async requireEntry(
     { providerId, enclaveKey, enclaveKeySha256 }: VerifiedProvider,
     logIndex: number | undefined,

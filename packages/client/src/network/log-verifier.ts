@@ -79,10 +79,7 @@ const StateSchema = Type.Object({
 type State = Static<typeof StateSchema>;
 const stateValidator = Compile(StateSchema);
 
-/**
- * A {@link LogVerifier} over a verifier of checkpoints. The log has no times of entries, so the age of an entry is counted from the
- * first tree that this client accepted with it.
- */
+/** A {@link LogVerifier}. Entries have no times, so their age counts from the first accepted tree with the entry. */
 export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: CheckpointVerifier<Stored>): LogVerifier {
   return {
     async verifyKeyset(keyset, text, now) {

@@ -72,10 +72,7 @@ export class Network {
     await this.#keysets.current();
   }
 
-  /**
-   * Verified candidates of a model. With `authorization`, the public keyset must equal the one that this API key gets. Throws
-   * {@link E2ERefused}.
-   */
+  /** Verified candidates of a model. With `authorization`, both keysets must be equal. Throws {@link E2ERefused}. */
   async candidates(query: CandidateQuery): Promise<Candidates> {
     let selection = await this.#select(query);
     const age = this.#options.now() - (this.#keysets.verifiedAt ?? 0);

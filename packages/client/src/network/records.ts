@@ -8,10 +8,7 @@ import type { KeysetSource } from './keyset.js';
 
 const validator = Compile(AttestationFeedSchema.properties.providers.items);
 
-/**
- * The record that a keyset entry names. The caller compares its hash. Throws {@link E2ERefused} `stale` when the record is gone,
- * `policy` when it is not valid.
- */
+/** The record of a keyset entry; the caller compares its hash. Throws {@link E2ERefused} `stale` (absent) or `policy` (invalid). */
 export async function downloadRecord(
   { fetch, base }: KeysetSource,
   { provider_id, record_sha256 }: Pick<E2eKeysetProvider, 'provider_id' | 'record_sha256'>,

@@ -31,8 +31,9 @@ interface Settings {
 }
 
 /**
- * Runs the proxy until SIGINT or SIGTERM. `program` is the name in texts. Resolves with the exit code: 0 help was printed or a signal
- * came, 2 wrong usage, 3 the address is not free.
+ * Runs the proxy until SIGINT or SIGTERM. Exit codes: 0 help or signal, 2 wrong usage, 3 address in use.
+ *
+ * `program`: name in texts.
  */
 export async function runProxy(program: string, args: readonly string[]): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {

@@ -1,7 +1,4 @@
-/**
- * Local proxy for programs without a `fetch` of their own choice: they talk HTTP to this machine, and the proxy seals. Answers
- * loopback addresses only, checks the Host header against DNS rebinding, and serves no browser page.
- */
+/** Local HTTP proxy for programs without a `fetch` option. Loopback only, with a Host check against DNS rebinding. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MAX_E2E_BODY_BYTES } from '@inference/protocol';

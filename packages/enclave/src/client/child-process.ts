@@ -1,7 +1,4 @@
-/**
- * Start and end of a helper's child process. The environment is an allowlist, so that no agent variable (`NODE_OPTIONS`, `DYLD_…`,
- * keys) reaches the signing process.
- */
+/** Starts and ends a helper's process. The environment is an allowlist, without `NODE_OPTIONS`, `DYLD_…` and keys. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';

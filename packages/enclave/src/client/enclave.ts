@@ -1,7 +1,4 @@
-/**
- * `Enclave`, the client of the enclave. Answers come from a helper process that this client starts, supervises and ends; the key stays
- * in that process or its chip.
- */
+/** `Enclave`: client of a helper process that this client supervises. The key stays in that process or its chip. */
 import { fromBase64, type SignedStatement, toBase64 } from '@inference/protocol';
 import type { EnclaveError } from '../contract/errors.js';
 import type { HelperKind, KeyProtection } from '../contract/replies.js';

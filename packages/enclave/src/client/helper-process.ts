@@ -1,7 +1,4 @@
-/**
- * `HelperProcess`: a running helper process, with requests and replies matched by id. A contract violation or timeout kills the process
- * and fails all pending requests; the process is never reused.
- */
+/** `HelperProcess`: a running helper, with replies matched by id. Violations and timeouts kill the process. */
 import Type from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { EnclaveError } from '../contract/errors.js';
@@ -82,9 +79,9 @@ export class HelperProcess {
   }
 
   /**
-   * Sends one request. When its deadline (milliseconds from now) passes, the helper is killed.
+   * Sends a request. After its deadline (milliseconds from now), the helper is killed.
    *
-   * An aborted request rejects at once, but its deadline still detects a helper that hangs.
+   * An aborted request rejects at once, but its deadline still detects a frozen helper.
    */
   async request<Op extends Operation>(
     op: Op,

@@ -1,7 +1,4 @@
-/**
- * `StderrLines`: a helper's stderr as single log lines. Control characters are removed, long lines cut, and lines beyond a maximum
- * dropped.
- */
+/** `StderrLines`: a helper's stderr as log lines, without control characters, bounded in length and number. */
 import { LineSplitter } from '../contract/line-splitter.js';
 
 const MAX_LINE = 512;

@@ -1,7 +1,4 @@
-/**
- * `SupervisedHelper` keeps a helper running: restarts it with bounded backoff. Requests wait for the restart, up to the request
- * timeout. A restarted helper must have the same key; another key fails the client permanently.
- */
+/** `SupervisedHelper` restarts a helper with backoff, while requests wait. Another key after a restart is a permanent failure. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { EnclaveError } from '../contract/errors.js';
 import type { HelperKind, KeyProtection, ResultOf } from '../contract/replies.js';

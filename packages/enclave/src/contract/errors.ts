@@ -1,7 +1,4 @@
-/**
- * Error codes of the helper contract. Helpers reply with {@link HELPER_ERROR_CODES}; the client adds codes for failures of the
- * helper process.
- */
+/** Error codes of helpers ({@link HELPER_ERROR_CODES}), and of the client for failures of the helper process. */
 
 /** Codes of a helper's error reply. */
 export const HELPER_ERROR_CODES = ['bad_request', 'unknown_op', 'no_enclave', 'key_unavailable', 'io', 'internal'] as const;

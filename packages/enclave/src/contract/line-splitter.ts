@@ -1,7 +1,4 @@
-/**
- * `LineSplitter` splits a byte stream into lines of UTF-8 text. A line over the maximum is reported once, then skipped, so that memory
- * stays bounded.
- */
+/** `LineSplitter` splits bytes into lines of UTF-8 text. An overlong line is reported once and skipped. */
 import { MAX_LINE_BYTES } from './requests.js';
 
 export type Line =

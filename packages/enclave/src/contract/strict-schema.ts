@@ -1,7 +1,4 @@
-/**
- * `closed`: versions of the protocol schemas without unknown members. The protocol tolerates unknown members, but an enclave must not
- * sign unknown content.
- */
+/** `closed`: protocol schemas that refuse unknown members, because an enclave must not sign unknown content. */
 import type { TSchema } from 'typebox';
 
 /** The same schema with `additionalProperties: false` on every object. */

@@ -1,7 +1,4 @@
-/**
- * `loadOrCreateKey`: the software key of a simulated enclave, `enclave-key.json` in the data directory, mode 0600. A key is created
- * only if no file exists. A damaged or readable-by-others file is an error, never a reason for a new key.
- */
+/** `loadOrCreateKey`: software key of a simulated enclave, `enclave-key.json`, mode 0600. Invalid files are errors, never replaced. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import {
   closeSync,

@@ -1,8 +1,7 @@
 /**
- * Mac that a simulated helper imitates: the profile of the command line, overridden by a file in the data directory.
+ * Mac that a simulated helper imitates: a profile, overridden by a file in the data directory.
  *
- * The file is read for every statement, so that tests and demonstrations can disable a protection at run time. A simulated machine
- * never claims an enclave.
+ * The file is read for every statement, so that protections can be disabled at run time. A simulated machine never claims an enclave.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,7 +1,4 @@
-/**
- * Entry file of the simulated enclave helper: the stdio contract of the Swift helper with a software key, declared in every identity
- * and statement. Exits when its stdin ends, so the helper never outlives the agent.
- */
+/** Entry file of the simulated enclave helper: the Swift helper's contract with a declared software key. Exits with its stdin. */
 import { parseArgs } from 'node:util';
 import { LineSplitter } from '../contract/line-splitter.js';
 import { answer } from './answer.js';

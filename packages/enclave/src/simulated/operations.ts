@@ -1,7 +1,4 @@
-/**
- * Operations of the simulated helper. Requests pass their schema, then the rules below; only statements built in this file are
- * signed.
- */
+/** Operations of the simulated helper. Only statements built in this file are signed. */
 import { createHash, sign } from 'node:crypto';
 import {
   type Attestation,
@@ -120,9 +117,7 @@ function checkCounts(receipt: Pick<E2eReceipt, 'usage' | 'hidden_tokens' | 'star
   if (receipt.completed_at < receipt.started_at) throw new Refusal('bad_request', 'completed before it started');
 }
 
-/**
- * Key statements begin about now and last at most an hour. Otherwise brief access to the helper would yield statements for years.
- */
+/** Key statements begin about now and last an hour, so that brief access yields no statements for years. */
 function checkLifetime(notBefore: number, notAfter: number, now: number): void {
   if (notAfter <= notBefore) throw new Refusal('bad_request', 'not_after is not later than not_before');
   if (notAfter - notBefore > MAX_KEY_LIFETIME_MS) throw new Refusal('bad_request', 'a sealing key lives at most 60 minutes');

@@ -1,7 +1,4 @@
-/**
- * `GrammarMatcher` follows a text through a grammar, character by character, and computes the shortest completion at every position.
- * Reads the rules exactly as llama.cpp does (a set of stacks), so the two always agree.
- */
+/** `GrammarMatcher` follows a text through a grammar exactly as llama.cpp, and computes the shortest completion. */
 import {
   type Grammar,
   GrammarTooLarge,
@@ -14,10 +11,7 @@ import {
   utf8Length,
 } from './grammar.js';
 
-/**
- * Maximum parallel positions. llama.cpp checks every position for each token of the vocabulary, and compares all positions pairwise
- * for each character. With a few thousand, a token takes minutes and blocks all streams of the model.
- */
+/** Maximum parallel positions, because llama.cpp compares them pairwise; thousands would block all streams for minutes. */
 const MAX_POSITIONS = 512;
 /** Maximum depth of nested rules at one character; matching recurses per rule, in llama.cpp too. */
 const MAX_RULE_DEPTH = 1000;
@@ -85,10 +79,7 @@ export class GrammarMatcher {
     }
   }
 
-  /**
-   * Estimates whether a text may reach too many positions. Explores `steps` characters in total, always at the state with the most
-   * positions.
-   */
+  /** Estimates whether texts may reach too many positions, by `steps` characters from states with the most positions. */
   mayExceedPositions(from: MatcherState, steps: number): boolean {
     const seen = new Set([stateKey(from)]);
     const waiting: MatcherState[][] = [];

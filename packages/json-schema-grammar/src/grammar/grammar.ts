@@ -1,7 +1,4 @@
-/**
- * `Grammar`: a context-free grammar over code points, as plain data, and its builder. Created from a request and sent to the engine
- * process, where llama.cpp masks tokens with the grammar and the matcher tracks the output's position.
- */
+/** `Grammar`: context-free grammar over code points, as plain data for the engine process, and its builder. */
 
 /** Inclusive ranges of code points, flat: from, to, from, to. */
 export type CodePointRanges = readonly number[];

@@ -1,6 +1,4 @@
-/**
- * Grammar rules of JSON that are independent of a schema: white space, strings, members and free values. One instance per grammar.
- */
+/** Schema-independent grammar rules of JSON: white space, strings, members and free values. One instance per grammar. */
 
 import { ANY_NUMBER, languageOfNumber } from '../language/number-language.js';
 import { ANY_CHARACTER, type Language, type LanguageFactory, type State } from '../language/regular-language.js';

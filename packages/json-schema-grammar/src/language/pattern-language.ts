@@ -1,7 +1,4 @@
-/**
- * Regular languages of ECMA-262 regular expressions, for JSON Schema's `pattern`. Supports look-ahead; rejects back references and
- * look-behind. Unanchored patterns match anywhere.
- */
+/** Languages of ECMA-262 patterns, matching anywhere unless anchored. Look-ahead is supported, look-behind and back references are not. */
 import { ANY_CHARACTER, holds, type Language, type LanguageFactory, normalise } from './regular-language.js';
 
 /** Invalid regular expression, or an unsupported construct. */
@@ -16,7 +13,7 @@ export class PatternError extends Error {
   }
 }
 
-/** Stand for the two ends of the text while a pattern is read. Both are negative, so no code point has these values. */
+/** Negative stand-ins for both ends of the text, which no code point equals. */
 const BEGIN = -2;
 const END = -1;
 const MAX_LENGTH = 1000;

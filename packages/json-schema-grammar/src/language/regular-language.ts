@@ -1,7 +1,4 @@
-/**
- * Regular languages with all Boolean operations, as expressions and Brzozowski derivatives (1964). The derivative by a character is
- * again an expression, so pattern, format, length and exclusions combine freely. Equal expressions are one object.
- */
+/** Regular languages with all Boolean operations, as expressions and Brzozowski derivatives (1964). Equal expressions are one object. */
 
 /** An automaton inside an expression, for counts and comparisons whose expressions would grow exponentially. */
 export interface Leaf {

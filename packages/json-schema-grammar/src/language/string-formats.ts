@@ -1,7 +1,4 @@
-/**
- * String formats of JSON Schema as patterns. Each is a subset of the format (RFC 3339, 4122, 5321,
- * 1123, 2673, 3986), permissive where models are. Other formats are annotations, as in the JSON Schema specification.
- */
+/** String formats of JSON Schema as patterns within RFC 3339, 4122, 5321, 1123, 2673 and 3986. Others are annotations. */
 
 const YEAR = '[0-9]{4}';
 const LEAP_YEAR = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';

@@ -1,7 +1,4 @@
-/**
- * Discriminators of `oneOf` branches, as in tagged unions: a member required by one branch, with disjoint values in both. Much
- * faster than comparing grammars.
- */
+/** Discriminators of `oneOf` branches: required members with disjoint values. Faster than comparing grammars. */
 
 import { canonicalJson } from './literals.js';
 import type { Schema, SchemaDocument } from './schema-document.js';

@@ -1,7 +1,4 @@
-/**
- * Reads JSON Schema (2020-12 and older drafts) as conjunctions: lists of plain schemas for one value, with `$ref` and `allOf`
- * resolved. Records the path of each schema.
- */
+/** Reads JSON Schema as conjunctions of plain schemas, with `$ref` and `allOf` resolved and paths recorded. */
 import { SchemaError } from './schema-error.js';
 
 export type Schema = Readonly<Record<string, unknown>>;

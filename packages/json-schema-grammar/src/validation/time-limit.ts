@@ -1,7 +1,4 @@
-/**
- * Time limit for code that may backtrack over a client's values and schemas. A check that exceeds the limit is aborted, and the
- * caller decides.
- */
+/** Time limit for code that may backtrack over clients' values and schemas. */
 import { createContext, Script } from 'node:vm';
 
 /** Thousands of times the duration of real schemas. The thread does nothing else meanwhile. */

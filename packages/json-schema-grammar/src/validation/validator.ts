@@ -1,7 +1,4 @@
-/**
- * `schemaValidator` and `isValidDocument` check complete values without compiling client schemas to code. Patterns are left to the
- * grammar, because a client's pattern can occupy a backtracking engine for hours.
- */
+/** Validates complete values without compiling client schemas to code. Patterns, which may backtrack for hours, are left to grammars. */
 import Schema from 'typebox/schema';
 import { withTimeLimit } from './time-limit.js';
 
@@ -16,10 +13,7 @@ export function isValidDocument(root: unknown, value: unknown): boolean | null {
   return withTimeLimit(() => Schema.Check(withoutPatterns(root) as object, value));
 }
 
-/**
- * Definitions of the root that references target. Other members are dropped: the validator treats even an undefined `const` as a
- * constraint.
- */
+/** Definitions of the root for references, without other members: the validator reads even undefined `const` as a constraint. */
 function definitionsOf(root: unknown): Readonly<Record<string, unknown>> {
   if (typeof root !== 'object' || root === null) return {};
   const definitions = Object.entries(root).filter(([name]) => name === '$defs' || name === 'definitions');

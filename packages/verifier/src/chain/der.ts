@@ -1,7 +1,4 @@
-/**
- * Strict DER reader (X.690): definite and shortest lengths, shortest numbers, every byte consumed. Certificate libraries read BER
- * leniently; two lenient readers of one encoding may see two certificates.
- */
+/** Strict DER reader (X.690): minimal lengths and numbers, every byte consumed. Lenient readers may see different certificates. */
 
 export interface DerValue {
   /** Identifier octet: class, constructed flag and tag number. */
@@ -114,7 +111,7 @@ function unusedBitsAreZero(contents: Uint8Array, unused: number): boolean {
   return contents.length > 1 && last !== undefined && (last & ((1 << unused) - 1)) === 0;
 }
 
-/** Each part of an object identifier is a base-128 number without empty leading octets, and the last octet ends a number. */
+/** Parts of an object identifier are base-128 numbers without leading zeros; the last octet ends a number. */
 function isShortestOid(contents: Uint8Array): boolean {
   let begins = true;
   for (const octet of contents) {

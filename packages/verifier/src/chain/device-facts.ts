@@ -1,7 +1,4 @@
-/**
- * Facts that a leaf certificate states about the machine, each in an extension of its own and in one fixed form. No form is
- * guessed, because a random freshness code often looks like a wrapped value.
- */
+/** Facts about the machine in a leaf certificate, each in one fixed form, because freshness codes resemble wrapped values. */
 import { DEVICE_FIELDS, type DeviceField, equalBytes, fromHex, utf8 } from '@inference/protocol';
 import type { CertificateExtension } from './certificate.js';
 

@@ -1,7 +1,7 @@
 /**
  * Verifies a managed-device certificate chain up to the pinned anchor, in one fixed order. A verified chain shows that the manufacturer
  * vouches for serial number and protections, and, by the freshness code, which enclave key the chain was requested for.
- * It does not show that the key lives in that machine.
+ * A chain does not show that the key lives in that machine.
  *
  * The coordinator has its own verifier of the same chains (apps/coordinator/src/providers/verification/chain). Both are meant: an
  * outsider must not inherit a mistake of the coordinator. See docs/decisions/0010.

@@ -1,7 +1,4 @@
-/**
- * `inference-verify response`: requests an answer, or reads one saved by `verify-response.sh --save`, and verifies the answer
- * together with the record of its claimed provider.
- */
+/** `inference-verify response`: verifies a new or saved answer (`verify-response.sh --save`) with its provider's record. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { MAX_IMAGES, type Receipt } from '@inference/protocol';

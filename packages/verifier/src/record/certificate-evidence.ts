@@ -1,7 +1,4 @@
-/**
- * Findings from the manufacturer's certificate chains: device attestation (MDA) bound to the enclave key, and the device's ACME
- * attestation. Under a simulated anchor, reproduced claims are `simulated`.
- */
+/** Findings from certificate chains: device attestation (MDA) and ACME attestation; `simulated` under a simulated anchor. */
 import { type AttestationRecord, concatBytes, fromBase64OrNull, type NoncePreimage, utf8 } from '@inference/protocol';
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { TrustAnchor } from '../chain/anchor.js';

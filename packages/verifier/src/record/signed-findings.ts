@@ -1,7 +1,4 @@
-/**
- * Findings from statements signed by the enclave key: identity, sealing key, machine and posture. The key holder makes these claims
- * about itself; only the manufacturer's certificates can support them.
- */
+/** Findings from statements of the enclave key: identity, sealing key, machine and posture. Self-reported. */
 import {
   type Attestation,
   type AttestationRecord,

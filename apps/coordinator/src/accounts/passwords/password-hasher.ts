@@ -1,7 +1,4 @@
-/**
- * `PasswordHasher` computes scrypt hashes of passwords on at most two own threads. Each thread is started when first needed. Node's
- * shared thread pool stays free for file system, DNS, signature verification and the sync of the database log.
- */
+/** `PasswordHasher` computes scrypt hashes on two own threads, so that Node's shared thread pool stays free. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
@@ -20,7 +17,7 @@ interface Task {
 }
 
 interface PasswordHasherOptions {
-  /** Cost parameter N of scrypt, a power of two. Default: that of the sign-in library. Hashes verify only at their own cost. */
+  /** Cost parameter N of scrypt, a power of two; default: the library's. Hashes verify only at their own cost. */
   readonly cost?: number | undefined;
   /** Default: all processors but one. Never above `MAX_HASHES_AT_ONCE`. */
   readonly maxThreads?: number;

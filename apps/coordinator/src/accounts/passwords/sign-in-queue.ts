@@ -1,7 +1,7 @@
 /**
- * Queue of requests that need a password hash. At most `maxRunning` run at once; the others wait in one line per known browser, else
- * per network, and lines are served round-robin. A request waits before the sign-in library runs, so a refusal has no effect (for
- * example, a reset link stays valid).
+ * `SignInQueue` of requests that need a password hash: at most `maxRunning`, round-robin over known browsers and networks.
+ *
+ * Requests wait before the sign-in library runs, so a refusal has no effect.
  */
 
 interface SignInQueueOptions {
@@ -48,10 +48,7 @@ export class SignInQueue {
     return this.#waiting;
   }
 
-  /**
-   * Runs a task in its turn. Throws {@link SignInQueueFull} if the queue is full, or later if a shorter line displaces the request.
-   * Throws the reason of `signal` if the client disconnects before the start.
-   */
+  /** Runs a task in its turn. Throws {@link SignInQueueFull}, also when displaced, or the reason of `signal`. */
   async run<T>(client: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#running < this.#options.maxRunning) this.#running++;

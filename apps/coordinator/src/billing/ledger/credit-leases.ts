@@ -1,9 +1,9 @@
 /**
- * `CreditLeases` of busy accounts: parts of balances that this coordinator reserves from in memory, without a transaction per job.
- * Settlements charge the database row of the lease. The row is the authority: a settlement whose lease has no row charges nothing, so
- * an expired lease cannot spend money twice.
+ * `CreditLeases`: parts of busy accounts' balances, from which this coordinator reserves in memory, without transactions.
  *
- * A lease never grows. A busy account takes another lease while the last one is used up. A closing lease gets no more reservations.
+ * Settlements charge the lease's row. Without a row, they charge nothing, so an expired lease cannot spend money twice.
+ *
+ * Leases never grow; a busy account takes another lease.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -150,9 +150,9 @@ export class CreditLeases {
   }
 
   /**
-   * Returns money that leases of the account do not need to its balance, here and at other coordinators. Resolves once the balance has
-   * the money; false if leases have less than `missing`. Rejects with {@link LedgerError} `unavailable` if another coordinator takes
-   * too long.
+   * Returns unneeded leased money to the account's balance, everywhere. False: leases have less than `missing`.
+   *
+   * Rejects with {@link LedgerError} `unavailable` if another coordinator is too slow.
    */
   async recall(account: string, missing: number): Promise<boolean> {
     await this.#taking.get(account);

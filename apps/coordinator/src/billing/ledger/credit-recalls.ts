@@ -1,7 +1,4 @@
-/**
- * `CreditRecalls` requests the return of leased credit from other coordinators. Marks in the leases' rows are the request; a hint over
- * NATS only speeds up the answer, as coordinators read the marks with each renewal.
- */
+/** `CreditRecalls` requests leased credit from other coordinators by marks in lease rows; NATS hints speed up answers. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasRecalls, recallLeases } from '../../database/ledger/credit-leases.js';
 import type { Database } from '../../database/tables.js';

@@ -1,8 +1,7 @@
 /**
- * `GroupCommit` gathers steps into batches, so that many share one transaction and one write to the disk. Batches run one after the
- * other. After a batch fails as a whole, its steps run again alone, so only the faulty step fails.
+ * `GroupCommit` gathers steps into batches of one transaction. Steps of a failed batch run again alone.
  *
- * A step resolves once durable; the next batch does not wait for that. A step that may be lost in a crash resolves once committed.
+ * Steps resolve once durable, while the next batch runs; steps that a crash may lose resolve once committed.
  */
 import { LedgerError } from './ledger-error.js';
 
@@ -18,10 +17,7 @@ interface GroupCommitOptions<Step, Outcome> {
   readonly mayBeLost: (step: Step) => boolean;
   /** Whether the caller cannot start before this step, so the batch does not wait for more steps. */
   readonly isUrgent: (step: Step) => boolean;
-  /**
-   * Transactions block this thread (SQLite). With few steps queued, transactions then get at most a fifth of the time, so streams
-   * keep flowing.
-   */
+  /** Transactions block this thread (SQLite). With few queued steps, transactions get at most a fifth of the time. */
   readonly isBlocking: boolean;
 }
 

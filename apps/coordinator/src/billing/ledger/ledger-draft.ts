@@ -1,7 +1,4 @@
-/**
- * `LedgerDraft`: working copy of the locked rows for one batch. Steps read and change the draft one after the other; the repository
- * then stores its changes. A step computes everything that can fail before its first change, so a failed step leaves no trace.
- */
+/** `LedgerDraft`: working copy of locked rows for one batch. A step computes all failures before its first change. */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
@@ -120,10 +117,7 @@ export class LedgerDraft {
     key.spent = microUsd(key.spent + amount);
   }
 
-  /**
-   * Posts one event. Throws without a change if the postings do not sum to zero, or if a balance would exceed exact integers.
-   * Postings of zero are omitted. Fees reach the balance of their account when the job is folded.
-   */
+  /** Posts an event, without zero postings. Throws without a change unless the postings sum to zero, in exact integers. */
   post(event: string, at: number, postings: readonly Pick<Posting, 'account' | 'amount' | 'earned'>[]): void {
     let sum = 0;
     for (const { account, amount } of postings) {

@@ -1,7 +1,4 @@
-/**
- * Periodic maintenance of the ledger: `UsageRetentionJob` removes old usage entries, and the reservation sweeper releases abandoned
- * reservations. Balances, statistics and the leaderboard are sums taken at settlement, so no removal changes them.
- */
+/** Ledger maintenance: `UsageRetentionJob` removes old usage entries, the reservation sweeper releases abandoned reservations. */
 import type { JobId } from '@inference/protocol';
 import type { Ledger } from './ledger.js';
 
@@ -69,16 +66,13 @@ interface ReservationSweeperOptions {
 }
 
 const EVERY_MS = 60_000;
-/**
- * Minimum age of a swept reservation, in milliseconds. A job is registered as live before its reservation, so this only covers
- * clock changes.
- */
+/** Minimum age of a swept reservation, in milliseconds. Covers clock changes only: live jobs are skipped anyway. */
 const YOUNG_MS = 60_000;
 
 /**
- * Releases abandoned reservations: at start those of earlier processes, then every minute those of this and of dead coordinators.
+ * Releases abandoned reservations, at start and every minute, except of live jobs. Returns the function that stops the sweeper.
  *
- * Jobs still live in this process are skipped. Rejects if the first sweep fails. Returns the function that stops the sweeper.
+ * Rejects if the first sweep fails.
  */
 export async function startReservationSweeper(options: ReservationSweeperOptions): Promise<() => Promise<void>> {
   const { ledger, liveJobs, now, onSwept, onError } = options;

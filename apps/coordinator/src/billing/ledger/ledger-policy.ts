@@ -1,7 +1,4 @@
-/**
- * Rules of the ledger: `applyStep` updates the in-memory draft of a batch and returns the outcome of one step. Also the withdrawable
- * amount and the maturity of earnings. Deterministic, without I/O.
- */
+/** Rules of the ledger: `applyStep` updates a batch's draft and returns a step's outcome. Deterministic, without I/O. */
 import type { JobId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
@@ -57,10 +54,7 @@ export function applyStep(draft: LedgerDraft, step: Step, terms: LedgerTerms): S
   }
 }
 
-/**
- * Amount that can be paid out: matured earnings, but at most the unreserved balance. Reservations use deposited money first, then
- * pending earnings.
- */
+/** Withdrawable amount: matured earnings, at most the unreserved balance. Reservations use deposits first, then pending earnings. */
 export function withdrawableOf({ balance, reserved, earned }: AccountBalance, pendingEarnings: number): MicroUsd {
   return microUsd(Math.max(0, Math.min(earned - pendingEarnings, balance - reserved)));
 }
@@ -159,7 +153,7 @@ function settle(
   const balance = draft.balance(reservation.accountId);
   const ofEarnings = (amount: number): number => Math.max(0, amount - (balance.balance - balance.earned));
   const fees = { account: FEES, amount: fee, earned: 0 };
-  // An own provider's share returns to the account as the money it was spent from; the account therefore pays only the fee.
+  // The share of an own provider returns as the money that paid, so the account pays only the fee.
   const postings = isOwnProvider
     ? [{ account: earner, amount: -fee, earned: -ofEarnings(fee) }, fees]
     : [{ account: reservation.accountId, amount: -cost, earned: -ofEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
@@ -269,9 +263,9 @@ const OUTSIDE = 'system:outside';
 export const WITHDRAWALS = 'system:withdrawals';
 
 /**
- * First UTC day (days since 1970) whose earnings are still pending at `now`. Infinity if earnings mature at once.
+ * First UTC day (days since 1970) with pending earnings at `now`; Infinity: earnings mature at once.
  *
- * Earnings of one UTC day mature together at a midnight, when the last of them is `maturityDays` old.
+ * Earnings of a day mature together, when the last is `maturityDays` old.
  */
 export function firstPendingDay(now: number, maturityDays: number): number {
   return maturityDays === 0 ? Number.POSITIVE_INFINITY : Math.floor(now / DAY_MS) - maturityDays;

@@ -1,4 +1,4 @@
-/** Ledger steps as data: parameters and outcomes by type, validation of values, and the keys of the rows that steps read. */
+/** Ledger steps as data: parameters and outcomes by type, validation, and keys of the rows that steps read. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';

@@ -1,7 +1,7 @@
 /**
- * `Ledger`: the interface of the ledger, with its parameters and outcomes. Each step is one transaction: complete when its promise
- * resolves, complete or absent when the promise rejects. Each step may be repeated; its comment names the idempotency key. Amounts are
- * whole micro-USD. Times are milliseconds since 1970.
+ * `Ledger`: interface of the ledger. Each step is one transaction, and repeatable by the idempotency key in its comment.
+ *
+ * Amounts are whole micro-USD, times milliseconds since 1970.
  */
 import type { Endpoint, JobId, ProviderId } from '@inference/protocol';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
@@ -94,14 +94,12 @@ export interface PendingEarnings {
 
 export interface Ledger {
   /**
-   * Reserves the maximum cost of a job against the available balance and the key's spend limit.
+   * Reserves the maximum cost of a job against available balance and spend limit.
    *
-   * Idempotent by job id while the job runs; rejects for a job that has ended.
+   * Idempotent by job id while the job runs; rejects for an ended job.
    */
   reserve(reservation: Reservation): Promise<ReserveOutcome>;
-  /**
-   * Takes the nonce of a sealed request that is free of charge. False: another job took it before. Idempotent by job id.
-   */
+  /** Takes the nonce of a free sealed request. False: taken by another job. Idempotent by job id. */
   takeNonce(nonce: SealedNonce): Promise<boolean>;
   /** Charges a reserved job and releases the rest of its reservation. Idempotent by job id. */
   settle(settlement: Settlement): Promise<SettleOutcome>;
@@ -124,10 +122,8 @@ export interface Ledger {
    */
   linkProvider(providerId: ProviderId, accountId: string, at: number): Promise<void>;
   /**
-   * Releases abandoned reservations: of dead coordinators, and of this process for jobs reserved before `olderThan` (milliseconds
-   * since 1970) and not in `liveJobs`.
-   *
-   * Resolves to the number of released reservations.
+   * Releases reservations of dead coordinators, and own ones from before `olderThan` (milliseconds since 1970) outside `liveJobs`. Resolves
+   * to their number.
    */
   sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number>;
   /** Ends waiting steps and the ledger's own timers. The database stays open. */

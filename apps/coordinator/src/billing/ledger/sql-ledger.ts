@@ -1,7 +1,7 @@
 /**
- * `openLedger`: the ledger on SQLite or PostgreSQL. Steps of all jobs are gathered into transactions (group commit). No state that
- * decisions need is cached between transactions, except for credit leases, so several coordinators may share one PostgreSQL. A
- * heartbeat marks this coordinator as live; reservations of dead coordinators are released.
+ * `openLedger`: the ledger on SQLite or PostgreSQL, with group commit. Several coordinators may share one PostgreSQL.
+ *
+ * Except for credit leases, no state is cached between transactions. Heartbeats mark live coordinators.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -56,8 +56,9 @@ export interface LedgerOptions {
   /** Whole days until earnings can be withdrawn, 0 (at once) to {@link MAX_MATURITY_DAYS}. Default 0. */
   readonly maturityDays?: number;
   /**
-   * Whether reservations have their own batches on PostgreSQL and never wait for a batch of settlements. A reservation is then not
-   * ordered with steps that the caller did not await. SQLite has one writer, so one kind of batch. Default false.
+   * Whether reservations have their own batches on PostgreSQL, and never wait for settlements. Default false.
+   *
+   * Reservations are then not ordered with steps that the caller did not await.
    */
   readonly separateReservations?: boolean;
   /** Whether busy accounts get credit leases. For several coordinators on one database. Default: none. */
@@ -274,8 +275,9 @@ class SqlLedger implements Ledger {
   }
 
   /**
-   * Takes the nonce of a job whose reservation came from a lease, without a row. False: a replay. Unless the nonce is taken, the lease
-   * gets the reservation back; not when the job was reserved before and may run.
+   * Takes the nonce of a job whose reservation came from a lease. False: a replay, whose reservation the lease gets back.
+   *
+   * A job reserved before may run, and keeps its reservation.
    */
   async #takeLeasedNonce(leases: CreditLeases, { jobId, nonce }: Reservation, isRepeated: boolean): Promise<boolean> {
     if (nonce === undefined) return true;

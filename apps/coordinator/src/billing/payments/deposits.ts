@@ -1,7 +1,7 @@
 /**
- * `Deposits`: ordered by the customer, paid at the processor, posted to the ledger once. Events may be repeated, late or out of order.
- * The ledger posts each order once, and only if the payment matches the stored order. Refunds and disputes never reduce a balance: the
- * order is flagged and the account suspended for the operator to review.
+ * `Deposits`: paid orders, posted to the ledger once, although events may repeat or be out of order.
+ *
+ * Refunds and disputes suspend the account for review; they never reduce a balance.
  */
 import { randomUUID } from 'node:crypto';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';

@@ -1,7 +1,4 @@
-/**
- * `PaymentProcessor`, the interface of a payment service: a checkout page, verified events, and transfers to provider owners. Amounts
- * are whole cents, as processors count.
- */
+/** `PaymentProcessor`: interface of a payment service, with checkout, verified events and transfers. Amounts in whole cents. */
 
 export interface PaymentProcessor {
   /** Opens the checkout page for one deposit. Idempotent by order. */

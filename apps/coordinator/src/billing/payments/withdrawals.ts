@@ -1,7 +1,4 @@
-/**
- * `Withdrawals`: requested by provider owners, ended by the operator. A withdrawal is paid at most once and never both paid and
- * rejected, even with concurrent or repeated operator actions.
- */
+/** `Withdrawals` by provider owners, decided by the operator: paid at most once, and never both paid and rejected. */
 import { randomUUID } from 'node:crypto';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
 import type { WithdrawalEndClaim } from '../../database/tables/payments.js';

@@ -1,7 +1,4 @@
-/**
- * `PriceRepository`: prices per model, cached and reread from the database every few seconds, so that a price set on one coordinator
- * reaches the others. For a change at one moment everywhere, set the price with a later `validFrom`. Prices are never overwritten.
- */
+/** `PriceRepository`: prices per model, cached and reread every few seconds. For a simultaneous change, set a later `validFrom`. */
 import { randomUUID } from 'node:crypto';
 import { withRetries } from '../../database/connection/transaction-retry.js';
 import { PeriodicRefresh } from '../../database/periodic-refresh.js';
@@ -12,7 +9,7 @@ import type { Price, Rates } from './price.js';
 
 /** Model id of the price for every model without its own price. */
 export const ANY_MODEL = '*';
-/** Maximum rate in micro-USD: a million dollars per million tokens. Above any real price, and small enough that products stay exact. */
+/** Maximum rate: a million dollars per million tokens, in micro-USD, so that products stay exact. */
 export const MAX_PER_MILLION = 1_000_000_000_000;
 /** Micro-USD per image, a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;

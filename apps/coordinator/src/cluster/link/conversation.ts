@@ -1,7 +1,4 @@
-/**
- * `Conversation`: the streams and requests between one incarnation of this coordinator and one of the peer. A lost link begins a new
- * conversation.
- */
+/** `Conversation`: streams and requests between two incarnations. A lost link begins a new conversation. */
 import { DATA_LANE, type LaneNumber } from './envelope.js';
 import { type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError, type LossReason } from './link-error.js';
@@ -15,7 +12,7 @@ export interface ConversationOptions extends Omit<ReliableTransferOptions, 'deli
   readonly handlers: LinkHandlers;
   readonly limits: LinkLimits;
   readonly onHandlerFailed: (kind: string, error: unknown) => void;
-  /** Called at the end of the turn when the peer acknowledges nothing although it is alive, unless the conversation has ended. */
+  /** Called at the end of the turn if a live peer acknowledges nothing, unless the conversation has ended. */
   readonly onOverloaded: () => void;
 }
 

@@ -46,7 +46,7 @@ export class Epochs {
     this.peer = epoch;
   }
 
-  /** Starts a new epoch after a loss. With a new peer, this side's epoch stays, because the new peer addresses it already. */
+  /** Starts a new epoch after a loss. A new peer already addresses the current epoch, which then stays. */
   renew(isPeerNew: boolean): void {
     if (isPeerNew) {
       if (this.peer !== 0) this.#retire(this.peer);

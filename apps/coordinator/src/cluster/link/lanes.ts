@@ -1,7 +1,4 @@
-/**
- * `SendLane` and `ReceiveLane`: reliable, ordered transfer of envelopes in one direction, with cumulative acknowledgements and
- * go-back-N. A link has two lanes, so that control frames never wait for bulk data.
- */
+/** `SendLane` and `ReceiveLane`: reliable, ordered envelopes with go-back-N. Control frames have their own lane. */
 
 /** Outgoing envelopes until their acknowledgement. */
 export class SendLane {

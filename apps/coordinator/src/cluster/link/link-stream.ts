@@ -1,7 +1,4 @@
-/**
- * `QueuedStream`, one stream of a link: ordered messages in both directions, and control messages that overtake them. Both sides may
- * send until either closes or aborts.
- */
+/** `QueuedStream`: a stream of a link with ordered messages, and control messages that overtake them. */
 import { FrameType, frameHead } from './frame.js';
 import type { LossReason } from './link-error.js';
 import type { Outbox } from './outbox.js';
@@ -26,10 +23,7 @@ export interface LinkStream {
   readonly kind: string;
   readonly isOpen: boolean;
   readonly queuedBytes: number;
-  /**
-   * Sends a message, which must not change until the stream ends. False: the queue is long, or the stream has ended; wait for
-   * `onDrain`. A queue over its maximum aborts the stream.
-   */
+  /** Sends a message, unchanged until the stream ends. False: ended, or wait for `onDrain`. An overlong queue aborts the stream. */
   send(bytes: Uint8Array, isText: boolean): boolean;
   /** Sends a short message that no bulk data delays. Ordered among the control messages of the stream. */
   sendControl(bytes: Uint8Array): void;

@@ -1,7 +1,7 @@
 /**
- * `PeerLink` to one other coordinator: requests and streams over a transport that loses messages when it reconnects. Each side names
- * its incarnation by a random epoch. Envelopes contain both epochs, so that envelopes of an earlier incarnation are recognised. A lost
- * link restarts, with a new epoch and without its streams.
+ * `PeerLink`: requests and streams to a peer over a lossy transport.
+ *
+ * Random epochs name incarnations, so that envelopes of earlier incarnations are recognised. A lost link restarts without its streams.
  */
 import { Conversation } from './conversation.js';
 import { type EnvelopeHeader, Flag, MIN_VERSION, readHeader, unsupportedVersion, VERSION } from './envelope.js';
@@ -113,7 +113,7 @@ export class PeerLink {
     return this.#conversation.requests.request(kind, payload, options);
   }
 
-  /** Opens a stream. `header` is sent with the opening, and must be short. Throws a LinkError if the link is lost or overloaded. */
+  /** Opens a stream with a short `header`. Throws a LinkError if the link is lost or overloaded. */
   openStream(kind: string, header: Uint8Array, handlers: StreamHandlers): LinkStream {
     if (!this.#canOpen) throw this.#lostError();
     return this.#conversation.streams.open(kind, header, handlers);
@@ -131,7 +131,7 @@ export class PeerLink {
     for (const cancel of this.#cancellations) cancel();
   }
 
-  /** The server reported that the peer does not subscribe to its subject. Not final: the peer may be changing its server. */
+  /** The NATS server reports that nobody subscribes to the peer's subject; temporary while the peer changes servers. */
   noResponders(): void {
     this.#silence.noResponders();
   }

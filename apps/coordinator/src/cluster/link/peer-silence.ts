@@ -1,7 +1,4 @@
-/**
- * `PeerSilence` decides when a silent peer, or an absent transport, counts as a lost link. A stalled process adds at most two ticks per
- * stall.
- */
+/** `PeerSilence` decides when a silent peer or absent transport is a lost link. Stalls of this process hardly count. */
 import type { LossReason } from './link-error.js';
 
 /** Interval at which a link calls {@link PeerSilence.advance}. */
@@ -46,7 +43,7 @@ export class PeerSilence {
     this.#pausedMs = 0;
   }
 
-  /** Counts the time since the last call. Returns the reason of a loss, or null. A lost link is not lost again. */
+  /** Counts the time since the last call. Returns the reason of a loss, once, or null. */
   advance(now: number, isTransportConnected: boolean, state: 'connecting' | 'up' | 'lost'): LossReason | null {
     // A stalled process must not count its own stall as silence of its peers.
     const elapsed = Math.min(now - this.#advancedAt, 2 * TICK_MS);

@@ -1,7 +1,4 @@
-/**
- * `ReliableTransfer` of frames between two incarnations: acknowledgements, reports of gaps, probes and retransmission. Acknowledgements
- * are part of envelopes with frames, or go alone after a short delay. A probe without progress finds lost envelopes.
- */
+/** `ReliableTransfer` of frames between two incarnations: acknowledgements, gap reports, probes and retransmission. */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
 import { CONTROL_LANE, DATA_LANE, type EnvelopeHeader, Flag, LANE_MASK, type LaneNumber, NO_LANE } from './envelope.js';

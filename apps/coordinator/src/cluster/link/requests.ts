@@ -18,7 +18,7 @@ export interface RequestContext {
   readonly signal: AbortSignal;
 }
 
-/** Answers a request. A LinkError's code is sent to the peer; any other error is sent as `failed`, without its text. */
+/** Answers a request. Peers get the code of a LinkError; other errors are sent as `failed`, without text. */
 export type RequestHandler = (payload: Uint8Array, context: RequestContext) => Uint8Array | Promise<Uint8Array>;
 
 export interface RequestOptions {

@@ -1,7 +1,4 @@
-/**
- * `StreamTable`: the open streams of one conversation, with their numbers, bounds, and the round-robin of streams that wait for the
- * window.
- */
+/** `StreamTable`: open streams of a conversation, their numbers and bounds, and round-robin for the window. */
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';

@@ -5,10 +5,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';
 
-/**
- * Version of the JSON messages between coordinators. A coordinator works with its own version, the one before and the one after. A version
- * may add members, which earlier ones ignore; other values of a member need a peer of the new version.
- */
+/** Version of JSON messages; coordinators accept neighbouring versions. Members may be added; new values need a new peer. */
 export const CLUSTER_VERSION = 1;
 
 const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });

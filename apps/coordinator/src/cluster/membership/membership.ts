@@ -1,6 +1,7 @@
 /**
- * `Membership`: the live coordinators of the network, from their heartbeats. Publishes this coordinator's heartbeat every second, and
- * changed digests sooner. A peer has left after its goodbye or `PEER_SILENCE_MS` without a heartbeat.
+ * `Membership`: live coordinators by heartbeats, one per second. Changed digests are published sooner.
+ *
+ * Peers leave by a goodbye, or after `PEER_SILENCE_MS` of silence.
  */
 import { randomBytes } from 'node:crypto';
 import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
@@ -78,7 +79,7 @@ const HEARTBEAT_MS = 1000;
 /** Changed digests wait at least this long, and longer with more peers. */
 const MIN_CHANGES_MS = 250;
 const CHANGES_MS_PER_PEER = 5;
-/** Minimum time between a heartbeat and one for a new peer, so that peers that join and leave repeatedly cause no more traffic. */
+/** Minimum time between a heartbeat and a heartbeat for a new peer, to bound traffic of unstable peers. */
 const MIN_GREETING_MS = 100;
 /** Minimum time between two reads of all models of a peer. */
 const REFRESH_MS = 1000;
@@ -162,12 +163,12 @@ export class Membership {
 
   /** Models for a peer that missed a heartbeat: the answer to a request of kind `models`. */
   allModels(): Uint8Array {
-    // The answer equals what is published: otherwise a change undone before the next heartbeat would leave the peer with the change.
+    // The answer must equal the published digest, or a change undone before the next heartbeat would stay at the peer.
     this.#publishChanges({ onlyIfChanged: true });
     return this.#encode([...this.#options.models()].map(encodeModel), false);
   }
 
-  /** Reads all models of a peer again, because a digest may be older than a reply of the peer. At most once per `REFRESH_MS` and peer. */
+  /** Requests all models of a peer, because a reply overtook a digest. At most once per `REFRESH_MS` and peer. */
   refresh(peerId: string): Promise<void> {
     const state = this.#refreshes.get(peerId) ?? { startedAt: Number.NEGATIVE_INFINITY, next: null };
     this.#refreshes.set(peerId, state);
@@ -285,7 +286,7 @@ export class Membership {
     return peer;
   }
 
-  /** Publishes a heartbeat early, so that a new peer learns of this coordinator. Later with more peers, because all of them do the same. */
+  /** Publishes an early heartbeat for a new peer; later with more peers, which do the same. */
   #greet(): void {
     if (this.#greetingTimer !== null) return;
     const spacingMs = Math.min(MIN_GREETING_MS, this.#lastHeartbeatAt + MIN_GREETING_MS - this.#options.now());

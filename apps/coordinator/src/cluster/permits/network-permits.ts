@@ -1,7 +1,7 @@
 /**
- * `NetworkPermits`: limits counted by all coordinators together. Each key has a home coordinator, by rendezvous hashing over the live
- * coordinators (Thaler and Ravishankar 1998). Others take leases of permits from the home over the link. With the home unreachable, a
- * coordinator admits its equal part of the limit until the window ends.
+ * `NetworkPermits`: limits of the whole network. A key's home, by rendezvous hashing (Thaler and Ravishankar 1998), leases permits.
+ *
+ * With an unreachable home, a coordinator admits its equal part of the limit.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

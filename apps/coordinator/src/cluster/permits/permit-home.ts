@@ -1,7 +1,4 @@
-/**
- * `PermitHome`: windows of the keys whose home is this coordinator; counts the permits granted to all coordinators. Small limits are
- * granted one permit at a time and are exact; a large limit is granted in leases, which get smaller toward its end.
- */
+/** `PermitHome` grants permits of the keys whose home is here: exactly for small limits, else in shrinking leases. */
 import type { Grant, PermitRequest } from './permit-messages.js';
 
 export interface LimitRule {

@@ -1,7 +1,7 @@
 /**
- * `ClusterPlacements` places jobs on the providers of all coordinators. Digests of the peers decide which peer is asked; only the
- * coordinator with a provider's connection assigns its slots. While all slots are full, a request queues here and at two peers, and the
- * first free slot serves it.
+ * `ClusterPlacements` places jobs on providers of all coordinators. Digests choose the owner to ask; only owners assign slots.
+ *
+ * Without a free slot, a request queues here and at two peers.
  */
 import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

@@ -1,7 +1,4 @@
-/**
- * `MovedProviders` ends the older of two connections of one provider at different coordinators. An agent that moves may leave a
- * half-open connection behind, which would get jobs until it counts as silent.
- */
+/** `MovedProviders` ends the older connection of a provider that is connected to two coordinators, often half-open. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromBase64, fromUtf8, type ProviderId, type SignedStatement } from '@inference/protocol';
 import { PEER_SILENCE_MS } from '@inference/scheduler';
@@ -44,10 +41,7 @@ const MAX_AWAY_PEERS = 1024;
 const MAX_CONCURRENT = 16;
 /** Announcements before the departure of a peer was noticed that may not have reached the peer. */
 const LEAVING_MS = PEER_SILENCE_MS + MESSAGE_MS;
-/**
- * Age of the connections that are announced to a peer that is seen for the first time, in milliseconds. Its older half-open connections
- * have been closed as silent.
- */
+/** Maximum age of connections announced to a new peer, in milliseconds; older half-open connections are closed already. */
 const NEW_PEER_MS = 40_000;
 const NOTHING = new Uint8Array();
 
@@ -86,10 +80,7 @@ export class MovedProviders {
     if (this.#options.peer(peerId) !== null) this.#awaySince.delete(peerId);
   }
 
-  /**
-   * Handles a peer's announcement. The peer must show that the provider has signed a later challenge there, so that it cannot end
-   * connections of others. Times of both challenges are the provider's own.
-   */
+  /** Handles a peer's announcement, which must contain a later challenge signed by the provider. Times are the provider's. */
   async announced(peer: Peer, payload: Uint8Array): Promise<Uint8Array> {
     const { registry, rules } = this.#options;
     const request = parseDescribeRequest(payload);

@@ -1,7 +1,4 @@
-/**
- * `PlacementClient` requests slots from other coordinators, and verifies the providers that they place on. The description of a
- * provider is requested once per connection and key.
- */
+/** `PlacementClient` requests slots from peers and verifies their providers. Descriptions are cached per connection and key. */
 import type { ProviderId } from '@inference/protocol';
 import { extractPrefixes, type ProviderFilter, passesFilter } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -56,9 +53,9 @@ export class PlacementClient {
   }
 
   /**
-   * Requests a slot from a peer, at once or within `waitMs`. Refused as `timeout` when the peer has none at once, and as `none_routable`
-   * when the peer has left. `signal`: null if the caller never gives up. `onReply` is called with the peer's first reply, before its
-   * provider is verified.
+   * Requests a slot from a peer, within `waitMs`. Refusals: `timeout` (no slot), `none_routable` (peer left).
+   *
+   * `onReply` is called with the first reply, before verification. `signal` null: never aborted.
    */
   async ask(
     peerId: string,

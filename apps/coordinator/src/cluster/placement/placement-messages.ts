@@ -1,7 +1,7 @@
 /**
- * Messages of a placement between two coordinators, on one stream of their link: the request, the owning coordinator's reply, then the
- * job. JSON text, except for sealed frames, which are binary. The asking coordinator serves the client; the owning one has the
- * provider's connection. Also the requests `finding`, `describe` and `claimants`.
+ * Messages of a placement on a link stream: request, reply, then the job with sealed frames. Otherwise JSON.
+ *
+ * Also the requests `finding`, `describe` and `claimants`.
  */
 import type { ImageRequestParams } from '@inference/formats';
 import {
@@ -50,7 +50,7 @@ export const PlacementRequestSchema = Type.Object({
   provider_id: nullable(ProviderIdSchema),
   /** The only providers that may serve. Peers of earlier versions ignore the member and may place elsewhere. */
   candidates: Type.Optional(Type.Array(ProviderIdSchema, { minItems: 1, maxItems: MAX_CANDIDATES })),
-  /** Providers that the client's preferences leave out. Peers of earlier versions ignore the member and may place on one of them. */
+  /** Providers excluded by the client's preferences. Peers of earlier versions ignore the member. */
   filter: Type.Optional(FilterSchema),
   /** Criterion of the client. Peers of earlier versions ignore the member. */
   sort: Type.Optional(Type.Enum(['throughput', 'latency'])),

@@ -1,7 +1,7 @@
 /**
- * `PlacementServer` serves placements for other coordinators: chooses among the providers connected here, queues their requests
- * together with those of this coordinator's clients, and relays the job between the peer's stream and the provider. Request and
- * response stay sealed. Also describes providers to peers, and applies their findings.
+ * `PlacementServer` places peers' requests on local providers, queued with local requests, and relays sealed jobs.
+ *
+ * Also describes providers to peers, and applies their findings.
  */
 import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
@@ -55,10 +55,7 @@ export class PlacementServer {
     else this.#sendPlacement(placement, request.model, job);
   }
 
-  /**
-   * Answers a request of kind `describe` with a provider's statements and reported facts. Empty without this session, a sealing key or
-   * an answered challenge.
-   */
+  /** Answers `describe` with a provider's statements and facts. Empty: no such session, sealing key or answered challenge. */
   describe(payload: Uint8Array): Uint8Array {
     const request = parseDescribeRequest(payload);
     const provider = request === null ? null : this.#options.registry.snapshot(request.provider_id);
@@ -184,7 +181,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#model = model;
   }
 
-  /** Aborted when the peer cancels, closes the stream, breaks the protocol or is too slow, before or after a slot was placed. */
+  /** Aborted when the peer cancels, closes the stream, violates the protocol or is too slow. */
   get signal(): AbortSignal {
     return this.#waiting.signal;
   }

@@ -1,8 +1,4 @@
-/**
- * `PrefixHints`: cached prompt prefixes of all coordinators. Publishes those of this coordinator's providers, gathered for a moment,
- * and stores those of peers, validated and bounded. The subject proves the owning coordinator. Hashes are keyed with a secret that only
- * coordinators have.
- */
+/** `PrefixHints` publishes this coordinator's cached prompt prefixes, and stores those of peers. Hashes are keyed by a shared secret. */
 import { type OwnerPrefix, OwnerPrefixes, type PromptPrefix, storedPrefixes } from '@inference/scheduler';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';

@@ -1,7 +1,4 @@
-/**
- * Signed facts of a provider that is connected to another coordinator. The asking coordinator verifies attestation, challenge, sealing
- * key and device chain itself, so that no owning coordinator can substitute a key or invent a trust level.
- */
+/** Signed facts of a peer's provider. The asking coordinator verifies them, so that peers cannot substitute keys or trust levels. */
 import { CLOCK_TOLERANCE_MS, HardwareSchema, NoncePreimageSchema, SignedStatementSchema, type TrustLevel } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -123,10 +120,7 @@ export interface VerifiedProvider {
 /** Maximum time for the owner's answer, in milliseconds. */
 const ANSWER_MS = 3000;
 
-/**
- * Requests the description of a provider's connection from its owning coordinator, and verifies it. Null: the provider is not available
- * there, or its statements do not verify.
- */
+/** Requests and verifies the description of a peer's provider. Null: unavailable, or not verified. */
 export async function requestDescription(owner: Peer, request: DescribeRequest, rules: DescriptionRules): Promise<VerifiedProvider | null> {
   const answer = await owner.request('describe', encodeMessage(request), ANSWER_MS).catch(() => null);
   const description = answer === null ? null : parseProviderDescription(answer);

@@ -1,4 +1,4 @@
-/** `RemoteSlot`: a slot reserved at another coordinator, and the job that runs on it. The stream's end on either side frees the slot. */
+/** `RemoteSlot`: a slot at another coordinator, and its job. The end of the stream frees the slot. */
 import { decodeFrame, FrameError, type JobMessage } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { encodeMessage } from '../json-message.js';

@@ -1,7 +1,4 @@
-/**
- * `ClusterTransport`, the interface of messages between coordinators: fire-and-forget publishing on subjects, at most once, in order
- * per publisher while connected. The link (`cluster/link`) adds reliability.
- */
+/** `ClusterTransport`: interface of publishing on subjects, at most once, in order per publisher. The link adds reliability. */
 export interface ClusterTransport {
   readonly isConnected: boolean;
   /** Largest payload of a message. */
@@ -9,11 +6,11 @@ export interface ClusterTransport {
   /** Published bytes that the operating system has not accepted. */
   readonly bufferedBytes: number;
   /**
-   * Publishes a message; the payload must not change until the next turn of the event loop. Never throws. Returns false if the
-   * message was not sent: disconnected, over `maxPayloadBytes`, or `bufferedBytes` is at the transport's maximum.
+   * Publishes a message, unchanged until the next turn of the event loop. Never throws.
    *
-   * `noRespondersTo`: a subject of this client. Receives an empty message if nobody subscribes to `subject`
-   * ({@link MessageHandler}).
+   * False: not sent, because disconnected, over `maxPayloadBytes`, or `bufferedBytes` at its maximum.
+   *
+   * `noRespondersTo`: own subject that gets an empty message if nobody subscribes to `subject` ({@link MessageHandler}).
    */
   publish(subject: string, payload: Uint8Array, noRespondersTo?: string): boolean;
   /** Subscribes across reconnects. `*` stands for one token, a last `>` for one or more. Returns the cancellation. */

@@ -1,6 +1,7 @@
 /**
- * `NatsConnection`: one connection to one NATS server, without reconnects. The client's parts are used directly, because its `connect`
- * leaks the socket of a failed dial (nats.js #433) and never ends a connection whose socket has stopped draining.
+ * `NatsConnection`: one connection to a NATS server, without reconnects.
+ *
+ * Uses parts of the client, whose `connect` leaks sockets (nats.js #433) and keeps connections that stopped draining.
  */
 import type { NatsConnectionImpl } from '@nats-io/nats-core/internal';
 import type { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';

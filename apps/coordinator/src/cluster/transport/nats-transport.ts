@@ -13,7 +13,7 @@ import {
 
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1_000;
-/** Short, because a silent server delays the next one; doubled per round over all servers, for a busy machine or a slow network. */
+/** Short, because a silent server delays the next; doubled per round over all servers. */
 const MIN_DIAL_TIMEOUT_MS = 2_000;
 const MAX_DIAL_TIMEOUT_MS = 10_000;
 /** Maximum bytes in the outgoing buffer. Links stop at a few megabytes; the rest is for control messages. */

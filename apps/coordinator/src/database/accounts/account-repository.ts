@@ -1,7 +1,4 @@
-/**
- * `AccountRepository`: accounts are created at sign-up, suspended by the operator, and closed for good by their owner. Also names and
- * locks of accounts.
- */
+/** `AccountRepository`: accounts, created at sign-up, suspended by the operator, and closed by their owner. Also names and locks. */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -57,9 +54,7 @@ export class AccountRepository {
     return row === undefined ? null : fromRow(row);
   }
 
-  /**
-   * Accounts with the names and e-mail addresses of their users, newest first. `text`: an id, or part of a name or e-mail address.
-   */
+  /** Accounts with names and e-mail addresses, newest first. `text`: an id, or part of a name or address. */
   async list(options: {
     readonly text: string | null;
     readonly limit: number;
@@ -152,10 +147,7 @@ function listedOf(row: Tables['accounts'] & { email: string | null; user_name: s
   return { ...fromRow(row), name: cleanName(row.user_name ?? row.name), email: row.email };
 }
 
-/**
- * Serialises transactions that count the rows of an account before they add one; concurrent ones would all see the same count. The lock
- * ends with the transaction. On SQLite every transaction has the write lock anyway.
- */
+/** Serialises transactions that count an account's rows before adding one. SQLite transactions have the write lock anyway. */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
   if (dialectOf(transaction) === 'sqlite') return;
   // A `for update` would block inserts of rows that refer to the account.

@@ -1,6 +1,7 @@
 /**
- * `ApiKeyCache` authenticates API keys without a query per request: found keys are cached for seconds. A change to a key or its account
- * takes effect at once in this process, and in others after a hint, or the cache time. Times of last use are written in batches.
+ * `ApiKeyCache` caches found API keys for seconds. Changes take effect at once here, elsewhere after a hint.
+ *
+ * Times of last use are written in batches.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Database } from '../tables.js';
@@ -53,10 +54,7 @@ export class ApiKeyCache {
     return this.#findCached(hash) ?? this.#queryDatabase(hash);
   }
 
-  /**
-   * Like {@link authenticate}, for a client network that tried many wrong keys. Keys found before are authenticated as usual, others
-   * one at a time. Null also while another query of the network runs.
-   */
+  /** {@link authenticate} for a network with many wrong keys: uncached keys one at a time. Null also while another query runs. */
   async authenticateLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);

@@ -1,7 +1,4 @@
-/**
- * API keys in the database: their text, their limits, and the rows of keys and accounts. A key is 32 random bytes behind a fixed
- * prefix; only its SHA-256 is stored.
- */
+/** API keys: text, limits and rows. A key is 32 random bytes after a prefix, stored as SHA-256. */
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import type { ApiKeyKind, Database, KeySignatureForm } from '../tables.js';
 

@@ -1,6 +1,6 @@
 /**
- * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628), created for a provider, decided by one account, exchanged
- * for one token. Each step is one conditional update, so of concurrent decisions or polls exactly one succeeds, on any coordinator.
+ * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628). Steps are single conditional updates, so concurrent steps
+ * conflict safely.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
@@ -13,10 +13,7 @@ const POLL_INTERVAL_MS = 5000;
 const SLOW_DOWN_MS = 5000;
 /** Tolerance of the polling interval: the network delay of polls varies. */
 const POLL_TOLERANCE_MS = 500;
-/**
- * A poll recorded this far in the future predates a clock change. Concurrent polls, and the clocks of two coordinators, differ by
- * less.
- */
+/** A poll recorded this far in the future predates a clock change; clocks of coordinators differ by less. */
 const SET_BACK_MS = 60_000;
 /** Time for which ended codes are distinguished from unknown ones. */
 const RETENTION_MS = 10 * 60_000;
@@ -79,7 +76,7 @@ export class DeviceCodeRepository {
     return row === null || (row.account_id !== null && row.account_id !== accountId) ? null : this.#view(row);
   }
 
-  /** Decides a waiting code and returns its new state. A decided or expired code stays unchanged. Null as in {@link find}. */
+  /** Decides a waiting code and returns its new state; other codes stay unchanged. Null as in {@link find}. */
   async decide(userCode: string, accountId: string, decision: 'approved' | 'denied'): Promise<DeviceCode | null> {
     const now = this.#now();
     await this.#database
@@ -136,7 +133,7 @@ export class DeviceCodeRepository {
     }
   }
 
-  /** Whether the agent respected its interval. If not, the interval grows. A clock that was set back does not count against the agent. */
+  /** Whether the agent respected its interval, which otherwise grows. A clock set back does not count. */
   async #inTime(hash: string, now: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#database
       .updateTable('device_codes')

@@ -1,8 +1,4 @@
-/**
- * The first keys of a coordinator. Development mode: created at the first start with an account, stored in a file with mode 0600,
- * checked against the database at every start. Otherwise the operator's admin key from the environment, so a new database can be
- * operated.
- */
+/** First keys of a coordinator: in development mode created with an account in a private file, else the operator's admin key. */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Type, { type Static } from 'typebox';
@@ -36,10 +32,7 @@ export async function ensureDevelopmentKeys(database: Database, file: string, no
 const SHARED_KEYS_SECRET = 'development_keys';
 const MAX_REVOKED_KEYS = 1000;
 
-/**
- * Development keys of a cluster on PostgreSQL: derived from a secret of the database, so that all its coordinators have the same.
- * A revoked key is replaced by the next derived one. Also writes the file. Throws {@link StartupError}.
- */
+/** Development keys of a cluster, derived from a secret of the database. Revoked keys are replaced. Throws {@link StartupError}. */
 export async function ensureSharedDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const secret = await sharedSecret(database, SHARED_KEYS_SECRET);
   const keys = await database.transaction().execute(async (transaction) => {

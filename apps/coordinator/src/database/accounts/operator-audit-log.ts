@@ -1,7 +1,4 @@
-/**
- * `OperatorAuditLog`: audit log of operator actions. A row is written before the action, so no action lacks a row; its outcome is added
- * afterwards. Rows are never removed.
- */
+/** `OperatorAuditLog`: a row per operator action, written before the action, with its later outcome. Never removed. */
 import { randomUUID } from 'node:crypto';
 import type { Database, Tables } from '../tables.js';
 

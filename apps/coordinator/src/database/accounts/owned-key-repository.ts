@@ -1,7 +1,4 @@
-/**
- * `OwnedKeyRepository`: API keys as their owners see and change them, playground keys excluded. Changes take effect at once in this
- * process.
- */
+/** `OwnedKeyRepository`: API keys for their owners, without playground keys. Changes take effect at once in this process. */
 import { sql } from 'kysely';
 import type { Database, KeySignatureForm } from '../tables.js';
 import { lockAccount } from './account-repository.js';

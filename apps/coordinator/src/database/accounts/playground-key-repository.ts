@@ -1,7 +1,4 @@
-/**
- * `PlaygroundKeyRepository`: short-lived keys for the console's playground, because inference endpoints accept keys, not sessions. A
- * key is valid for an hour and a small amount, so a leak costs little.
- */
+/** `PlaygroundKeyRepository`: keys for the playground, because inference accepts no sessions. Valid for an hour and a small amount. */
 import type { Database } from '../tables.js';
 import { lockAccount } from './account-repository.js';
 import type { ApiKeyCache } from './api-key-cache.js';

@@ -1,14 +1,8 @@
-/**
- * Commits without waiting for the disk, for callers that sync many commits at once. On PostgreSQL, which other coordinators share and
- * which may fail alone, every commit is durable when it returns.
- */
+/** Commits that do not wait for the disk, followed by one sync. On PostgreSQL, every commit is durable. */
 import type { Kysely } from 'kysely';
 import { FileAdapter } from './sqlite.js';
 
-/**
- * Call inside a transaction: its commit does not wait for the disk. Its rows are visible after the commit, and durable after a
- * later {@link syncToDisk}.
- */
+/** Inside a transaction: its commit does not wait for the disk, and is durable after {@link syncToDisk}. */
 export function deferSync<Tables>(transaction: Kysely<Tables>): void {
   const { adapter } = transaction.getExecutor();
   if (adapter instanceof FileAdapter) adapter.isSyncDeferred = true;

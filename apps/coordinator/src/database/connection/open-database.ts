@@ -1,7 +1,4 @@
-/**
- * `openDatabase` opens the database, embedded or PostgreSQL, and migrates its schema. Several coordinators may open one PostgreSQL at
- * once: the migrator takes an advisory lock. A failed migration is rolled back and stops the start.
- */
+/** `openDatabase` opens SQLite or PostgreSQL and migrates the schema under a lock. A failed migration stops the start. */
 import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
 import { errorReason, StartupError } from '../../config/startup-error.js';
 import { MIGRATIONS } from '../migrations/all.js';

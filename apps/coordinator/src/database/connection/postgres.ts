@@ -1,7 +1,4 @@
-/**
- * PostgreSQL, shared by several coordinators. 64-bit integers are returned as numbers, checked to be exact, so queries give the
- * same values on both databases. Every wait has a timeout.
- */
+/** PostgreSQL dialect. 64-bit integers are read as exact numbers, as on SQLite. Every wait has a timeout. */
 import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { preparedClient, StatementNames } from './prepared-client.js';

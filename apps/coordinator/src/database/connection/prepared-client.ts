@@ -1,13 +1,9 @@
 /**
- * `preparedClient`: a PostgreSQL connection that prepares repeated statements. Parsing and planning a statement over a hundred rows
- * costs the server more than its execution.
+ * `preparedClient`: a PostgreSQL connection that prepares repeated statements, because planning large statements costs more than execution.
  */
 import pg from 'pg';
 
-/**
- * Number of executions before a statement is prepared, and maximum number of prepared statements: the server stores each until the
- * connection ends.
- */
+/** Executions before a statement is prepared, and maximum prepared statements, which the server stores per connection. */
 const MIN_EXECUTIONS = 4;
 const MAX_PREPARED = 300;
 /** Maximum number of counted texts; beyond this, counting restarts. */

@@ -1,11 +1,9 @@
 /**
- * Statements over a varying number of rows or ids, compiled once per size. Compiling costs more than execution, and one statement
- * for many rows saves round trips.
+ * Statements over varying numbers of rows or ids, compiled once per size, because compiling costs more than execution.
  *
- * Sizes are powers of two: rows are written in few pieces, and lists of ids are padded with their last id.
+ * Sizes are powers of two: rows are split, and lists of ids padded with the last id.
  *
- * Within a transaction each statement waits for the previous one. A statement sent beside a failing one would reach the database
- * after the rollback, and stay.
+ * Statements of a transaction run in sequence: after a rollback, a concurrent statement would stay.
  */
 import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertResult, type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../tables.js';
@@ -58,10 +56,7 @@ export function recordWriter<T extends keyof Tables & string, Row>(
   });
 }
 
-/**
- * Writer that updates rows by their key. `columns`: the key first, then the replaced columns, each with its type for PostgreSQL,
- * which cannot infer the types of a list of values.
- */
+/** Writer that updates rows by key. `columns`: key first, each with its PostgreSQL type, which lists of values lack. */
 export function recordUpdater<T extends keyof Tables & string, Row>(
   table: T,
   [key, ...columns]: readonly (readonly [column: Columns<T>, type: 'text' | 'bigint'])[],

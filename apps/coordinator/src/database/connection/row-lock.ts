@@ -2,7 +2,7 @@ import type { SelectQueryBuilder } from 'kysely';
 import type { Database } from '../tables.js';
 import { dialectOf } from './dialect.js';
 
-/** Locks the rows of a query until the transaction ends. SQLite needs no row locks: its transactions begin with the write lock. */
+/** Locks a query's rows until the end of the transaction. No-op on SQLite, whose transactions have the write lock. */
 export function locked<DB, TB extends keyof DB, O>(
   database: Database,
   query: SelectQueryBuilder<DB, TB, O>,

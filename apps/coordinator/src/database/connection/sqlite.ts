@@ -1,9 +1,8 @@
 /**
- * `sqliteDialect`: the embedded database. One file, a write-ahead log, enforced foreign keys. A commit is durable when its promise
- * resolves, because the file contains money; the sync runs off this thread. Prepared statements are cached, as preparing costs more
- * than most executions.
+ * `sqliteDialect`: embedded database with write-ahead log and foreign keys. Commits are synced off this thread, before their promise
+ * resolves.
  *
- * While another process has the write lock, writers wait without blocking this thread, and reads continue.
+ * Writers wait for other processes without blocking this thread; reads continue.
  */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -34,10 +33,7 @@ const CHECKPOINT_PAGES = 4000;
 /** Maximum number of cached statements; the oldest are dropped. Only statements with inlined values could exceed this. */
 const MAX_CACHED_STATEMENTS = 1000;
 
-/**
- * Kysely dialect for a database file; creates a missing file. A write fails with `SQLITE_BUSY` after waiting `busyMs` for another
- * process. Throws {@link StartupError}.
- */
+/** Kysely dialect for a database file, created if missing. Writes fail with `SQLITE_BUSY` after `busyMs`. Throws {@link StartupError}. */
 export function sqliteDialect(file: string, busyMs = BUSY_MS): SqliteDialect {
   return new FileDialect(openFile(file), new WalFile(`${file}-wal`), busyMs);
 }
@@ -66,9 +62,7 @@ class FileDialect extends SqliteDialect {
 /** Adapter that marks a database as a file and gives access to its log. */
 export class FileAdapter extends SqliteAdapter {
   readonly wal: WalFile;
-  /**
-   * Whether the commit of the running transaction skips the sync. Set inside the transaction, by the holder of the one connection.
-   */
+  /** Whether the running transaction's commit skips the sync. Set by the holder of the connection. */
   isSyncDeferred = false;
 
   constructor(wal: WalFile) {
@@ -83,9 +77,9 @@ export class FileAdapter extends SqliteAdapter {
 }
 
 /**
- * Driver with one connection. SQLite itself never waits for the disk; the driver does, without blocking other work.
+ * Driver with one connection, which waits for the disk off this thread.
  *
- * A caller that waits for another process releases the connection meanwhile, so reads continue.
+ * A caller that waits for another process releases the connection meanwhile.
  */
 class FileDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
@@ -118,7 +112,7 @@ class FileDriver extends SqliteDriver {
     this.#transactionLock.release();
   }
 
-  /** Takes the write lock at the start: a transaction that reads before its first write could not wait for another writer. */
+  /** Takes the write lock at the start, because a transaction that has read could not wait for a writer. */
   override async beginTransaction(): Promise<void> {
     await this.#retryWhileBusy((raw) => raw.executeQuery(CompiledQuery.raw('begin immediate')));
     // Reset only now: another transaction may have set the flag during the wait.
@@ -143,9 +137,9 @@ class FileDriver extends SqliteDriver {
   }
 
   /**
-   * Runs a statement and retries while another process holds the lock, for at most `busyMs`.
+   * Runs a statement, and retries for at most `busyMs` while another process holds the lock.
    *
-   * The caller holds the connection before and after the call, but not during waits.
+   * The caller holds the connection before and after, but not during waits.
    */
   async #retryWhileBusy<R>(run: (raw: DatabaseConnection) => Promise<R>, reads = false): Promise<R> {
     const raw = this.#raw;

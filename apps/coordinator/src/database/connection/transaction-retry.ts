@@ -13,9 +13,7 @@ const VIOLATION = /^(23505|SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY))$/;
 const FIRST_PAUSE_MS = 4;
 const MAX_PAUSE_MS = 500;
 
-/**
- * Whether a retry may succeed. A unique violation counts: another coordinator inserted the row first, and the retry finds that row.
- */
+/** Whether a retry may succeed, also after a unique violation, whose retry finds the other coordinator's row. */
 export function isTransient(error: unknown): boolean {
   return TRANSIENT_CODES.test(errorReason(error)) || (error instanceof Error && TRANSIENT_MESSAGES.test(error.message));
 }
@@ -25,10 +23,7 @@ export function isUnavailable(error: unknown): boolean {
   return isTransient(error) && !VIOLATION.test(errorReason(error));
 }
 
-/**
- * Runs `work` until success, a permanent error, or `deadline` (milliseconds since 1970); then throws the last error. `work` must be
- * one transaction, or safe to repeat.
- */
+/** Retries `work` until success, a permanent error, or `deadline` (milliseconds since 1970). `work` must be repeatable. */
 export async function withRetries<T>(work: () => Promise<T>, deadline: number): Promise<T> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     try {

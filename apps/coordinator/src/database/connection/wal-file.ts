@@ -1,7 +1,7 @@
 /**
- * Write-ahead log of the database file, synced off this thread. A commit with a sync would block all other work of SQLite.
+ * Write-ahead log of the database file, synced off this thread.
  *
- * A commit without one is durable once the log is synced, because recovery replays the log in order.
+ * Unsynced commits are durable after the sync, because recovery replays the log in order.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 

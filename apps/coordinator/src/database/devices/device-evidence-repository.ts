@@ -1,7 +1,4 @@
-/**
- * Evidence of devices, as received bytes: the newest row per enclave key and kind, and the nonces of attestations. Verdicts are
- * never stored.
- */
+/** Evidence of devices as received bytes, newest per enclave key and kind, and nonces. Never verdicts. */
 
 import type { DeviceEvidenceKind } from '../tables/devices.js';
 import type { Database } from '../tables.js';

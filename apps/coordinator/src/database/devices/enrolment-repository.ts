@@ -1,7 +1,4 @@
-/**
- * Enrolments of devices: the one-time offer of a profile to a provider, the device that installed the profile, and the end. Only the
- * token in its profile binds a device; serial numbers are public and bind nothing.
- */
+/** Enrolments of devices: one-time profile for a provider, the device with the profile, and the end. Only the profile's token binds. */
 import type { ProviderId } from '@inference/protocol';
 import type { EnrolmentEnd, EnrolmentState } from '../tables/devices.js';
 import type { Database, Tables } from '../tables.js';
@@ -65,10 +62,7 @@ export async function offerEnrolment(database: Database, offer: EnrolmentOffer):
   });
 }
 
-/**
- * Uses up a download and activates the token's hash. The profile is created in the same call, so its token was not known before. Null
- * if the download is unknown, used or expired.
- */
+/** Uses up a download and activates the token's hash. Null: the download is unknown, used or expired. */
 export async function takeDownload(
   database: Database,
   download: { readonly downloadHash: string; readonly tokenHash: string; readonly now: number },

@@ -1,7 +1,4 @@
-/**
- * `checkLedger` verifies the ledger: recomputes every projection from its source, in one read-only view of the database, and describes
- * each difference. Safe beside a running coordinator.
- */
+/** `checkLedger` recomputes every projection of the ledger in one read-only view, and describes differences. */
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
@@ -35,9 +32,9 @@ const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 const HOLDER_TIMEOUT_MS = 300_000;
 
 /**
- * Runs all checks. The work is proportional to the stored postings and jobs.
+ * Runs all checks, in time proportional to postings and jobs.
  *
- * Joins cut prefixes off prefixed ids, because the opposite direction could not use an index.
+ * Joins strip prefixes of ids, because the opposite direction could not use an index.
  */
 export async function checkLedger(database: Database): Promise<LedgerReport> {
   // Dialects differ here: SQLite's transactions are serializable by themselves.

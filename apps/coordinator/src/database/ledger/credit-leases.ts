@@ -1,13 +1,10 @@
-/**
- * Rows of credit leases. A lease is part of `balances.reserved`, so the check of balances bounds leases and reservations together.
- * Expiry follows the database's clock. Locks: the balance, then the leases by id.
- */
+/** Rows of credit leases, which are part of `balances.reserved`. Expiry by the database's clock. Locks: balance, then leases by id. */
 import { type RawBuilder, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import { locked } from '../connection/row-lock.js';
 import type { Database } from '../tables.js';
 
-/** Creates a lease for `ms` milliseconds, of at most `requested` and at most the `share`-th part of the available balance; null if less than `min`. */
+/** Creates a lease of `ms` milliseconds: at most `requested` and a `share`-th of the available balance; null: less than `min`. */
 export async function takeLease(
   transaction: Database,
   lease: { readonly id: string; readonly account: string; readonly holder: string },
@@ -47,10 +44,7 @@ export async function renewLeases(
   return rows;
 }
 
-/**
- * Returns the part of a lease that running jobs do not need to the available balance, and the whole lease if there are none. `inUse`:
- * read under the lock. Resolves to the amount that stays; 0 if the lease ended now or before.
- */
+/** Returns a lease's unneeded part to the balance. Resolves to the rest; 0: the lease has ended. `inUse`: read under the lock. */
 export async function returnUnused(transaction: Database, account: string, id: string, inUse: () => number): Promise<number> {
   await lockBalance(transaction, account);
   const row = await locked(

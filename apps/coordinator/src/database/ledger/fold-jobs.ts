@@ -1,8 +1,8 @@
 /**
- * `foldJobs` adds settled jobs to the rows that all jobs of the network share: roll-ups and the fee account. A settlement only queues
- * its job in `unfolded_jobs`, so settlements of different accounts never wait for each other. One transaction removes jobs from the
- * queue and adds their sums, so a crash loses and doubles nothing. The queue needs no order, so a job may commit after a later one was
- * folded.
+ * `foldJobs` adds settled jobs to shared rows: roll-ups and the fee account. Settlements only queue jobs in `unfolded_jobs`, without
+ * contention.
+ *
+ * One transaction removes jobs and adds their sums, so a crash loses and doubles nothing. The queue needs no order.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { deferSync } from '../connection/deferred-sync.js';
@@ -42,10 +42,7 @@ interface JobSums {
   readonly fee: number;
 }
 
-/**
- * Folds all queued jobs. `others`: whether to skip or to wait while another process folds; after a wait, jobs settled before the
- * call are folded.
- */
+/** Folds all queued jobs. `others`: whether to skip or wait while another process folds. */
 export async function foldJobs(database: Database, others: 'skip' | 'wait' = 'wait'): Promise<void> {
   while (await hasUnfolded(database)) {
     const folded = await withRetries(() => database.transaction().execute((transaction) => foldSlice(transaction, others)), deadline());

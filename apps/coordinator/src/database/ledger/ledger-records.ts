@@ -1,8 +1,4 @@
-/**
- * Ledger records as decisions use them: camelCase, branded ids and money. Each record has one mapping function per direction.
- *
- * An account is keyed as `tables/ledger.ts` describes.
- */
+/** Ledger records for decisions, with branded ids and money, mapped to rows by one function per direction. */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import type { BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
@@ -167,7 +163,7 @@ function settlementFromRow(row: Readonly<JobRow>): JobSettlement {
   };
 }
 
-/** Columns of a job, in the order of {@link bindJob}. Named explicitly, so a column of a newer program never disturbs this one. */
+/** Columns of a job, in the order of {@link bindJob}. Named, because newer programs may add columns. */
 export const JOB_COLUMNS = [
   'job_id',
   'account_id',
@@ -216,7 +212,7 @@ export const JOB_END_COLUMNS = [
   ['fee', 'bigint'],
 ] as const satisfies readonly (readonly [keyof JobRow, 'text' | 'bigint'])[];
 
-/** Columns of a job that another model answered than the reserved one, after its id, in the order of {@link bindJobTerms}. */
+/** Columns of a job answered by another than the reserved model, in the order of {@link bindJobTerms}, after the id. */
 export const JOB_TERMS_COLUMNS = [
   ['job_id', 'text'],
   ['model', 'text'],

@@ -1,8 +1,7 @@
 /**
  * Loads and stores the rows of a batch of ledger steps, inside one transaction.
  *
- * Locks have one order everywhere (nonces, jobs, providers, withdrawals, balances, keys, leases, roll-ups; each by key), so coordinators on one
- * PostgreSQL never deadlock.
+ * Lock order, each by key: nonces, jobs, providers, withdrawals, balances, keys, leases, roll-ups. So coordinators never deadlock.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
@@ -141,10 +140,9 @@ export class LedgerRepository {
   }
 
   /**
-   * Stores the changes, set by set. New jobs and deposits are plain inserts: a conflict with another coordinator fails the
-   * transaction, and the retry reads the newer rows.
+   * Stores the changes: locked rows are replaced, amounts added to others.
    *
-   * Locked rows are replaced; amounts are added to all others.
+   * New jobs and deposits are inserted: a conflict fails the transaction, and the retry reads the newer rows.
    */
   async store(transaction: Database, changes: LedgerChanges): Promise<void> {
     const write = this.#write;

@@ -1,7 +1,4 @@
-/**
- * `ledgerSummary`: quick check of the ledger for the operator page, from balances and running reservations only. The full check, which
- * recomputes everything from postings, is `checkLedger`.
- */
+/** `ledgerSummary`: quick check for operators, by balances and running reservations. `checkLedger` is the full check. */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 

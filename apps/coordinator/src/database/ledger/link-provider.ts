@@ -8,10 +8,7 @@ import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
 
 type LinkOutcome = 'linked' | 'other_account';
 
-/**
- * Call inside a transaction. No effect if the provider already has this owner. `from: 'nobody'` links only an unowned provider;
- * `anybody` also takes over from another owner.
- */
+/** Inside a transaction: links a provider. `from: 'nobody'` requires an unowned provider; `anybody` also replaces an owner. */
 export async function linkProvider(
   transaction: Database,
   { providerId, accountId, at, from }: { providerId: string; accountId: string; at: number; from: 'nobody' | 'anybody' },
@@ -33,10 +30,7 @@ export async function linkProvider(
   return 'linked';
 }
 
-/**
- * Call inside a transaction. The provider then earns into an unclaimed account, which the next link claims. Past earnings stay with
- * the owner. False if the account is not the owner.
- */
+/** Inside a transaction: unlinks a provider, which then earns unclaimed. False: the account is not the owner. */
 export async function unlinkProvider(
   transaction: Database,
   { providerId, accountId, at }: { providerId: string; accountId: string; at: number },
@@ -141,10 +135,7 @@ async function moveRollUps(transaction: Database, from: string, to: string): Pro
   }
 }
 
-/**
- * Moves payers and earnings days. Payments of the new owner itself are no earnings. Settlements of the provider wait for the lock
- * of its owner.
- */
+/** Moves payers and earnings days; payments of the new owner itself are no earnings. The owner's lock delays settlements. */
 async function movePayers(transaction: Database, from: string, to: string): Promise<void> {
   const own = await transaction
     .deleteFrom('payer_earnings')

@@ -1,7 +1,7 @@
 /**
- * `pruneHistory` removes old history in small transactions. Rows of ended jobs are removed; their cost stays in
- * `key_spend.spent_pruned`. Postings are folded per event into one opening sum per account, old hours of an account into one row.
- * Balances, totals and ranks stay, and `scripts/ledger-check` can still verify all of them.
+ * `pruneHistory` removes old history in small transactions. Balances, totals and ranks stay, and `scripts/ledger-check` can verify them.
+ *
+ * Costs of removed jobs stay in `key_spend.spent_pruned`. Postings are folded into an opening sum per account, old hours into one row.
  */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
@@ -34,8 +34,9 @@ interface Pruned {
 }
 
 /**
- * Removes jobs that ended and postings made before `before` (milliseconds since 1970), and folds hours and minutes outside all
- * windows. Safe to repeat, to interrupt, and to run in two coordinators at once.
+ * Removes jobs and postings from before `before` (milliseconds since 1970), and folds old hours and minutes.
+ *
+ * Safe to repeat, to interrupt, and to run concurrently.
  */
 export async function pruneHistory(database: Database, before: number, signal?: AbortSignal): Promise<Pruned> {
   const slices = async (prune: () => Promise<number>): Promise<number> => {
@@ -103,7 +104,7 @@ async function pruneJobs(transaction: Database, before: number): Promise<number>
   return rows.length;
 }
 
-/** All postings of an event have the same time, so a slice of time contains whole events, which sum to zero. */
+/** Postings of an event have the same time, so a time slice contains whole events, which sum to zero. */
 async function foldPostings(transaction: Database, before: number): Promise<number> {
   // Only one coordinator at a time: two would add the same postings twice.
   await locked(

@@ -1,7 +1,4 @@
-/**
- * Heartbeats of coordinators that have reservations, and the reservations of dead coordinators. On PostgreSQL, heartbeats and cut-offs
- * follow the database's clock: the clocks of coordinators may differ.
- */
+/** Heartbeats of coordinators with reservations, and reservations of dead coordinators, by the database's clock on PostgreSQL. */
 import { sql } from 'kysely';
 import { databaseTime } from '../connection/database-clock.js';
 import { dialectOf } from '../connection/dialect.js';
@@ -11,10 +8,7 @@ import type { Database } from '../tables.js';
 export const HOLDER_HEARTBEAT_MS = 5000;
 /** Time without heartbeat after which a coordinator counts as dead. */
 export const HOLDER_TIMEOUT_MS = 20_000;
-/**
- * Timeout applied by a coordinator that has just started, or whose own heartbeats paused: the heartbeats of others may have paused
- * for the same reason.
- */
+/** Timeout after a start or a pause of own heartbeats, whose cause may have paused others too. */
 const PAUSED_TIMEOUT_MS = 120_000;
 /** Heartbeats with longer intervals count as paused. */
 const MAX_INTERVAL_MS = 2 * HOLDER_HEARTBEAT_MS;
@@ -65,10 +59,7 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
   return rows.map((row) => row.job_id);
 }
 
-/**
- * Time that a coordinator waits beyond the expiry of another's lease, in milliseconds. Zero while its own heartbeats are uninterrupted.
- * After an outage of the database all leases have expired, and their coordinators must have time to renew them.
- */
+/** Wait beyond the expiry of another's lease, in milliseconds. After an outage, coordinators need time to renew expired leases. */
 export function leaseGraceMs(database: Database, self: string): number {
   return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;
 }

@@ -1,8 +1,8 @@
 /**
- * Maintains the roll-ups inside the transaction that folds jobs (`fold-jobs.ts`).
+ * Maintains roll-ups in the transaction that folds jobs (`fold-jobs.ts`).
  *
- * `account_totals`: sum of an account's hours in a window. `network_totals`: sum of those. When an hour passes, expired hours are
- * subtracted. All writers first lock the four rows of `network_totals`, so they run one after the other.
+ * `account_totals`: sum of an account's hours in a window; expired hours are subtracted. `network_totals`: sum of those. Writers first lock
+ * the four rows of `network_totals`.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';

@@ -1,7 +1,7 @@
 /**
- * Sign-up: flags of accounts, limits of keys, tables of the sign-in library, and codes that link providers.
+ * Sign-up: flags of accounts, limits of keys, codes that link providers, and the sign-in library's tables.
  *
- * The library defines the shape of its tables; a test compares them with its description.
+ * A test compares the library's tables with its description.
  */
 import type { Kysely, Migration } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';

@@ -1,7 +1,4 @@
-/**
- * Earnings per account and day, for maturity, and earnings per payer and day. Earlier earnings stay withdrawable: they get no row
- * in `pending_earnings`.
- */
+/** Earnings per account and day, for maturity, and per payer and day. Earlier earnings stay withdrawable, without rows. */
 import { type Kysely, type Migration, sql } from 'kysely';
 
 const DAY_MS = sql.lit(86_400_000);

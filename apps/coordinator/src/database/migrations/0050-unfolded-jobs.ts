@@ -1,4 +1,4 @@
-/** Queue of settled jobs whose sums are not yet in the roll-ups and in the fee account. Starts empty: earlier jobs are folded. */
+/** Queue of settled jobs not yet in roll-ups and fee account. Starts empty: earlier jobs are folded. */
 import { type Kysely, type Migration, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 

@@ -1,7 +1,4 @@
-/**
- * Counters that coordinators share: guesses and mails in a window, and the last time of periodic work. Names of counters are keyed
- * hashes: no e-mail address and no network address.
- */
+/** Shared counters: guesses and mails per window, and times of periodic work. Names are keyed hashes. */
 import type { Kysely, Migration } from 'kysely';
 
 export const sharedCounters: Migration = {

@@ -1,4 +1,4 @@
-/** Job that took a nonce: a repeated step of the same job is no replay. Null: taken by an earlier version. */
+/** Job that took a nonce, so that its repeated step is no replay. Null: taken by an earlier version. */
 import type { Kysely, Migration } from 'kysely';
 
 export const sealedNonceJobs: Migration = {

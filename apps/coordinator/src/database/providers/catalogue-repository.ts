@@ -1,7 +1,4 @@
-/**
- * `CatalogueRepository`: the model catalogue, cached and reread from the database every few seconds, so that a change on one
- * coordinator reaches the others.
- */
+/** `CatalogueRepository`: the model catalogue, cached and reread from the database every few seconds. */
 import type { ModelType } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';

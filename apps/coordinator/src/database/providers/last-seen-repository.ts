@@ -1,7 +1,4 @@
-/**
- * `LastSeenRepository`: last known state of linked providers, shown to owners and admins. Recorded when a connection begins or ends,
- * and written every two seconds. A crash loses queued entries.
- */
+/** `LastSeenRepository`: last state of linked providers, recorded when connections begin or end. Batched; crashes lose queued entries. */
 import type { ProviderId } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';

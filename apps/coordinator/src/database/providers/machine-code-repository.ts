@@ -1,7 +1,7 @@
 /**
- * `MachineCodeRepository`: codes that link a provider to an account. The agent gets a code with its owner's session and presents the
- * code over the provider's own connection. That connection has proved the provider's key, so only the owner of the key can be linked,
- * and each code works once.
+ * `MachineCodeRepository`: codes that link a provider to an account.
+ *
+ * The agent gets a code with the owner's session, and presents it over the provider's connection, which proves the provider's key.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { lockAccount } from '../accounts/account-repository.js';
@@ -43,7 +43,7 @@ export class MachineCodeRepository {
     return { code, expiresAt };
   }
 
-  /** Redeems a code once, for its account. Null if the code is unknown, used or expired, or the account is closed or suspended. */
+  /** Redeems a code, once. Null: unknown, used or expired code, or closed or suspended account. */
   async redeem(code: string): Promise<string | null> {
     const now = this.#now();
     const hash = hashOf(code);

@@ -1,7 +1,7 @@
 /**
- * Machine tokens: credentials of linked providers. Only hashes are stored.
+ * Machine tokens, credentials of linked providers, stored as hashes.
  *
- * A token belongs to one account and to the enclave key that presents it first. A token gives access to its own provider only.
+ * A token belongs to one account, and to the enclave key that first presents the token.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database } from '../tables.js';
@@ -63,10 +63,9 @@ export async function readMachineToken(database: Database, token: string): Promi
 }
 
 /**
- * Binds a token to one provider and revokes the provider's other tokens. False if the token is bound to another provider or was
- * revoked.
+ * Inside the linking transaction: binds a token to a provider and revokes its other tokens.
  *
- * Call inside the transaction that links the provider.
+ * False: the token is revoked, or bound to another provider.
  */
 export async function bindMachineToken(
   transaction: Database,

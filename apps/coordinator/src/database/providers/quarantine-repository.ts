@@ -1,7 +1,4 @@
-/**
- * `QuarantineRepository`: providers that an operator has excluded from placement until lifted. All are in memory, because placement
- * checks each provider; the database is reread every few seconds, so that a decision on one coordinator reaches the others.
- */
+/** `QuarantineRepository`: quarantined providers, in memory for placement, and reread from the database every few seconds. */
 import type { ProviderId } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';

@@ -1,7 +1,4 @@
-/**
- * `ReceiptRepository`: receipts of finished jobs, stored for the paying account. Receipts contain ids, digests and counts, never
- * content. Writes are batched, so no job waits for the disk; the newest receipts are retained up to a maximum.
- */
+/** `ReceiptRepository`: receipts (ids, digests, counts) per paying account, up to a maximum. Writes are batched. */
 import { rowWriter } from '../connection/prepared-statements.js';
 import type { Database, Tables } from '../tables.js';
 import { WriteBehindQueue } from '../write-behind-queue.js';

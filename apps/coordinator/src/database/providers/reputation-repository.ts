@@ -1,7 +1,7 @@
 /**
- * `ReputationRepository`: reputations of enclave keys, stored across restarts. Writes are batched, so placement never waits; a crash
- * loses the last second. Coordinators that share a database reread rows every few seconds. The newest row of a key wins, and unwritten
- * changes of this coordinator are newer still.
+ * `ReputationRepository`: reputations of enclave keys across restarts, shared by coordinators; the newest row wins.
+ *
+ * Writes are batched, so placement never waits; a crash loses the last second.
  */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
@@ -39,10 +39,7 @@ interface ReputationRepositoryOptions {
 const WRITE_EVERY_MS = 1000;
 /** PostgreSQL only: a database file has one coordinator. */
 const REFRESH_MS = 5000;
-/**
- * Minimum age of expired rows before removal, in milliseconds. A younger row may be new from another coordinator, or an operator's
- * reset that the others must still read.
- */
+/** Minimum age of removed expired rows, in milliseconds, because others must read operators' resets. */
 const SETTLED_MS = 60_000;
 /** Fourteen parameters each: SQLite allows 32766 in a statement, PostgreSQL 65535. */
 const ROWS_PER_STATEMENT = 500;
@@ -125,10 +122,7 @@ export class ReputationRepository {
     this.#rows.put(providerId, reputation);
   }
 
-  /**
-   * Reads rows written by other coordinators. Skips keys that are queued here or changed during the read. Deleted rows need no
-   * action: they expired here as well.
-   */
+  /** Reads other coordinators' rows, except keys changed here. Deleted rows expired here too. */
   refresh(): Promise<void> {
     return this.#readNext(null);
   }

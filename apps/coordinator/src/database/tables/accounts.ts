@@ -1,9 +1,4 @@
-/**
- * Accounts, their keys, and the tables of the sign-in library.
- *
- * The library's tables have its own column types for dates and flags. All others use integer milliseconds, and a flag is the time
- * of its setting.
- */
+/** Accounts, their keys, and the tables of the sign-in library, which have their own types of dates and flags. */
 export interface AccountTables {
   /** One row per customer, with the id of the user who signed up. */
   accounts: {

@@ -34,7 +34,7 @@ export interface DeviceTables {
     /** Null while pending. */
     outcome: string | null;
   };
-  /** One random part per enclave key and week. Nonces are derived from the random part, so they can be published and recomputed. */
+  /** Random part per enclave key and week, from which nonces are derived and can be recomputed. */
   device_nonces: { se_key_sha256: string; epoch: number; random: string; created_at: number };
   /** Newest evidence of each kind, verified again at every read. */
   device_evidence: {

@@ -12,8 +12,7 @@ import type { Generated } from 'kysely';
 
 export interface LedgerTables {
   /**
-   * One row per job that was ever reserved, with the state machine `reserved → settled | released`. **A settled row is the usage
-   * entry**: newest first by `(ended_at, job_id)`, index `jobs_by_account` on settled rows.
+   * A row per job ever reserved: `reserved → settled | released`. **A settled row is the usage entry**, indexed by `jobs_by_account`.
    *
    * Old ended rows are pruned; no total depends on them.
    */
@@ -26,9 +25,7 @@ export interface LedgerTables {
   posting_openings: { account: string; amount: number; earned: number };
   /** Per account, the sum of its postings and of its running reservations. `system:fees` lacks the fees of unfolded jobs. */
   balances: BalanceRow;
-  /**
-   * Per API key, the amount spent and the amount reserved by running jobs. Checked against the key's spend limit at reservation.
-   */
+  /** Amounts spent and reserved per API key, checked against the spend limit at reservation. */
   key_spend: { api_key_id: string; spent: number; held: number /** Part of `spent` with pruned job rows. */; spent_pruned: number };
   deposits: { event_id: string; account_id: string; amount: number; source: DepositSource; at: number };
   withdrawals: {
@@ -40,9 +37,9 @@ export interface LedgerTables {
     ended_at: number | null;
   };
   /**
-   * Account that a provider earns for: `provider:<id>` while unclaimed, one of `unclaimed_accounts` between two owners.
+   * Account of a provider's earnings: `provider:<id>` while unclaimed, one of `unclaimed_accounts` between two owners.
    *
-   * `first_owner` took over the earlier earnings, and stands for `provider:<id>` in old job rows.
+   * `first_owner` took over earlier earnings, and stands for `provider:<id>` in old job rows.
    */
   provider_owners: { provider_id: string; account_id: string; first_owner: string | null; linked_at: number | null };
   /** All prices ever set, immutable. The newest with `valid_from` not after now applies. */
@@ -62,29 +59,22 @@ export interface LedgerTables {
 
   /** Settled jobs per minute of the network. `minute`: milliseconds since 1970 / 60,000. Retained for two days. */
   minute_totals: { minute: number; requests: number; prompt_tokens: number; completion_tokens: number };
-  /**
-   * Usage and earnings of each account per hour (milliseconds since 1970 / 3,600,000). Rows older than all windows are folded into
-   * hour `-1`, so the rows of an account always sum to its lifetime.
-   */
+  /** Usage and earnings per account and hour (milliseconds since 1970 / 3,600,000). Old rows are folded into hour `-1`. */
   account_hours: { hour: number; account: string } & Activity;
   /**
-   * Sums of `account_hours` per window. The leaderboard reads rows with `served_jobs > 0` by `earned`, `served_tokens` or
-   * `served_jobs`, descending (each has an index).
+   * Sums of `account_hours` per window, while the account was active in the window.
    *
-   * A row exists exactly while the account was active in the window.
+   * The leaderboard reads by `earned`, `served_tokens` or `served_jobs`, each indexed.
    */
   account_totals: { window: StatsWindow; account: string } & Activity;
   /**
-   * Totals of the network per window: exactly four rows. `all` is the network's lifetime.
+   * Totals of the network per window: four rows, `all` for the lifetime.
    *
-   * `hour` is the newest hour of the window, which also covers as many whole hours before as its name says.
+   * `hour`: newest hour of the window.
    */
   network_totals: { window: StatsWindow; hour: number; active_accounts: number } & Activity;
 
-  /**
-   * Jobs of each provider per quarter of an hour, model and earner (as in `jobs`). Every time zone is offset by whole quarters, so
-   * owners get local days. Retained for a hundred days.
-   */
+  /** Jobs per provider, quarter of an hour (for time zones), model and earner (as in `jobs`). Retained for a hundred days. */
   machine_quarters: {
     provider_id: string;
     /** Milliseconds since 1970 divided by 900,000. */
@@ -99,16 +89,12 @@ export interface LedgerTables {
   };
 
   /**
-   * Earnings of each account per UTC day, from which the unmatured part is computed.
+   * Earnings per account and UTC day, for maturity.
    *
-   * Earnings that restore the account's own spending have no row. Spending changes no row: matured earnings are spent before
-   * pending ones.
+   * Restored own spending has no row. Spending changes no row: matured earnings are spent first.
    */
   pending_earnings: { account: string /** Milliseconds since 1970 divided by 86,400,000. */; day: number; amount: number };
-  /**
-   * Earnings of each account from each payer per UTC day. Retained for a hundred days; older rows of unclaimed providers are folded
-   * into day `-1`.
-   */
+  /** Earnings per account, payer and UTC day, for a hundred days; older rows of unclaimed providers are in day `-1`. */
   payer_earnings: {
     /** Earner of `jobs`, or the account that has since claimed the provider. */
     earner: string;

@@ -1,7 +1,4 @@
-/**
- * `guardBinary` validates a binary property list (`bplist00`) before parsing. Objects may be shared, so a few hundred bytes can expand
- * to billions of values. Depth, values and bytes are counted as expanded, and every offset and length must lie inside the document.
- */
+/** `guardBinary` validates a binary property list (`bplist00`) before parsing: offsets, depth, values and bytes as expanded. */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 
 const HEADER_BYTES = 8;

@@ -1,7 +1,6 @@
 /**
- * Parses untrusted property lists in both encodings, and writes those of commands and profiles.
+ * Parses untrusted property lists in both encodings after guards, and writes property lists.
  *
- * Guards run before the parser: limits on size, depth and values, no own document type, no entities, no duplicate keys.
  * Dictionaries become maps, so input never reaches a prototype.
  */
 import { parseBuffer } from 'bplist-parser';

@@ -1,7 +1,4 @@
-/**
- * Types of parsed property lists, the limits of the parsers, and their `PlistError`. Dictionaries are maps, so that an untrusted
- * key never reaches a prototype.
- */
+/** Types and limits of property lists, and `PlistError`. Dictionaries are maps, so untrusted keys reach no prototype. */
 
 export type PlistValue = boolean | number | string | Date | Uint8Array | readonly PlistValue[] | PlistDict;
 export type PlistDict = ReadonlyMap<string, PlistValue>;
@@ -10,7 +7,7 @@ export type PlistDict = ReadonlyMap<string, PlistValue>;
 export type PlistRefusal =
   /** Larger than `PLIST_LIMITS.bytes`. */
   | 'plist_too_large'
-  /** The nesting is too deep, or there are too many values; shared values of a binary list count at every use. */
+  /** Too deep nesting or too many values; shared values of a binary list count at every use. */
   | 'plist_too_deep'
   | 'plist_too_many_values'
   /** A document type other than Apple's standard line, an internal subset, or an entity beyond XML's own. */

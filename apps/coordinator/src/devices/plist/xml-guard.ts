@@ -1,8 +1,4 @@
-/**
- * `guardXml` validates an XML property list in one pass before parsing: one plist element, known elements only, no markup declarations,
- * only XML's own entities, no duplicate keys, limited depth and values. Accepted input is well-formed, so the parser has nothing to
- * guess or expand.
- */
+/** `guardXml` validates an XML property list before parsing: known elements, no declarations, own entities or duplicate keys, bounded. */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 
 const PROLOG = /^\uFEFF?(?:<\?xml version="1\.0"(?: encoding="(?:UTF|utf)-8")?\s*\?>)?\s*/;

@@ -1,8 +1,4 @@
-/**
- * `AttemptRunner` runs the attempts of one job for `JobRunner`: in sequence, and with a hedged second attempt when the first is late.
- * While no byte is committed to the client, a failure that the outcome policy calls retryable leads to another attempt, up to
- * `MAX_ATTEMPTS`.
- */
+/** `AttemptRunner` runs a job's attempts: retries until bytes are committed to the client, and hedged attempts. */
 import { apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
@@ -11,51 +7,39 @@ import { microUsd } from '../../billing/micro-usd.js';
 import { imageOfferOf } from '../../providers/placement/model-directory.js';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
-import type { JobObserver } from '../job-observer.js';
-import { type JobTimings, MAX_ATTEMPTS } from '../job-timings.js';
-import type { Placements } from '../placements.js';
-import type { ImageSupply } from '../queue/image-supply.js';
-import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../queue/request-queue.js';
+import { MAX_ATTEMPTS } from '../job-timings.js';
+import type { Placed, SlotRequest } from '../queue/request-queue.js';
 import type { CacheScopes } from '../request/cache-scopes.js';
 import { makesImages } from '../request/image-job.js';
 import { type JobRequest, jobContext } from '../request/job-request.js';
-import { type JobRouting, nothingMatches } from '../request/job-routing.js';
 import { attemptSummary, providerIdOf, type RunningJob, recordAttempt } from '../running-job.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
-import { type AttemptSummary, clientDisconnected, failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
-import { blamesClient, isFailure, outcomePolicy, PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
+import { type AttemptSummary, clientDisconnected, failed, type JobOutcome } from '../settlement/job-outcome.js';
+import { blamesClient, isFailure, outcomePolicy } from '../settlement/outcome-policy.js';
 import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
 import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
 import { settleAnswer } from '../settlement/settle-answer.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt.js';
+import { AttemptPlacement, type AttemptPlacementOptions, noImageProvider, outcomeWithoutSlot } from './attempt-placement.js';
 import { type EndedAttempt, HedgedRequest } from './hedged-request.js';
 import { HedgeBudget, LatencyTracker } from './hedging-policy.js';
 import type { EncapsulationPool } from './sealing/encapsulation-pool.js';
 import { expectedTokenMs } from './stall-budget.js';
 
-export interface AttemptRunnerOptions {
+export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   /** Providers connected to this process. */
   readonly registry: { readonly placement: Pick<PlacementService, 'unfitForImages' | 'providersOfOwner'> };
-  readonly placements: Placements;
-  readonly imageSupply: ImageSupply;
-  readonly timings: JobTimings;
   /** Maximum share of second attempts, in percent of the placements; 0: none. */
   readonly hedgePercent: number;
   readonly cacheScopes: CacheScopes;
   readonly encapsulationPool: Pick<EncapsulationPool, 'take'>;
-  /** Milliseconds. */
-  readonly now: () => number;
-  readonly observer: JobObserver;
   /** Numbers in [0, 1). */
   readonly random: () => number;
   /** Verified images could not be stored for download. */
   readonly onImageStoreError: (error: unknown) => void;
 }
 
-/** Maximum wait for a second provider after a proven one has refused, in milliseconds. */
-const CONFIRMATION_WAIT_MS = 2000;
-
-/** Share of refused sealed requests that a second candidate is asked to confirm. */
+/** Share of refused sealed requests that another candidate must confirm. */
 const CONFIRMED_SHARE = 1 / 20;
 
 /** `retry`: the outcome if no other provider can be tried. */
@@ -63,6 +47,7 @@ type Step = { readonly done: JobOutcome } | { readonly retry: JobOutcome };
 
 export class AttemptRunner {
   readonly #options: AttemptRunnerOptions;
+  readonly #placement: AttemptPlacement;
   readonly #hedgedRequests = new Set<HedgedRequest>();
   readonly #hedgeBudget: HedgeBudget;
   readonly #recorders: ResultRecorders;
@@ -70,6 +55,7 @@ export class AttemptRunner {
 
   constructor(options: AttemptRunnerOptions) {
     this.#options = options;
+    this.#placement = new AttemptPlacement(options);
     this.#hedgeBudget = new HedgeBudget(options.hedgePercent);
     this.#recorders = {
       latencyTracker: new LatencyTracker(options.timings),
@@ -78,7 +64,7 @@ export class AttemptRunner {
     };
   }
 
-  /** Runs a job with its maximum cost reserved. */
+  /** Runs the attempts of a job whose maximum cost is reserved. */
   async run(running: RunningJob): Promise<JobOutcome> {
     const outcome = await this.#tryProviders(running);
     this.#recorders.engineFailures.settle(running, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
@@ -105,26 +91,15 @@ export class AttemptRunner {
   async #tryProviders(running: RunningJob): Promise<JobOutcome> {
     const { observer } = this.#options;
     let last: JobOutcome | null = null;
-    /** Refusal of a proven provider. The client sees the refusal unless another provider answers or contradicts it. */
+    /** Refusal of a proven provider, delivered unless another provider answers. */
     let provenRefusal: JobOutcome | null = null;
     for (;;) {
-      const placement = takeReserved(running) ?? (await this.#place(running, provenRefusal !== null));
+      const placement = takeReserved(running) ?? (await this.#placement.place(running, provenRefusal !== null));
       if (placement.kind === 'refused') {
         if (provenRefusal !== null && placement.reason !== 'aborted') return provenRefusal;
-        const supply = await this.#waitForImages(running, last, placement.reason);
+        const supply = await this.#placement.waitForImages(running, last, placement.reason);
         if (supply === 'retry') continue;
-        const summary = attemptSummary(last?.provider ?? null, running);
-        if (supply === 'none') return failed(summary, apiError('no_provider'), 'no_image_provider');
-        const { job, routing } = running;
-        return notPlaced(placement, {
-          isClientDisconnected: running.clientSignal.aborted,
-          trustFloor: job.trustFloor,
-          trustParam: job.trustParam,
-          namedBy: namedBy(job),
-          nothingMatches: () => nothingMatches(job.params.model, routing?.preferences ?? { given: [] }),
-          summary,
-          last,
-        });
+        return supply === 'none' ? noImageProvider(running, last) : outcomeWithoutSlot(placement, running, last);
       }
       const step = await this.#tryProvider(placement, running);
       if ('done' in step) return step.done;
@@ -138,54 +113,6 @@ export class AttemptRunner {
         return provenRefusal ?? last;
       }
     }
-  }
-
-  /** Waits for a slot. `isConfirmation`: only to confirm a refusal, for a short time and on a loaded model. */
-  async #place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
-    const { placements, timings, now, observer } = this.#options;
-    const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
-    const ofImages = job.images === null ? 0 : job.images.waitUntil - now();
-    const queueMs = running.maxQueueMs ?? Math.max(timings.queueMs, ofImages);
-    const waitMs = Math.min(isConfirmation ? CONFIRMATION_WAIT_MS : queueMs, deadline - now());
-    const startedAt = performance.now();
-    this.#excludeUnfit(running);
-    const placing = span.child('inference.placement');
-    const request = attemptCount === 0 ? slotRequest : { ...slotRequest, retried: true, loadedOnly: isConfirmation };
-    const placement = await placeByPreference(placements, request, { routing: running.routing, waitMs, signal: clientSignal });
-    const outcome = placement.kind === 'placed' ? placement.why : placement.reason;
-    placing.end({ 'inference.outcome': outcome }, placement.kind === 'refused' ? outcome : null);
-    observer.event({ type: 'placed', outcome, waitMs: performance.now() - startedAt });
-    return placement;
-  }
-
-  /** Excludes providers with other sizes of the same image model. */
-  #excludeUnfit({ job: { images, params }, slotRequest }: RunningJob): void {
-    if (images === null) return;
-    const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
-    for (const providerId of this.#options.registry.placement.unfitForImages(params.model, fits)) slotRequest.exclude.add(providerId);
-  }
-
-  /**
-   * Image jobs wait when the last suitable provider has left (spec: image rule), but not after a rejected answer. `retry`: a provider is
-   * available; `none`: none came in time; null: the job does not wait.
-   */
-  async #waitForImages(running: RunningJob, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
-    const { imageSupply, now } = this.#options;
-    const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
-    const { images, params } = job;
-    if (images === null || attemptCount >= MAX_ATTEMPTS || running.imageWaitAttempt === attemptCount) return null;
-    if (reason !== 'none_routable' && reason !== 'all_failed') return null;
-    const hasProviderLeft = last === null || (last.kind === 'failed' && PROVIDER_LEFT_REASONS.has(last.reason));
-    if (!hasProviderLeft) return null;
-    running.imageWaitAttempt = attemptCount;
-    await imageSupply.refresh(params.model);
-    const waitMs = Math.min(images.waitUntil, deadline) - now();
-    const query = { model: params.model, image: images, accountId: job.accountId, mayUse: () => true };
-    const match = await imageSupply.wait(query, waitMs, clientSignal);
-    // The same provider may have come back.
-    if (last !== null && last.provider !== null) slotRequest.exclude.delete(providerIdOf(last.provider));
-    if (clientSignal.aborted || match.kind === 'disconnected') return null;
-    return match.kind === 'matched' && match.pixels === images.pixels ? 'retry' : 'none';
   }
 
   /** Runs an attempt on a placed provider, and a second one elsewhere if the first is late. */
@@ -297,7 +224,7 @@ export class AttemptRunner {
 
   #context({ job }: RunningJob, provider: ProviderConnection): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
-    // The provider may have connected, or changed its offer, after unfit providers were excluded.
+    // The provider's offer may be newer than the exclusion of unfit providers.
     if (job.images !== null && !makesImages(imageOfferOf(provider, job.params.model), job.images, job.images.pixels)) return null;
     const keyId = sealingKeyOf(job, provider);
     if (keyId === null) return null;
@@ -325,10 +252,7 @@ export class AttemptRunner {
     return { retry: failed(summary, error, reason) };
   }
 
-  /**
-   * Reserves a second candidate for a share of the sealed refusals, because the coordinator cannot read their reasons. Null: the refusal
-   * stands, also where no candidate is idle. A streamed answer has begun, so only others are confirmed.
-   */
+  /** Reserves a candidate to confirm a sealed refusal, whose reason the coordinator cannot read. Null: the refusal stands. */
   async #secondCandidate(running: RunningJob): Promise<Placed | null> {
     const { sealedRefusal, slotRequest, attemptRecords } = running;
     if (sealedRefusal !== null || !this.canRetry(running) || this.#options.random() >= CONFIRMED_SHARE) return null;
@@ -344,7 +268,7 @@ export class AttemptRunner {
     return { retry: failed(summary, apiError('provider_failed'), 'refusal_unconfirmed') };
   }
 
-  /** Nothing is charged, and the reservation ends before the client reads the refusal. */
+  /** Delivers a refusal free of charge. The reservation ends before the client reads the refusal. */
   async #deliverRefusal(signed: SignedParts, { bill, clientSignal, delivery }: RunningJob, summary: AttemptSummary): Promise<JobOutcome> {
     await bill.close();
     if (clientSignal.aborted) return clientDisconnected(summary);
@@ -383,44 +307,13 @@ export class AttemptRunner {
   }
 }
 
-function namedBy({ sealed, providerId, params }: JobRequest): 'candidates' | 'id' | 'serial' | 'preferences' {
-  if (sealed !== null) return 'candidates';
-  if (providerId !== null) return 'id';
-  return params.providerSerial === null ? 'preferences' : 'serial';
-}
-
-/** Reasons of providers that do not serve the request, however long it waits. */
-const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'none_routable', 'below_trust_floor']);
-
-/**
- * Places on the first free provider of `order`, then on any other. Without fallbacks, only on the first one of `order` that serves the
- * request, which may wait for it.
- */
-async function placeByPreference(
-  placements: Placements,
-  request: SlotRequest,
-  { routing, waitMs, signal }: { readonly routing: JobRouting | null; readonly waitMs: number; readonly signal: AbortSignal },
-): Promise<Placement> {
-  if (routing === null || routing.preferences.order.length === 0) return placements.place(request, waitMs, signal);
-  const { allowsFallbacks } = routing.preferences;
-  const waitsUntil = performance.now() + waitMs;
-  for (const providerId of routing.order) {
-    const first = { ...request, candidates: new Set([providerId]) };
-    const placement = await placements.place(first, allowsFallbacks ? 0 : waitMs, signal);
-    if (placement.kind === 'placed' || placement.reason === 'aborted') return placement;
-    if (!allowsFallbacks && !NOT_SERVING.has(placement.reason)) return placement;
-  }
-  if (!allowsFallbacks) return { kind: 'refused', reason: 'no_such_serial', retryAfterMs: null };
-  return placements.place(request, waitMs === 0 ? 0 : Math.max(1, waitsUntil - performance.now()), signal);
-}
-
 function takeReserved(running: RunningJob): Placed | null {
   const { reserved } = running;
   running.reserved = null;
   return reserved;
 }
 
-/** Key that the body is sealed to: the provider's newest, or the client's choice. Null: the provider does not open it any more. */
+/** Sealing key of the body: the provider's newest, or the client's choice. Null: the provider no longer accepts the key. */
 function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): KeyId | null {
   if (sealed === null) return provider.key?.keyId ?? null;
   const candidate = sealed.candidates.get(providerIdOf(provider));
@@ -431,7 +324,7 @@ function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): Key
   return isUsable ? candidate.keyId : null;
 }
 
-/** Slot request for a further provider, besides the running attempts. */
+/** The slot request without the providers of running attempts. */
 function excluding(request: SlotRequest, running: readonly AttemptPlan[]): SlotRequest {
   return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerIdOf(slot.provider))]) };
 }

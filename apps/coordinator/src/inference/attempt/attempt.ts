@@ -1,7 +1,4 @@
-/**
- * One attempt of a job on one provider: seals the request, follows the provider through its phases and passes response bytes on.
- * Ends in exactly one outcome. An early end also cancels the job at the provider.
- */
+/** `Attempt`: one try of a job on one provider, from the sealed request to exactly one outcome. */
 import {
   type Frame,
   INITIAL_CREDIT_BYTES,
@@ -53,7 +50,7 @@ export type FailedAttempt =
   | { readonly kind: 'unsent' }
   /** The provider's sealing key is malformed. */
   | { readonly kind: 'unsealable' }
-  /** The provider could not open, or would not take, what the client sealed to it. Provider or client may be at fault. */
+  /** The provider could not open, or did not accept, the client's sealed request; provider or client may be at fault. */
   | { readonly kind: 'unopened'; readonly code: UnopenedCode };
 
 const UNOPENED_CODES = ['unknown_key', 'bad_context', 'expired', 'replayed', 'unsealing_failed'] as const satisfies JobFailureCode[];
@@ -183,10 +180,7 @@ export class Attempt implements JobSink {
     if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandonLate(this.#phase);
   }
 
-  /**
-   * The client disconnected. If the client received part of a stream, the provider is asked to sign the delivered part within
-   * `closingMs`; otherwise the attempt ends at once.
-   */
+  /** Handles a disconnected client: the provider signs a begun stream within `closingMs`; other attempts end at once. */
   recall(): void {
     if (this.#isOver || this.#phase === 'closing') return;
     if ((this.#group.deliveryOf(this)?.delivered ?? 0) === 0) this.stop();

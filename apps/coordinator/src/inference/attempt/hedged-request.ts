@@ -1,6 +1,5 @@
 /**
- * Up to two concurrent attempts at one job. The caller starts the second when the first is late. The first attempt to deliver content,
- * to complete, or to be chosen when headers are due wins. The other is cancelled at once, so the client sees bytes of one provider only.
+ * `HedgedRequest` runs up to two concurrent attempts. The first with content wins, and the other is cancelled.
  *
  * Callers read decisions from `next` and answer with `start` or `abandon`.
  */
@@ -17,9 +16,9 @@ export interface EndedAttempt {
 
 type HedgingDecision =
   /**
-   * No content in time. `silent`: the only running attempt, if it has shown no activity; the caller abandons it if another provider is free.
+   * No content in time. `silent`: the only attempt, without any activity. `isLate`: a second attempt may start.
    *
-   * `isLate`: a second attempt may start. Repeated until either happens or content arrives.
+   * Repeated until content arrives, or the caller acts.
    */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */

@@ -1,7 +1,4 @@
-/**
- * `LatencyTracker` decides per model how late the first content must be before a second attempt. `HedgeBudget` limits the second
- * attempts of all jobs together.
- */
+/** `LatencyTracker` decides when a second attempt may start, per model. `HedgeBudget` limits all second attempts. */
 import type { LatencyEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
@@ -22,10 +19,7 @@ interface LatencyFloors {
   readonly silentMs: number;
 }
 
-/**
- * Learns per model when the first content is late: when the ratio of actual to estimated time exceeds the 95th percentile. Estimates
- * alone are too imprecise, and some models are always slower than estimated.
- */
+/** Learns per model when first content is late: beyond the 95th percentile of the ratio of actual to estimated time. */
 export class LatencyTracker {
   readonly #floors: LatencyFloors;
   readonly #factors = new BoundedMap<string, number>(MAX_MODELS);

@@ -1,7 +1,4 @@
-/**
- * Relay of an end-to-end exchange with one provider: encodes the client's sealed bytes as request frames, and reads the response frames
- * of the sealed answer. The coordinator sees ciphertext only, checks structure, credit and order, and hashes the answer.
- */
+/** Relays the sealed request and answer of the end-to-end mode: checks structure, credit and order, and hashes the ciphertext. */
 import {
   E2eAnswerMeter,
   E2eError,

@@ -1,8 +1,4 @@
-/**
- * `ResponseReader` reads the sealed response of one attempt in plain mode: opens each frame, checks credit and stream rules, hashes the
- * plaintext as clients do, and collects the reported usage. `AnswerReader` and `AnswerCredit` are shared with the relay of end-to-end
- * answers.
- */
+/** `ResponseReader` opens and hashes the response frames of an attempt in plain mode, and collects the reported usage. */
 import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, UsageReader, type UsageReport } from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 
@@ -139,10 +135,7 @@ export class ResponseReader implements AnswerReader {
   }
 }
 
-/**
- * Rejects stream bytes that clients do not verify. SSE comments come only from the coordinator and are not hashed. Carriage returns
- * end a line for some readers only. No renderer makes either; JSON escapes them. Chunks may be split anywhere.
- */
+/** Rejects bytes on which SSE readers disagree or which clients do not hash: comments and carriage returns. Chunks may split anywhere. */
 class StreamLineCheck {
   #lastByte = LF;
 

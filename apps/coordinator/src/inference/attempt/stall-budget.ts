@@ -1,9 +1,7 @@
 /**
- * Time budget of a provider for the rest of an answer that has begun. Waiting for the provider spends the budget. Content and progress
- * messages refill the budget from a reserve, which is sized for the longest possible answer. A provider that sends too little fails
- * within minutes, and none can occupy a job for ever.
+ * `StallBudget`: waiting for a provider spends the budget, and output refills the budget from a bounded reserve.
  *
- * Pure: times are arguments, in milliseconds. `expectedTokenMs` estimates the time per output token for the reserve.
+ * Times in milliseconds.
  */
 import type { LatencyEstimate, Work } from '@inference/scheduler';
 

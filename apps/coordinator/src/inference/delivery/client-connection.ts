@@ -1,7 +1,7 @@
 /**
- * Client connection of one request: detects disconnects, and closes the connection of a client that is too slow. After a
- * disconnect, `end` and `answerError` do nothing, and callers stop calling `write`. `ResponseDrain` limits the time after the
- * response's last byte. Where the system reports unacknowledged bytes, writing pauses while more than one window is unacknowledged.
+ * `ClientConnection` writes a response, detects disconnects, and disconnects clients that are too slow.
+ *
+ * After a disconnect, `end` and `answerError` do nothing. Writing pauses beyond one window of unacknowledged bytes.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -56,10 +56,7 @@ export class ClientConnection {
     return this.#disconnected.signal.aborted;
   }
 
-  /**
-   * Bytes not billed after a disconnect: all buffered bytes, plus unacknowledged ones. After the first window, at most one window
-   * of unacknowledged bytes counts, because a client can read everything and disconnect between two readings.
-   */
+  /** Bytes not billed after a disconnect: buffered bytes, and at most one window of unacknowledged bytes. */
   get undeliveredBytes(): number {
     const passedOn = this.#written - this.#buffered;
     return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
@@ -103,7 +100,7 @@ export class ClientConnection {
     return this.#queues !== null && (this.#unacknowledged > CLIENT_WINDOW_BYTES || this.#unchecked > MAX_UNCHECKED_BYTES);
   }
 
-  /** Limits the time for a slow client to catch up. A pending reading of the send queue does not count against the client. */
+  /** Limits a slow client's time to catch up, except while the send queue is read. */
   #limitWait(): void {
     const isSlow = this.#buffered > 0 || this.#unacknowledged > CLIENT_WINDOW_BYTES;
     if (isSlow && this.#onReady !== null && !this.#draining.isSet) this.#draining.set(this.#drainMs);

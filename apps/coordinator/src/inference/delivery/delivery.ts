@@ -1,6 +1,5 @@
 /**
- * `Delivery`, the interface that writes a job's response to its client, and `Attachments`, the images of such a response. A stream is
- * written on arrival; a plain response is buffered until verified.
+ * `Delivery` writes a job's response to its client: streams on arrival, plain responses after verification.
  *
  * Order of calls: any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
  */
@@ -23,15 +22,15 @@ export interface Attachments {
 export interface Delivery {
   /** For responses with more than their signed bytes. */
   readonly attachments?: Attachments;
-  /** Status and headers are sent: no other provider can take over, and an error can only be sent inside the stream. */
+  /** Whether headers are sent: no other provider can take over, and errors go inside the stream. */
   readonly isCommitted: boolean;
   /** The client is slow, and the provider therefore out of credit. */
   readonly isStalled: boolean;
   /** Content bytes taken by the client's connection. */
   readonly delivered: number;
-  /** A provider starts on the job. `grant` returns credit to the provider for drained bytes. `route`: how the job came to the provider. */
+  /** A provider starts on the job. `grant` returns credit for drained bytes. `route`: provider and model of the job. */
   begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void;
-  /** The provider is at work but has said nothing yet, and the client must not wait longer for a stream's headers. A plain answer takes no notice. */
+  /** Sends a stream's headers before the first content, so that the client need not wait. No-op for plain answers. */
   commit(): void;
   /** The next bytes of the response, and their arrival time (`performance.now`). False: more bytes than a client may receive. */
   push(bytes: Uint8Array, receivedAt: number): boolean;

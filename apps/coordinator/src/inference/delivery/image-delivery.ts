@@ -1,7 +1,4 @@
-/**
- * `ImageDelivery` buffers the parts of an image response, bounded, until every image matches the receipt and the request. Then stores
- * the images for download and sends the body unchanged.
- */
+/** `ImageDelivery` buffers an image response until every image matches receipt and request, then stores the images and sends the body. */
 
 import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';
 import { ImagesAnswerSchema, pixelsOf, type ResponseMetadata, schemaCheck } from '@inference/formats';
@@ -152,7 +149,7 @@ export class ImageDelivery implements Delivery {
     return problems.find((problem) => problem !== null) ?? null;
   }
 
-  /** The images, if the body names exactly them and nothing else; otherwise null. Providers may add no text of their own. */
+  /** The images, if the body contains these images and nothing else; otherwise null. */
   #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
     const { work, responseMetadata } = this.#options;
     const answer = readBody(body);

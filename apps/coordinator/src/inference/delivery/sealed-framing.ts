@@ -1,7 +1,4 @@
-/**
- * Frames of a sealed answer. Keep-alives and aborts stand between frames, in clear. The final frame, with the provider's proof, is
- * withheld until the job is verified and charged.
- */
+/** Frames of a sealed answer. The final frame is withheld until the job is verified and charged; keep-alives and aborts are clear. */
 import { type ApiError, ERRORS } from '@inference/formats';
 import { concatBytes, E2E_RESPONSE_CONTENT_TYPE, E2E_RESPONSE_NONCE_BYTES, e2eKeepAlive, encodeE2eAbort } from '@inference/protocol';
 import { SealedFrameTracker } from './sealed-frame-tracker.js';
@@ -31,7 +28,7 @@ export class SealedFraming implements StreamFraming {
     return { bytes: concatBytes(...this.#finalFrame), trailers: null };
   }
 
-  /** Abort frame. Inside a frame that the provider did not complete, none may follow: the answer ends without its final frame. */
+  /** Abort frame; empty inside an incomplete frame, where the answer ends without a final frame. */
   failure(error: ApiError): Uint8Array {
     const abort = encodeE2eAbort({ status: ERRORS[error.code].status, code: error.code, message: error.message });
     // The withheld final frame is not written, so what was written ends between frames.

@@ -1,7 +1,4 @@
-/**
- * `SendQueues` reads how many bytes of a connection the peer has not acknowledged. Node.js does not report them, and a queue grows to
- * megabytes. Linux lists send queues in `/proc/net/tcp` (proc_pid_net(5)); on other systems the result is null.
- */
+/** `SendQueues` reads unacknowledged bytes of connections from `/proc/net/tcp` (proc_pid_net(5)); null outside Linux. */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
@@ -101,10 +98,7 @@ function portHex(port: number): string {
   return port.toString(16).toUpperCase().padStart(4, '0');
 }
 
-/**
- * Formats an address as the kernel does: 32-bit words in host byte order, little-endian on all supported machines. Null: an unknown
- * address form.
- */
+/** Formats an address as the kernel does: 32-bit words, little-endian. Null: unknown address form. */
 function addressHex(address: string): string | null {
   const bytes = address.includes(':') ? bytesOfV6(address) : bytesOfV4(address);
   if (bytes === null) return null;

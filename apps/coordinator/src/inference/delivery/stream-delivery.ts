@@ -1,7 +1,4 @@
-/**
- * Delivers a stream, unchanged. Bytes of one turn of the event loop go out in one write, one window at a time. Credit returns only
- * for bytes taken by the client. Keep-alives of the framing fill silence.
- */
+/** `StreamDelivery` writes a stream unchanged, in windows. Credit returns only for bytes that the client has taken. */
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobObserver } from '../job-observer.js';

@@ -1,7 +1,4 @@
-/**
- * Queued requests of one model, fair between accounts (start-time fair queuing, Goyal et al. 1996). Each account is a flow with its
- * own queue. The account that has received the least work since joining is next, so a burst delays only its own account.
- */
+/** `FairQueue`: queued requests of a model, fair between accounts (start-time fair queuing, Goyal et al. 1996). */
 
 export interface Queued {
   readonly accountId: string;
@@ -33,10 +30,7 @@ export class FairQueue<T extends Queued> {
     return this.#size;
   }
 
-  /**
-   * Items served before a new one of this account, or before one after all others (null), at equal cost and without further
-   * arrivals. `counts` restricts the items counted.
-   */
+  /** Items served before a new item of this account, or before a last item (null). `counts` restricts the items counted. */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
     const line = accountId === null ? undefined : this.flows.get(accountId);
@@ -59,10 +53,7 @@ export class FairQueue<T extends Queued> {
     return false;
   }
 
-  /**
-   * Adds an item. In a full queue, the newest item of the longest line is displaced; in its own longest line, the item itself is
-   * rejected. Returns the displaced or rejected item, or null.
-   */
+  /** Adds an item. Null, or the item displaced by the full queue: of the longest line, or the item itself. */
   add(item: T): T | null {
     let displaced: T | null = null;
     if (this.#size >= this.#max) {

@@ -1,8 +1,4 @@
-/**
- * Matches image requests with providers, and queues them while no image provider is connected (spec: image rule). Requests never
- * wait for a size unknown to the model, for a text model, or for a model that no connected image provider offers and none offered
- * recently.
- */
+/** `ImageSupply` matches image requests with providers, and queues requests while no suitable provider is connected (spec: image rule). */
 import { type ApiError, apiError, type ImageRequestParams, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
 import type { RecentlySeenModels } from '../../providers/placement/recently-seen-models.js';

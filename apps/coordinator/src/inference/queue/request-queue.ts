@@ -1,7 +1,4 @@
-/**
- * Places jobs on providers and queues them while all are busy: fair between accounts, bounded in number and time. Refuses at once
- * when the expected wait is far too long. A request for one particular provider delays no other.
- */
+/** `RequestQueue` places jobs, and queues jobs while all providers are busy: fair between accounts, bounded in number and time. */
 
 import type { ImageRequestParams } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
@@ -96,7 +93,7 @@ export class RequestQueue implements Placements {
     });
   }
 
-  /** A slot on the best provider, at once or within `waitMs`. 0: at once or refused. The caller must start or release the slot, even after an abort. */
+  /** A slot on the best provider, within `waitMs`; 0: at once. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);
@@ -174,9 +171,7 @@ export class RequestQueue implements Placements {
     return count;
   }
 
-  /**
-   * Queued requests of a model, and the expected wait of a new one with this minimum trust level, in milliseconds; null: unknown.
-   */
+  /** Queue length of a model, and expected wait at this trust level, in milliseconds; null: unknown. */
   outlook(model: string, trustFloor = this.#floorOf(model)): { readonly waiting: number; readonly waitMs: number | null } {
     const waiting = this.#queues.get(model)?.size ?? 0;
     const isFree = waiting === 0 && this.#registry.models.isFree(model, trustFloor);
@@ -276,8 +271,9 @@ export class RequestQueue implements Placements {
   }
 
   /**
-   * Expected wait of a new request of this account, or of one after all others (null), in milliseconds; null: unknown. A restricted
-   * request waits for its turn among all slots, and for a suitable slot behind requests with the same restriction.
+   * Expected wait of a new request of this account, or after all others (null), in milliseconds; null: unknown.
+   *
+   * A restricted request also waits behind requests with the same restriction.
    */
   #expectedMs(model: string, accountId: string | null, selector: ProviderSelector): number | null {
     const queue = this.#queues.get(model);
@@ -303,7 +299,7 @@ function isRestricted({ exclude, ownFloor = false, ...selection }: SlotRequest):
   return selectsProviders(selection) || exclude.size > 0 || ownFloor;
 }
 
-/** Whether two candidate sets, null for any provider, have a provider in common. A request for any provider matches only its like. */
+/** Whether two candidate sets share a provider. Null, any provider, matches only null. */
 function overlap(some: ReadonlySet<ProviderId> | null, others: ReadonlySet<ProviderId> | null): boolean {
   if (some === null || others === null) return some === others;
   return [...some].some((providerId) => others.has(providerId));

@@ -1,7 +1,4 @@
-/**
- * Scopes of shared prefix caches (decision 0014): a keyed hash of the account, different for every provider. A provider cannot
- * identify the account, and two providers cannot recognise the same one.
- */
+/** `CacheScopes`: keyed hash of the account per provider (decision 0014), so that providers can neither identify nor link accounts. */
 import { createHmac } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

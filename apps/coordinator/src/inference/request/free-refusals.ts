@@ -1,7 +1,4 @@
-/**
- * Refusals of sealed requests are free, because the coordinator cannot read a body before a provider does. So their number and bytes
- * are limited per API key: beyond, further sealed requests wait for the end of the hour.
- */
+/** `FreeRefusals` limits free refusals of sealed requests per API key and hour, in number and bytes. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 const WINDOW_MS = 3_600_000;

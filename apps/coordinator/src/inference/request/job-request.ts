@@ -1,7 +1,4 @@
-/**
- * `JobRequest`: a client's request, reduced to the parameters that routing and billing need. Created here from plain, image and sealed
- * requests; no later code parses the body. `jobContext` and `expectedWork` derive from it what a provider and placement need.
- */
+/** `JobRequest`: the parameters of a client's request that routing and billing need. No later code parses the body. */
 import { randomUUID } from 'node:crypto';
 import {
   type AnswerFormat,
@@ -63,7 +60,7 @@ export interface JobRequest {
   readonly clientNonce: string | null;
   /** Minimum trust level required by the client; null: the model's. */
   readonly trustFloor: TrustLevel | null;
-  /** What required it. */
+  /** Parameter that required the trust level. */
   readonly trustParam: 'X-Inference-Trust' | 'provider.min_trust';
   readonly signatureForm: SignatureForm;
   /** Members and tools of the request without effect. */
@@ -116,7 +113,7 @@ export function imageJobRequest(
   return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, ignored });
 }
 
-/** Job of a sealed request. The trust header applies as to other requests; the candidates replace the naming of a provider. */
+/** Job of a sealed request. The trust header applies; the candidates replace a named provider. */
 export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
   const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes } = sealed.context;
   const jobId = newJobId(input.now);
@@ -289,8 +286,9 @@ function readProviderId(header: string | undefined): ProviderId | null {
 }
 
 /**
- * Job ids: UUID version 7 (RFC 9562 section 5.7). The leading timestamp keeps consecutive jobs adjacent in every index: a
- * transaction writes one page instead of one per job. `now` in milliseconds since 1970; the other 74 bits are random.
+ * Job id: UUID version 7 (RFC 9562 section 5.7), whose timestamp keeps consecutive jobs adjacent in indexes.
+ *
+ * `now` in milliseconds since 1970.
  */
 export function newJobId(now: number): JobId {
   const time = now.toString(16).padStart(12, '0');

@@ -1,7 +1,4 @@
-/**
- * Routing preferences of a job as placement constraints, and the response headers that explain which of them led to the provider.
- * Names in the preferences are provider ids or serial numbers; serial numbers are resolved once, when the job begins.
- */
+/** Resolves routing preferences to placement constraints, and explains the applied preferences in response headers. */
 import { type ApiError, apiError, type RoutingPreferences } from '@inference/formats';
 import { PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
 import type { ProviderFilter, SortCriterion } from '@inference/scheduler';
@@ -107,7 +104,7 @@ export function nothingMatches(model: string, { given }: Pick<RoutingPreferences
 export interface Route {
   /** The model that answers. */
   readonly model: string;
-  /** Why the model of the request did not answer: a code of the log. Null: the model of the request answers. */
+  /** Why the requested model did not answer: a code of the log. Null: the requested model answers. */
   readonly fallbackReason: string | null;
   readonly preferences: RoutingPreferences | null;
 }

@@ -1,7 +1,4 @@
-/**
- * `PrefixHashes`: keyed hashes of prompt prefixes, to recognise the next turn of a conversation. The key covers the account, so hashes
- * reveal nothing of one account to another. The key is random per process, or shared by the coordinators of a cluster.
- */
+/** `PrefixHashes`: keyed hashes of prompt prefixes per account, which recognise the next turn of a conversation. */
 import { hash, randomBytes } from 'node:crypto';
 import { hashPromptPrefixes, type TextRequest } from '@inference/formats';
 import type { PromptPrefix } from '@inference/scheduler';

@@ -1,7 +1,4 @@
-/**
- * A sealed request of the end-to-end mode, reduced to its clear terms. Without a key, the coordinator validates structure, times and
- * sizes; only a candidate opens the body.
- */
+/** A sealed request's clear terms. The coordinator has no key, and validates structure, times and sizes only. */
 import { apiError, RequestError } from '@inference/formats';
 import {
   CLOCK_TOLERANCE_MS,

@@ -1,7 +1,4 @@
-/**
- * `Bill` of one job: reserves the maximum cost before placement, settles the signed and delivered usage before the last bytes are sent,
- * and otherwise releases the reservation. Each wait for the ledger is bounded.
- */
+/** `Bill` of a job: reserves the maximum cost, settles the signed usage before the last bytes are sent, or releases. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiError, apiError } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
@@ -68,11 +65,11 @@ interface ReserveRefusal {
 /** Charged usage. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'>;
 
-/** What a job costs at most, and what it takes to run. */
+/** Maximum cost of a job, and the terms of its reservation. */
 export interface BillTerms {
-  /** Of the models that may answer. None: the job is free of charge. */
+  /** Reservations for the models that may answer; empty: the job is free. */
   readonly reservations: readonly Reservation[];
-  /** Of a sealed request that is free of charge; null: the ledger is asked nothing for a free job. */
+  /** Nonce of a free sealed request; null: a free job needs no ledger step. */
   readonly freeNonce: SealedNonce | null;
 }
 

@@ -1,4 +1,4 @@
-/** `Billing` opens the bill of each job, and lists the jobs with a reservation of this process, which the reservation sweeper must skip. */
+/** `Billing` opens the bill of each job, and lists reserved jobs, which the reservation sweeper must skip. */
 import type { JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';
@@ -40,7 +40,7 @@ export class Billing {
     return this.#options.prices.current(model);
   }
 
-  /** Opens the bill of a job that one of the models answers: the dearest is reserved, the answering one charged. The caller closes the bill. */
+  /** Opens a job's bill: the dearest model is reserved, the answering model charged. The caller closes the bill. */
   open(job: JobRequest, models: readonly BilledModel[]): Bill {
     const bill = new Bill(this.#terms(job, models), { ...this.#options, stopping: this.#stopping.signal });
     this.#open.set(job.jobId, bill);

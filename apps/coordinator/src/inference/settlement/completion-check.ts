@@ -1,7 +1,4 @@
-/**
- * Verifies a completed response against the coordinator's own knowledge: the hash of the relayed bytes, the enclave's signature
- * over the hash, and every field of the signed receipt. Unverified data reaches neither headers nor bills.
- */
+/** Verifies a completed response: hash of the relayed bytes, signature over the hash, and every field of the signed receipt. */
 import type { SignedParts } from '@inference/formats';
 import {
   agreesWithReceipt,

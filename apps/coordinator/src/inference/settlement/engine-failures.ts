@@ -1,8 +1,8 @@
 /**
- * `EngineFailures` decides the blame for a failed engine. Usually the provider is blamed at once. If a job failed the engines of two
- * providers and no third one completed it, the request itself may be the cause; repetitions would disable one provider after the other.
- * So a few such jobs per account count at once (all engines may really be broken). Further ones count only if another provider
- * completes the job.
+ * `EngineFailures` decides whom to blame for a failed engine. Usually the provider, at once.
+ *
+ * After two failed providers, the request may be the cause. Beyond a few such jobs per account, providers are blamed only if another
+ * provider completes the job.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ProviderConnection } from '../../providers/provider-connection.js';

@@ -1,7 +1,4 @@
-/**
- * `JobOutcome`: how a job ended and which providers took part, for the client, the log, the ledger and the statistics. Includes the
- * outcomes of jobs that got no provider.
- */
+/** `JobOutcome`: how a job ended and on which providers, for client, log, ledger and statistics. */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';

@@ -1,8 +1,4 @@
-/**
- * The table of attempt results: whether another attempt may follow, who is to blame, and the error sent to the client if this was
- * the last attempt. Callers follow the table. Every result here is free of charge; only a verified response is charged
- * (`settle-answer.ts`).
- */
+/** Table of attempt results: whether to retry, whom to blame, and the client's error. All these results are free. */
 import { type ApiError, apiError, jobFailureError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
 import type { AttemptOutcome, FailedAttempt, UnopenedCode } from '../attempt/attempt.js';
@@ -26,9 +22,11 @@ export type AttemptResult =
 type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**
- * Consequence for the provider. `none`: not a fault, but this job avoids the provider from now on. `slow`: overtaken by another
- * attempt. `busy` and `draining`: no fault; the provider may get the same job again. `client`: the provider blames the client.
- * `misbehaved`: the provider broke the protocol. Lost connections are counted by the registry, once for all jobs of a session.
+ * Consequence for the provider. `none`: no fault, but not again for this job. `slow`: overtaken by a hedged attempt.
+ *
+ * `busy`, `draining`: no fault, may get the job again. `client`: the provider blames the client. `misbehaved`: protocol violation.
+ *
+ * The registry counts lost connections, once per session.
  */
 export type Blame = 'none' | 'slow' | 'busy' | 'draining' | 'client' | 'failed' | 'timed_out' | 'unverified' | 'misbehaved';
 

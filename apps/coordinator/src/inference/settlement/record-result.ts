@@ -1,7 +1,4 @@
-/**
- * `recordResult` applies the outcome policy to the provider of an ended attempt: reputation, session, and whether the provider may get
- * the same job again.
- */
+/** `recordResult` applies the outcome policy to the attempt's provider: reputation, session, and exclusion from retries. */
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { LatencyTracker } from '../attempt/hedging-policy.js';
 import { providerIdOf, type RunningJob } from '../running-job.js';

@@ -1,6 +1,5 @@
 /**
- * `RefusalRates` counts client-blaming refusals per provider and model, and compares their share with the model's other providers.
- * Counts halve every ten minutes.
+ * `RefusalRates` compares a provider's share of client-blaming refusals with the model's other providers. Counts halve every ten minutes.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

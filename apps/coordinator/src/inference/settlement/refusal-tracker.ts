@@ -1,7 +1,7 @@
 /**
- * `RefusalTracker` evaluates refusals that blame the client. The client sees a refusal only if a second provider refuses as well,
- * or no other provider can be asked. A refusal contradicted by the provider's own offer is false. Refusals contradicted by another
- * provider's answer, and refusals far more frequent than those of the model's other providers, count as failures.
+ * `RefusalTracker` evaluates refusals that blame the client, which a second provider must confirm if possible.
+ *
+ * Refusals contradicted by an answer or by the own offer, and unusually frequent refusals, count as failures.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -153,10 +153,7 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
   return limit < LIMIT_TOLERANCE * offer.context_length - 1 || (actual !== undefined && actual < limit);
 }
 
-/**
- * Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. Tokenizers of
- * embedding models normalize Unicode first, expanding U+FDFA into 18 characters.
- */
+/** Whether no prompt of this size can exceed the context. Embedding tokenizers may expand text, so unknown for embeddings. */
 function isImpossible({ failure, offer }: ProviderRefusal, { endpoint, jsonBytes }: JobRequest): boolean {
   if (endpoint === '/v1/embeddings' || offer === undefined) return false;
   return failure.code === 'context_length_exceeded' && promptTokenBound(jsonBytes) < offer.context_length;

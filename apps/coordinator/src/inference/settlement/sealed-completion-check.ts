@@ -1,7 +1,4 @@
-/**
- * Verifies a completed end-to-end answer without reading it: the enclave's signature over the hash of the relayed ciphertext, and every
- * receipt member that the coordinator knows. The client verifies the commitments to request and response.
- */
+/** Verifies a completed end-to-end answer without reading it: signature over the ciphertext's hash, and known receipt members. */
 import {
   CLOCK_TOLERANCE_MS,
   type E2eReceipt,

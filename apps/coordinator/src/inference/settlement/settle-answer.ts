@@ -1,7 +1,4 @@
-/**
- * Settles a completed response: verifies it, bounds and charges the usage, reports measurements of the provider, and only then
- * delivers the response.
- */
+/** `settleAnswer` verifies a completed response, charges the bounded usage, records measurements, and then delivers the response. */
 import type { SignedParts } from '@inference/formats';
 import { INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
 import type { AnswerSample } from '@inference/scheduler';
@@ -157,10 +154,7 @@ interface DeliveredBytes {
   readonly signed: number;
 }
 
-/**
- * Tokens to bill when the client disconnected before the end of its stream. Prompt and hidden tokens precede the visible text and count in
- * full; visible tokens count by the delivered share of the bytes, rounded up.
- */
+/** Tokens billed after a disconnect: prompt and hidden tokens in full, visible tokens by delivered share of bytes. */
 export function deliveredUsage(
   { usage, hidden_tokens }: Pick<VerifiedCounts, 'usage' | 'hidden_tokens'>,
   { delivered, signed }: DeliveredBytes,

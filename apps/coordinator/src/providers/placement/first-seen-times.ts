@@ -1,7 +1,4 @@
-/**
- * `FirstSeenTimes`: time at which this process first saw each model, in milliseconds. Providers invent model names, so beyond a bound,
- * names that no provider offers any more are dropped.
- */
+/** `FirstSeenTimes`: when this process first saw each model, in milliseconds. Bounded; names without a provider are dropped first. */
 
 const MAX_MODELS = 10_000;
 

@@ -1,7 +1,4 @@
-/**
- * Selects the served models that public reads list. Providers invent model names, so names without a proven provider are limited
- * per provider, per owner and in total. Unlisted models can still be requested. Pure.
- */
+/** Selects the models of public lists: names without a proven provider are limited per provider, per owner and in total. */
 
 /** Maximum names of one unproven provider. */
 export const MAX_NAMES_PER_PROVIDER = 32;

@@ -79,7 +79,7 @@ export class ModelDirectory {
     return (this.#pool(model)?.serving ?? 0) > 0;
   }
 
-  /** Earliest reported return of a connected provider that offers the model but takes no jobs now, in milliseconds; null: not reported. */
+  /** Earliest reported return of a connected provider of the model that takes no jobs, in milliseconds; null: not reported. */
   returnsAt(model: string): number | null {
     let earliest: number | null = null;
     for (const { subject } of this.#pool(model)?.members() ?? []) {
@@ -118,7 +118,7 @@ export class ModelDirectory {
     return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hasHardwareTrust) : open.length > 0;
   }
 
-  /** Longest context among the providers of the model, or among the named ones, in tokens. Null: no provider serves the model. */
+  /** Longest context of the model's providers, or of the named ones, in tokens; null: no provider. */
   contextLength(model: string, named: ProviderSelection | null): number | null {
     const pool = this.#pool(model);
     if (pool === undefined) return null;

@@ -1,8 +1,4 @@
-/**
- * `PlacementLog` records the outcome of placement decisions per provider, when they are made. Each decision is recorded for the chosen
- * provider and for two others in turn, so the work does not grow with the number of providers. Also counts the placements of each
- * connection and all placements since the connection began.
- */
+/** `PlacementLog` records each placement decision for the chosen provider and two others in turn, in constant time. */
 
 import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

@@ -71,10 +71,7 @@ export class PlacementService {
     this.reports = new ProviderReports({ log: this.#log, connected, measurements, now });
   }
 
-  /**
-   * Chooses among the providers of a model. `prefixes`: prefixes of the prompt, the shortest first; a provider with a cached prefix
-   * is preferred.
-   */
+  /** Chooses among the providers of a model. `prefixes`: prefixes of the prompt, the shortest first. */
   choose(model: string, request: SchedulingRequest, prefixes: readonly PromptPrefix[] = []): PlacementChoice {
     const prefixCandidates = prefixes.length === 0 ? [] : this.#options.measurements.prefixCandidates(prefixes);
     const demand: SchedulingRequest = prefixCandidates.length === 0 ? request : { ...request, prefixCandidates };

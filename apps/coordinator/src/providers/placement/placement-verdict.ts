@@ -1,7 +1,4 @@
-/**
- * Explains one placement decision to one provider: a code from a closed list, and a duration. Pure, and cheap enough for every
- * placement, because only this provider is examined.
- */
+/** Explains a placement decision to one provider: a code from a closed list, and a duration. */
 import {
   type Choice,
   costModelOf,

@@ -63,10 +63,7 @@ export class ProviderMeasurements {
     if (tokenCounts !== null) this.#answerLengthStats.add(providerId, model, tokenCounts);
   }
 
-  /**
-   * Whether enough answers of the provider verified for its rates with the model to count as measured, or its certificate chain
-   * verifies.
-   */
+  /** Whether enough verified answers measured the provider's rates, or its certificate chain verifies. */
   isProven(session: OnlineSession, model: string): boolean {
     const member = this.#options.index.pool(model)?.member(session.registration.identity.providerId);
     return member !== undefined && isProven(member);
@@ -77,7 +74,7 @@ export class ProviderMeasurements {
     return isPlausibleRate(tokensPerSecond, this.#rateOf(session, model), measuredRates(this.#options.index.pool(model)?.members() ?? []));
   }
 
-  /** Highest plausible rate of the provider with the model, in tokens per second; Infinity: any. References are up to 10 s old. */
+  /** Highest plausible rate of the provider, in tokens per second; Infinity: any. References are up to 10 s old. */
   maxPlausibleRate(session: OnlineSession, model: string): number {
     return maxPlausibleRate(this.#rateOf(session, model), this.#fastestOf(model));
   }

@@ -1,7 +1,4 @@
-/**
- * `ProviderReports`: placement decisions, shares, throughput and answer lengths of single providers, for their owners and operators.
- * Also the recent demand per model.
- */
+/** `ProviderReports`: placements, shares, throughput and answer lengths of single providers, and demand per model. */
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -27,9 +24,7 @@ export class ProviderReports {
     this.#options = options;
   }
 
-  /**
-   * Placements on this connection as a share of all since the connection began. With a model, only placements of that model count.
-   */
+  /** Share of this connection's placements in all since its start, optionally of one model. */
   share(providerId: ProviderId, model: string | null): PlacementShare {
     const session = this.#options.connected.get(providerId);
     return session === null ? { placements: 0, share: null } : this.#options.log.share(session, model);

@@ -1,7 +1,4 @@
-/**
- * An operator's quarantine of a provider: reason and start. A quarantined provider gets no jobs until an operator releases it,
- * regardless of trust and reputation.
- */
+/** `OperatorQuarantine` of a provider: reason and start. No jobs until an operator's release. */
 
 export interface OperatorQuarantine {
   /** Written by the operator, at most 300 characters; the owner of the machine can read it. */

@@ -1,7 +1,4 @@
-/**
- * Models that clients may expect although no provider serves them now: catalogue models, and models served within a day. Their
- * providers sleep, restart or are restricted, so the request gets 503. A request for any other unserved model gets 404.
- */
+/** `RecentlySeenModels`: catalogue models and models served within a day. Unserved, they get 503; unknown models get 404. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { CapacityListener } from './model-directory.js';
 

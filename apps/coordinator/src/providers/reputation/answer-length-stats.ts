@@ -1,7 +1,4 @@
-/**
- * Mean tokens per answer of each provider and model, hidden and total, compared with the model's other providers. Finds providers
- * that inflate their counts within the possible. For operators only: clients choose the requests, so an outlier is no fault.
- */
+/** Mean tokens per answer of each provider and model, to find inflated counts. For operators: outliers are no fault. */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 

@@ -1,7 +1,4 @@
-/**
- * `ReputationRegistry`: reputations of enclave keys, connected or not, as the other layers read and change them. The state is in
- * `ReputationStore`, the rules are in `reputation.ts`.
- */
+/** `ReputationRegistry` gives other layers the reputations of enclave keys. State: `ReputationStore`; rules: `reputation.ts`. */
 import type { ProviderId, RestrictionReason } from '@inference/protocol';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
 import type { RestrictionMessage } from '../session/trust-message.js';

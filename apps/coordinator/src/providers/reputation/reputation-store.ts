@@ -1,7 +1,4 @@
-/**
- * The reputation of every enclave key that has one, in memory. Reputations outlive connections, so a reconnect clears nothing, and
- * with a persistence also the process. Bounded; reputations that time has cleared are dropped.
- */
+/** `ReputationStore`: reputations of enclave keys in memory, bounded, optionally persistent. A reconnect clears nothing. */
 import type { ProviderId } from '@inference/protocol';
 import {
   afterAnswer,

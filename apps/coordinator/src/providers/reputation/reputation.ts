@@ -1,9 +1,8 @@
 /**
- * Reputation of a provider from its recent jobs. Pure: each step takes a reputation, the clock and a random number, and returns a
- * new reputation.
+ * Reputation of a provider by its recent jobs. Pure: steps return new reputations.
  *
- * Failures lead to a cooldown, whose length doubles. Many cooldowns, or one unverified answer, lead to a quarantine. After either, one
- * probation job decides. All effects end with time, so no provider is excluded forever.
+ * Failures lead to cooldowns of doubling length; many cooldowns, or an unverified answer, to a quarantine. Afterwards, a probation job
+ * decides. All effects expire.
  */
 import type { RESTRICTION_STATES, RestrictionReason } from '@inference/protocol';
 
@@ -104,7 +103,7 @@ export function afterFault(before: Reputation, fault: Fault, detail: string, now
   return { ...heavier, restriction, cooldowns: cooldowns + 1, cooldownsAt: until };
 }
 
-/** An answer verified. A cooldown ends at once; a quarantine ends only when its time is over and the probation job remains. */
+/** Reputation after a verified answer, which ends a cooldown, and a quarantine whose time is over. */
 export function afterAnswer(before: Reputation, now: number): Reputation {
   const { weight } = decayed(before, now);
   const state = stateAt(before, now);
@@ -127,10 +126,7 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
   return { ...before, restriction, quarantines: quarantines + 1, quarantinesAt: until };
 }
 
-/**
- * Adapts a reputation written by another process to this clock: no time lies after `now`, and no restriction lasts longer than the
- * maximum, whatever clock wrote it.
- */
+/** Adapts a reputation written by another process to this clock: no future times, and no overlong restriction. */
 export function clampedToClock(stored: Reputation, now: number): Reputation {
   const restriction = stored.restriction;
   const latest = now + jittered(MAX_QUARANTINE_MS, 1);

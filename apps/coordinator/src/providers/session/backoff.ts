@@ -1,7 +1,4 @@
-/**
- * `Backoff`: the pause for a provider that reported itself full. The pause doubles with each further report after its end, up to a
- * bound. A verified answer ends the pause and resets the duration.
- */
+/** `Backoff`: pause of a provider that reported itself full, doubled by further reports, reset by a verified answer. */
 interface BackoffOptions {
   readonly firstMs: number;
   readonly maxMs: number;

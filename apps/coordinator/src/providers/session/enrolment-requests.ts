@@ -1,7 +1,4 @@
-/**
- * `EnrolmentRequests` answers a provider's requests for a device-management enrolment, one at a time per session. The enrolment service
- * itself is an argument (`EnrolmentService`).
- */
+/** `EnrolmentRequests` answers a provider's requests for a device-management enrolment, one at a time per session. */
 import type { CoordinatorMessage, EnrolmentRefusal } from '@inference/protocol';
 import type { Identity } from './registration/admission.js';
 

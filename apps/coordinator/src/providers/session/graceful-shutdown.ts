@@ -1,7 +1,4 @@
-/**
- * Graceful shutdown: idle providers are asked to reconnect elsewhere, except some that running jobs may still need. Busy providers
- * follow when they become idle.
- */
+/** `GracefulShutdown` asks idle providers to reconnect elsewhere, except spares for running jobs; busy providers follow. */
 
 import { type DrainDemand, type PoolMember, providersToRetain } from '@inference/scheduler';
 import type { ProviderSession } from './provider-session.js';
@@ -13,7 +10,7 @@ interface ShutdownDependencies {
   readonly now: () => number;
 }
 
-/** Delay after a provider's last job before its session ends, in milliseconds. A failed job may be placed again in this time. */
+/** Delay from a provider's last job to the end of its session, for retries, in milliseconds. */
 const CLOSE_IDLE_AFTER_MS = 50;
 /** Interval between checks of the retained providers, in milliseconds: their jobs may have been settled or delivered. */
 const RECHECK_MS = 200;

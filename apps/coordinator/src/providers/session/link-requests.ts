@@ -1,7 +1,4 @@
-/**
- * `LinkRequests` answers a provider that presents its owner's link token, one token at a time per session; of several waiting tokens
- * only the newest counts. The service that checks tokens is an argument (`LinkService`).
- */
+/** `LinkRequests` checks owners' link tokens that a provider presents, one at a time; only the newest waits. */
 import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
 
 type LinkAnswer =

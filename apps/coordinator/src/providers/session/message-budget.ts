@@ -1,7 +1,4 @@
-/**
- * `MessageBudget` of one session, for messages that advance no job: reports, lists, keys, pings, and messages about unknown jobs. A
- * correct provider needs a fraction of the budget; a flooding provider is rejected before others suffer.
- */
+/** `MessageBudget` limits a session's messages that advance no job. A flooding provider is rejected. */
 import type { ProviderMessage } from '@inference/protocol';
 
 /** Message cost allowed in a burst, and budget regained per second. */

@@ -1,7 +1,4 @@
-/**
- * `SessionOffers`: the model offers of one provider. Offers are evaluated against the catalogue (`evaluateOffers`) when they arrive,
- * and again after a change of the catalogue. The provider gets a message when the set of rejected offers changes.
- */
+/** `SessionOffers`: a provider's offers, evaluated against the catalogue on arrival and on its changes. Changed rejections are reported. */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
 /** Catalogue entry of one model. */

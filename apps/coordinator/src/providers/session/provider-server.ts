@@ -1,7 +1,4 @@
-/**
- * Accepts WebSockets of providers at `GET /provider/v1/socket` and passes them to the registry. Unregistered connections have a
- * small memory limit. After registration, incomplete messages share a budget per address.
- */
+/** Accepts WebSockets of providers at `GET /provider/v1/socket`, with memory limits before and after registration. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import proxyAddress from '@fastify/proxy-addr';
@@ -17,9 +14,7 @@ const MAX_CONNECTIONS = 20_000;
 /** For all unregistered connections together: 8192 usual ones, or 64 that send their maximum. */
 const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_CONNECTION = 4096;
-/**
- * Bytes of one message before registration. Above the cap of a text frame, so a slightly larger message still gets a reason.
- */
+/** Bytes of a message before registration; above the text-frame cap, so that slightly longer messages get a reason. */
 const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
 /** All unfinished messages of registered providers: 256 frames of the largest size. Anybody can register a machine. */
 const MAX_UNFINISHED_BYTES = 128 * 2 ** 20;
@@ -31,10 +26,7 @@ export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage
   return method === 'GET' && url.split('?', 1)[0] === PROVIDER_SOCKET_PATH && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? '');
 }
 
-/**
- * Handles upgrade requests of an HTTP server for this path; other upgrades stay with other listeners. Returns the function that
- * unsubscribes.
- */
+/** Handles an HTTP server's upgrade requests for this path. Returns the function that unsubscribes. */
 export function openProviderServer(server: Server, registry: ProviderRegistry, trustedProxies: readonly string[]): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
   const unregistered = new FairBudget({
@@ -138,6 +130,6 @@ function frameBytes(payloadBytes: number): number {
 
 function refuse(socket: Duplex): void {
   socket.on('error', () => {});
-  // No HTTP server owns the socket any more, so a peer that leaves its side open would hold the socket forever.
+  // No HTTP server owns the socket any more, so a half-open peer would hold it forever.
   socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy());
 }

@@ -1,7 +1,4 @@
-/**
- * One connection of one provider: the handshake, then jobs, challenges and updates. The registry lists the provider only between
- * `registered` and the end of the session.
- */
+/** `ProviderSession`: one connection of a provider, from the handshake to its close. Listed while registered. */
 import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
@@ -175,9 +172,7 @@ export class ProviderSession {
     return message !== null;
   }
 
-  /**
-   * Pauses new jobs after the provider reported itself full; consecutive pauses are longer. No pause for a provider that is away.
-   */
+  /** Pauses new jobs after a report of being full, unless the provider is away. Consecutive pauses grow. */
   backOff(): void {
     if (this.isAway) return;
     this.#backoff.start();
@@ -206,10 +201,7 @@ export class ProviderSession {
     this.#changed();
   }
 
-  /**
-   * Pings a live peer and ends the session of a silent one; called every `pingMs`. Silence is counted in pings: a clock may be set,
-   * and a suspended process receives nothing.
-   */
+  /** Pings the peer and ends a silent session; called every `pingMs`. Counts pings, because clocks may be set. */
   checkLiveness(): void {
     const { pingMs, silenceMs } = this.#rules.timings;
     if (this.#socket.checkProgress() * pingMs > silenceMs) this.reject('too_slow', TOO_SLOW);

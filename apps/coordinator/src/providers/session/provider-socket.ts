@@ -1,7 +1,4 @@
-/**
- * `ProviderSocket`: the WebSocket of one provider, with size limits for input, back-pressure and a bound for output, and liveness.
- * Messages are opaque, except for the job id of queued request frames.
- */
+/** `ProviderSocket`: WebSocket of a provider with size limits, back-pressure, a bound for unsent bytes, and liveness. */
 import {
   type CoordinatorMessage,
   FRAME_HEADER_BYTES,
@@ -23,7 +20,7 @@ export interface Transport {
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** Maximum message bytes for the WebSocket library. Above the limit of this program, so a slightly larger message still gets a reason. */
+/** Maximum message bytes of the WebSocket library; above this program's limit, so that slightly longer messages get a reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Buffered bytes above which request frames wait for the stream's `drain`. */
 const SEND_WINDOW_BYTES = 1024 * 1024;
@@ -123,10 +120,7 @@ export class ProviderSocket {
     return this.#unsentJobBytes + this.#socket.bufferedAmount > MAX_UNSENT_BEFORE_JOB;
   }
 
-  /**
-   * Sends a job and its request frames. A request that fits the window is written in one call, so the provider starts while
-   * the next job is sealed. Frames of other requests are queued until the stream drains.
-   */
+  /** Sends a job and its request frames: in one call if the window suffices, else frames wait for the drain. */
   sendJob(message: JobMessage, frames: readonly Uint8Array[]): void {
     let bytes = 0;
     for (const frame of frames) bytes += frame.length;
@@ -145,7 +139,7 @@ export class ProviderSocket {
     this.#sendUnsent();
   }
 
-  /** False while the job's first message waits in the send queue; true for all other jobs, unknown and withdrawn ones included. */
+  /** False while the job's first message waits in the send queue; true for all other jobs. */
   hasSent(jobId: JobId): boolean {
     return this.#unsent.get(jobId)?.message == null;
   }
@@ -159,10 +153,7 @@ export class ProviderSocket {
     this.#noteBacklog();
   }
 
-  /**
-   * Consecutive calls, this one included, with waiting bytes and no progress since the previous call. Counted in calls, because a
-   * suspended process sends nothing.
-   */
+  /** Consecutive calls with unsent bytes and no progress. Counted in calls, because a suspended process sends nothing. */
   checkProgress(): number {
     this.#countSentBytes();
     const hasProgressed = this.#sentBytes > this.#sentAtLastCheck;
@@ -179,7 +170,7 @@ export class ProviderSocket {
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
 
-  /** Ends the session, and sends the reason first if the socket is open and not full. Later messages are not read. */
+  /** Ends the session, after sending the reason if possible. Later messages are not read. */
   reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
     if (this.#ended) return;
     const closeCode = code === 'too_large' ? 1009 : code === 'shutting_down' ? 1001 : 1008;

@@ -1,7 +1,7 @@
 /**
- * `RunningJobs`: the jobs that occupy a provider's slots, from the reservation until the provider has finished, and the messages about
- * them. A recalled or cancelled job occupies its slot until the provider confirms or a deadline passes, because the provider may still
- * be decoding.
+ * `RunningJobs`: jobs in a provider's slots and their messages.
+ *
+ * A cancelled job occupies its slot until the provider confirms, or a deadline.
  */
 import type { Frame, JobFailure, JobId, JobMessage, ProviderMessage } from '@inference/protocol';
 import type { JobHandle, JobSink } from '../provider-connection.js';
@@ -55,7 +55,7 @@ export class RunningJobs {
     this.#options.onFreed();
   }
 
-  /** Sends a job on a reserved slot. If the session ended meanwhile, the job is reported lost in a later turn. */
+  /** Sends a job on a reserved slot. After the session's end, the job is reported lost in a later turn. */
   start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     const { socket } = this.#options;

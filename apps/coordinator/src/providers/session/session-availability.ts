@@ -1,7 +1,4 @@
-/**
- * `SessionAvailability`: whether a provider takes jobs, as last reported. A provider that is draining or away stays connected and gets
- * no new jobs.
- */
+/** `SessionAvailability`: whether a provider takes jobs, as last reported. Draining and away providers stay connected. */
 import type { ReportedAvailability } from '@inference/protocol';
 
 const SERVING: ReportedAvailability = { state: 'serving' };

@@ -1,7 +1,4 @@
-/**
- * `SessionChallenges` sends challenges on one connection and stores the results: the newest correct answer, and whether the latest
- * challenge was passed.
- */
+/** `SessionChallenges` sends challenges on a connection, and stores the newest correct answer and the latest result. */
 
 import { randomBytes } from 'node:crypto';
 import type { Posture, SignedStatement } from '@inference/protocol';

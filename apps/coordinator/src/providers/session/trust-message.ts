@@ -1,4 +1,4 @@
-/** Messages to a provider about its own trust: level, status, every part, and remedies for its owner. `LastReported` sends only changes. */
+/** Messages to a provider about its trust level, parts and remedies. `LastReported` sends only changes. */
 import type { TrustMessage } from '@inference/protocol';
 import type { ProviderStatus } from '../placement/provider-status.js';
 import type { OperatorQuarantine } from '../placement/quarantine.js';

@@ -1,7 +1,4 @@
-/**
- * Types of evidence, the input of the trust decision. Every piece names the enclave key that it was gathered for; nothing is looked up
- * by serial number, because serial numbers are public. Times in milliseconds.
- */
+/** Types of evidence, the input of the trust decision. Bound to an enclave key; serial numbers are public. Times in milliseconds. */
 import type { ChainRejection, NoncePreimage, Posture } from '@inference/protocol';
 import type { ChainFacts } from './chain/verify-chain.js';
 

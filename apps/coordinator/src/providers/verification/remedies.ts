@@ -1,7 +1,4 @@
-/**
- * `remedyFor`: advice for the owner for each reason why a trust part is not ok. The texts appear in the provider's log, its status and
- * the console.
- */
+/** `remedyFor`: advice for the owner, by the reason why a trust part is not ok. */
 import type { ChainRejection, TrustReason } from '@inference/protocol';
 
 /** A sentence or two for the owner. */

@@ -1,7 +1,4 @@
-/**
- * `SessionTrust`: collects the evidence of one connection and computes the trust verdict. The verdict is cached until evidence changes,
- * or until the clock alone may change the verdict.
- */
+/** `SessionTrust` collects the evidence of a connection, and caches its verdict until evidence or time may change the verdict. */
 import type { Posture } from '@inference/protocol';
 import type { Identity, SealingKey } from '../session/registration/admission.js';
 import type { TrustAnchor } from './chain/trust-anchor.js';

@@ -1,7 +1,4 @@
-/**
- * `evaluateTrust`, the pure function that computes a provider's trust level from its evidence. No other code sets a trust level, and a
- * level ends with its evidence (design: identity, trust, attestation).
- */
+/** `evaluateTrust` computes a provider's trust level from its evidence; no other code sets a trust level. */
 import {
   type ChainRejection,
   HARDWARE_PARTS,
@@ -65,9 +62,7 @@ export function isPartOk(verdict: TrustVerdict, name: TrustPartName): boolean {
 
 type PostureGap = 'no_secure_enclave' | 'sip_disabled' | 'secure_boot_disabled';
 
-/**
- * The first protection that is off, or null. An admitted simulation needs no enclave; all other protections are required of it too.
- */
+/** The first disabled protection, or null. Admitted simulations need no enclave, but all other protections. */
 export function postureGap(posture: Posture, admittedSimulation: boolean): PostureGap | null {
   if (!posture.secure_enclave && !admittedSimulation) return 'no_secure_enclave';
   if (!posture.sip_enabled) return 'sip_disabled';

@@ -1,7 +1,4 @@
-/**
- * Verifies the chains in stored device evidence, each time the evidence is read, because time may have invalidated them. The chain
- * is bound to the enclave key by recomputing its nonce; the stored binding is not trusted.
- */
+/** Verifies stored certificate chains at each read, as time may invalidate them, and recomputes their nonce. */
 import { fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { acmeFreshness, deviceNonce } from './chain/freshness.js';
@@ -32,10 +29,7 @@ export function verifyDeviceEvidence(evidence: DeviceEvidence, examination: Devi
   };
 }
 
-/**
- * Whether an ACME challenge proved a genuine device to the enrolment of this key, under an anchor that is simulated exactly if the
- * enclave is.
- */
+/** Whether an ACME challenge proved a genuine device to the enrolment of this key. Simulated anchors for simulated enclaves only. */
 export function isAcmeVerified(
   device: DeviceFindings | null,
   key: { readonly publicKeySha256: string; readonly simulated: boolean },

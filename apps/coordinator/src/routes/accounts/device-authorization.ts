@@ -1,8 +1,4 @@
-/**
- * Device authorization grant (RFC 8628), revocation (RFC 7009) and metadata (RFC 8414) for linking a provider to an account. The owner
- * approves the code in the console. The resulting machine token gives access to that provider only. Also the form reader and error
- * format of OAuth.
- */
+/** Device authorization grant (RFC 8628), revocation (RFC 7009) and metadata (RFC 8414), for linking a provider to an account. */
 import { OAUTH_ERRORS, type OAuthErrorCode } from '@inference/formats';
 import { cleanLabel } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';

@@ -1,8 +1,7 @@
 /**
  * `/console/v1/device-codes`: a pending link request by user code, and the owner's decision.
  *
- * Codes are short, so wrong attempts are limited per account and per address. Unknown, expired and foreign codes get the same
- * response.
+ * Codes are short, so wrong attempts are limited per account and address. Unknown, expired and foreign codes get the same response.
  */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
 import type { DeviceCode, DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';

@@ -30,9 +30,7 @@ export function addSettings(server: FastifyInstance, settings: ConsoleSettings):
   );
 }
 
-/**
- * The signed-in account, or null with status 200: every page load calls the route first, and browsers show each 401 as an error.
- */
+/** The signed-in account, or null with status 200, because browsers show each 401 of a page load as an error. */
 export function addSession(server: FastifyInstance, { sessions, publicOrigin }: ConsoleAccess): void {
   server.get(
     '/console/v1/session',

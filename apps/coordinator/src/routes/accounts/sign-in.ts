@@ -1,7 +1,4 @@
-/**
- * `/console/auth/…`: handles the routes of better-auth. Only the paths of {@link AUTH_ROUTES} exist. Every path is limited by network
- * address; paths with a password or mail are also limited by e-mail address. Errors have the format of the console API.
- */
+/** `/console/auth/…`: routes of better-auth, as listed in {@link AUTH_ROUTES}, limited per network address and e-mail address. */
 import { type ApiError, apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -166,7 +163,7 @@ async function wasNotStored(auth: Auth, answer: Response, email: string | null):
 
 const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
 
-/** Whether a URL for a mail is a plain path without text for the reader. better-auth rejects URLs of other sites. */
+/** Whether a URL for a mail is a plain path. better-auth rejects URLs of other sites. */
 function isPlainPath(address: string | null, origin: string): boolean {
   if (address === null) return true;
   const path = address.startsWith(`${origin}/`) ? address.slice(origin.length) : address;

@@ -1,7 +1,4 @@
-/**
- * CSV lines and content negotiation (RFC 4180, RFC 9110). Lines end with CRLF; fields with commas, quotes or line breaks are quoted. A
- * text with the start of a spreadsheet formula gets a leading apostrophe, hidden by spreadsheets.
- */
+/** CSV lines (RFC 4180) and content negotiation (RFC 9110). Texts that begin a spreadsheet formula get an apostrophe. */
 
 type CsvField = string | number;
 
@@ -18,10 +15,7 @@ function csvField(field: CsvField): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/**
- * Whether an `Accept` header prefers CSV over JSON (RFC 9110 section 12.5.1): `text/csv` must be named, with a higher weight than
- * JSON.
- */
+/** Whether an `Accept` header names `text/csv` with a higher weight than JSON (RFC 9110 section 12.5.1). */
 export function prefersCsv(accept: string | undefined): boolean {
   const quality = new Map<string, number>();
   for (const range of (accept ?? '').toLowerCase().split(',')) {

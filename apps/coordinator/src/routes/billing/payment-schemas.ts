@@ -1,7 +1,4 @@
-/**
- * Schemas of payments and prices (spec: usage entry, balance), shared by query readers, OpenAPI and tests. Parameter descriptions
- * complete "<name> must be ...".
- */
+/** Schemas of payments and prices (spec: usage entry, balance). Parameter descriptions complete "<name> must be ...". */
 import Type, { type Static } from 'typebox';
 
 const count = Type.Integer({ minimum: 0 });

@@ -1,7 +1,4 @@
-/**
- * `GET /v1/payments/balance` and `GET /v1/payments/usage`: balance of an account, and costs of its jobs (spec: balance, usage
- * entry). Pages, filters by time and model, and CSV go beyond the specification.
- */
+/** `GET /v1/payments/balance` and `GET /v1/payments/usage` (spec: balance, usage entry), with pages, filters and CSV. */
 
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';

@@ -1,7 +1,4 @@
-/**
- * Prices of served models for everyone, and `/admin/v1/prices` for operators to read and set them. A price never changes; a newer price
- * follows. Running jobs retain the price from their start.
- */
+/** Public prices of models, and `/admin/v1/prices` for operators. Prices never change; newer prices follow. */
 import {
   type AdminPrice,
   type AdminPriceHistory,

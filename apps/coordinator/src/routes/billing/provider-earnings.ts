@@ -1,7 +1,7 @@
 /**
- * `GET /v1/machine/earnings`: earnings of a provider for its linked account, by days of the owner's time zone.
+ * `GET /v1/machine/earnings`: earnings of a linked provider by days of the owner's time zone.
  *
- * The machine token authenticates the request, so the owner can read earnings while the provider is disconnected.
+ * The machine token authenticates, so that earnings can be read while the provider is disconnected.
  */
 import { apiError, RequestError } from '@inference/formats';
 import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';

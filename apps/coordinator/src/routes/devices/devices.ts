@@ -1,7 +1,7 @@
 /**
- * Webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators. Webhook bodies are exact
- * bytes of bounded size with an HMAC signature. A refusal has a code. Reports without effect get 200, so the server does not resend
- * them.
+ * Webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators.
+ *
+ * Webhooks without effect get 200, so that the server does not resend them.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';

@@ -1,6 +1,7 @@
 /**
- * Publishes the keyset of the whole network, the same bytes for everybody. A coordinator claims an epoch with its content, logs the
- * claim, and stores it with the proof. Any coordinator completes a claim that another left, so each epoch has one leaf in the log.
+ * `KeysetPublisher` publishes the keyset, the same bytes for everybody.
+ *
+ * A coordinator claims an epoch, logs the claim and stores the proof. Others complete abandoned claims, so each epoch has one leaf.
  */
 import {
   canonicalJson,
@@ -39,7 +40,7 @@ interface KeysetPublisherOptions {
 
 /** Minimum time between two published keysets, and time for which HTTP caches keep one, in milliseconds. */
 export const KEYSET_MAX_AGE_MS = 5000;
-/** Minimum time between keysets that differ in records alone: each challenge changes a record, and each keyset is a leaf of the log. */
+/** Minimum time between keysets that differ in records alone, because each keyset is a leaf of the log. */
 const RECORDS_INTERVAL_MS = 60_000;
 /** Age after which an unchanged keyset is published again: clients refuse those older than half an hour. */
 export const RENEW_MS = 600_000;
@@ -96,7 +97,7 @@ export class KeysetPublisher {
     return (await repository.newest()) ?? content;
   }
 
-  /** Logs a claim, once, and stores it with the proof. Returns the newest stored keyset; null: the log takes no keyset now. */
+  /** Logs a claim, once, and stores the proof. Returns the newest stored keyset; null: the log is unavailable. */
   async #complete(claim: StoredKeyset): Promise<StoredKeyset | null> {
     const { repository, log } = this.#options;
     const keyset = JSON.parse(claim.body) as E2eKeyset;

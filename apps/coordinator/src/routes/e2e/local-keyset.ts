@@ -44,7 +44,7 @@ interface LocalKeysetOptions {
 export class LocalKeyset {
   readonly #options: LocalKeysetOptions;
   readonly #part: TimedCache<KeysetPart>;
-  /** Canonical JSON of records by SHA-256, as long as a served keyset may name them. A record changes with each challenge. */
+  /** Canonical JSON of records by SHA-256, stored as long as a served keyset may name them. */
   readonly #records = new Map<string, { readonly text: string; readonly namedAt: number }>();
 
   constructor(options: LocalKeysetOptions) {

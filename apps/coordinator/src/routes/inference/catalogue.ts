@@ -1,8 +1,4 @@
-/**
- * Model catalogue of the operator: files and prices, public at `/v1/catalogue`, changed at `/admin/v1/catalogue`.
- *
- * A change immediately rejects offers with other files.
- */
+/** Model catalogue of the operator, `/v1/catalogue` and `/admin/v1/catalogue`. Changes at once reject offers with other files. */
 import {
   type AdminCatalogue,
   type AdminCatalogueEntry,

@@ -1,7 +1,4 @@
-/**
- * Inference endpoints of all formats except images, including token counting: each request runs as a job, and its verified response is
- * delivered as a stream or as one body. Also the parts that the image and sealed routes share: running, counting and logging a job.
- */
+/** Inference endpoints except images, with token counting. Also running and logging of jobs, shared with image and sealed routes. */
 import { type ApiError, apiError, formatFor, type HttpError, inferenceRouteSchema, type SignedParts } from '@inference/formats';
 import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -138,10 +135,7 @@ interface JobContext {
   readonly span: TraceSpan;
 }
 
-/**
- * Runs a job to its end, then stores the receipt, logs and counts. Never rejects. Null: the job crashed, and the client got an
- * error.
- */
+/** Runs a job to its end, stores the receipt, logs and counts. Never rejects. Null: the job crashed. */
 export async function runJob(
   routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'log' | 'now' | 'metrics'>,
   job: JobRequest,
@@ -240,7 +234,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   );
 }
 
-/** Writes one line per job. The model name is logged only after a provider accepted the job; before, the name is arbitrary client text. */
+/** Logs a line per job. The model name, arbitrary client text before, is logged only after a provider accepted. */
 function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
   const fields = {
     job: job.jobId,

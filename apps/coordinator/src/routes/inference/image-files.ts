@@ -1,8 +1,7 @@
 /**
- * `GET /v1/images/files/{file}`: an image until its URL expires; the URL alone gives access. Ranges are supported (RFC 9110 section
- * 14).
+ * `GET /v1/images/files/{file}`: an image until its URL expires, with ranges (RFC 9110 section 14).
  *
- * Shared caches must not store the image, and browsers must not interpret the bytes as another type.
+ * The URL alone gives access. Shared caches must not store images, and browsers must not guess types.
  */
 import { apiError, IMAGE_CONTENT_TYPES } from '@inference/formats';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -111,11 +110,7 @@ interface ByteRange {
 
 const ONE_RANGE = /^bytes=(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/i;
 
-/**
- * Parses the `Range` header (RFC 9110 section 14.1.2) for a body of `length` bytes.
- *
- * Null: the whole body, because the header is absent or may be ignored: another unit, several ranges, or a syntax error.
- */
+/** Parses `Range` (RFC 9110 section 14.1.2). Null: the whole body, because the header is absent, invalid or unsupported. */
 export function parseRange(header: string | undefined, length: number): ByteRange | 'unsatisfiable' | null {
   const [matched, from, to, suffix] = ONE_RANGE.exec(header?.trim() ?? '') ?? [];
   if (matched === undefined) return null;

@@ -1,7 +1,4 @@
-/**
- * `POST /v1/images/generations` (spec: image generation): waits for an image provider and allocates the image URLs before the job runs.
- * Without a delivered response, the allocation is closed.
- */
+/** `POST /v1/images/generations` (spec: image generation): waits for an image provider, and allocates image URLs before the job. */
 import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -21,7 +18,7 @@ import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoin
 import { IMAGE_FILES_PATH } from './image-files.js';
 
 const ENDPOINT = '/v1/images/generations';
-/** Maximum time from a provider's first byte to its last: far longer than four large images take on a slow line. */
+/** Maximum time from a provider's first byte to its last, enough for four large images on a slow line. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
 interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit'> {
@@ -118,7 +115,7 @@ async function runImageJob(
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
   const receipts = allocation === null ? routes.receipts : deferringReceipts(routes.deferredReceipts, allocation.expiresAt);
-  // A job without space in the store ends like a cancelled job: no charge, and no effect on the provider's reputation.
+  // Without space in the store, the job ends like a cancelled job: no charge, no effect on reputation.
   const cancellation = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
   const end = await runJob({ ...routes, receipts }, job, { client: cancellation, delivery, span: startSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();

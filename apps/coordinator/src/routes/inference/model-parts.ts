@@ -1,4 +1,4 @@
-/** One coordinator's part of the model list, with its schema, and the combination of all parts to the models of the network. */
+/** One coordinator's part of the model list, its schema, and the combination of all parts. */
 import { ModelOfferSchema, ModelTypeSchema } from '@inference/protocol';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
@@ -88,7 +88,7 @@ export function networkModels(parts: readonly (readonly ModelPart[])[]): readonl
   return models.slice(0, MAX_LISTED_MODELS).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Combines the parts of the coordinators that serve a model; names are from the first part. Null: none serves the model. */
+/** Combines the parts of coordinators that serve a model. Null: no coordinator serves the model. */
 export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
   const [first] = parts;
   if (first === undefined) return null;

@@ -1,7 +1,4 @@
-/**
- * `GET /v1/models` and `GET /v1/models/{id}`: models served now (spec: model list), and the demand of a single model. Clients of
- * the Messages format get further members.
- */
+/** `GET /v1/models` and `GET /v1/models/{id}` (spec: model list), with demand for a single model. */
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';

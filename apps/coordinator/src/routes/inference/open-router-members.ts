@@ -1,7 +1,4 @@
-/**
- * Members of a model list entry under the names of OpenRouter's model list (openrouter.ai/docs/models), with their schemas. Clients
- * of OpenRouter read prices and capabilities from them.
- */
+/** Members of model list entries named as in OpenRouter's model list (openrouter.ai/docs/models), for its clients. */
 import { DEFAULT_TEMPERATURE, supportedParameters } from '@inference/formats';
 import type { ModelType } from '@inference/protocol';
 import Type from 'typebox';

@@ -1,7 +1,4 @@
-/**
- * `POST /v1/e2e/requests`: a request that the client sealed to its candidates. The coordinator places, relays, meters and settles the
- * ciphertext; it holds no key.
- */
+/** `POST /v1/e2e/requests`: sealed requests. The coordinator places, relays, meters and settles ciphertext, without a key. */
 import { type ApiError, apiError, RequestError, sealedRequestError } from '@inference/formats';
 import { E2E_REQUEST_CONTENT_TYPE, E2E_RESPONSE_CONTENT_TYPE, type ImageOffer, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -29,7 +26,7 @@ interface SealedRoutes extends InferenceRoutes {
 }
 
 const PATH = '/v1/e2e/requests';
-/** Held bytes of an answer that is not streamed: padding adds up to an eighth, and the final frame some kilobytes. */
+/** Buffered bytes of an unstreamed answer; padding adds up to an eighth, the final frame some kilobytes. */
 const MAX_HELD_BYTES = Math.ceil(1.125 * MAX_PLAIN_RESPONSE_BYTES) + 128 * 1024;
 
 const SCHEMA = {
@@ -96,7 +93,7 @@ function requireContentType({ headers }: FastifyRequest): void {
   }
 }
 
-/** Pixels of the size that the context names, else of the largest size that a provider of the model makes. Null: no images. */
+/** Pixels of the context's size, else of the largest size of the model. Null: no images. */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
   if (context.images === undefined) return null;
   if (context.image_size !== undefined) return pixelCount(context.image_size);

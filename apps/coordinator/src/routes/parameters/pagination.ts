@@ -1,7 +1,4 @@
-/**
- * Paged lists, newest first: reading `limit` and `cursor`, cutting a page, and text filters. The cursor of a page is the position of
- * its last row.
- */
+/** Paged lists, newest first: `limit`, `cursor` (position of a page's last row) and text filters. */
 import { RequestError } from '@inference/formats';
 
 /** Reads `limit` and `cursor`. Throws RequestError. */

@@ -1,7 +1,4 @@
-/**
- * `queryReader` reads the query string by a schema. Unknown parameters are ignored. A repeated or invalid parameter is refused with its
- * name and the schema's `description`. Also parses provider ids.
- */
+/** `queryReader` reads query strings by a schema. Unknown parameters are ignored, repeated or invalid parameters refused. */
 import { RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { Static, TObject, TSchema } from 'typebox';
@@ -15,10 +12,7 @@ interface Parameter {
   check(value: unknown): boolean;
 }
 
-/**
- * Creates the reader of a schema, with optional string or integer properties and defaults. The reader takes the request URL and
- * throws RequestError `invalid_request`.
- */
+/** Creates a reader of request URLs from a schema of string and integer properties. Throws RequestError `invalid_request`. */
 export function queryReader<Schema extends TObject>(schema: Schema): (url: string) => Static<Schema> {
   const parameters = Object.entries(schema.properties).map(([name, property]) => parameterOf(name, property));
   return (url) => {

@@ -1,4 +1,4 @@
-/** Times and days in queries and responses. A range of days (UTC) has `from` and `to`, both included; the last thirty days by default. */
+/** Times and days in queries and responses. Ranges of days (UTC) include `from` and `to`; default: last thirty days. */
 import { RequestError } from '@inference/formats';
 import { DAY_MS, type DayRange } from '../../database/usage-repository.js';
 import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';

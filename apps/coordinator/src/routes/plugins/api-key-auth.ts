@@ -1,7 +1,4 @@
-/**
- * Authentication by API key: decorates the server with `authenticateKey`, which reads the key from `Authorization: Bearer` or
- * `x-api-key`. Also the account, key and model permission of an admitted request.
- */
+/** `authenticateKey` admits requests by API key (`Authorization: Bearer` or `x-api-key`), and gives account and permissions. */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';

@@ -1,7 +1,4 @@
-/**
- * `AttemptLimit` limits guessing of codes. Wrong attempts count per name (an account, an address). An attempt counts from its start, so
- * concurrent attempts cannot exceed the limit. A correct attempt is refunded.
- */
+/** `AttemptLimit` limits wrong attempts at codes per name. Attempts count from their start; correct ones are refunded. */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';

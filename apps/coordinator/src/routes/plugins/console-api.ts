@@ -1,7 +1,4 @@
-/**
- * `ConsoleApi` registers console routes with their common behaviour: a session, protection of mutations against cross-site requests,
- * and JSON bodies validated by schema.
- */
+/** `ConsoleApi` registers console routes with a session, protection against cross-site requests, and bodies validated by schema. */
 
 import { Readable } from 'node:stream';
 import { apiError, readJsonBody, schemaCheck } from '@inference/formats';

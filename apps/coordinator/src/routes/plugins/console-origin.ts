@@ -1,16 +1,10 @@
-/**
- * Origin of the console, and protection against cross-site requests. Browsers attach cookies to requests of any site, so a mutation
- * needs the console's own origin (Origin header, RFC 6454) or a bearer token instead of cookies.
- */
+/** Protection against cross-site requests: mutations need the console's own origin (RFC 6454) or a bearer token. */
 import type { FastifyRequest } from 'fastify';
 
 /** `localhost`, `127.0.0.1:8080`, `[::1]:8080`, …: names that no remote host can claim. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
-/**
- * Origin of the console for the client of this request; null for an unknown host name. Without a configured `publicOrigin`, only
- * loopback addresses are known.
- */
+/** Console origin for a request; null: unknown host name. Without `publicOrigin`, only loopback addresses are known. */
 export function consoleOrigin(request: FastifyRequest, publicOrigin: string | null): string | null {
   if (publicOrigin !== null) return publicOrigin;
   const { host } = request.headers;

@@ -1,7 +1,4 @@
-/**
- * CORS (Fetch standard) for routes under `/v1`, so browser apps can call the API with a key. Responses never allow credentials:
- * another site's page cannot use a visitor's session.
- */
+/** CORS (Fetch standard) under `/v1`, for browser apps with a key. Credentials, such as cookies, are never allowed. */
 import fastifyPlugin from 'fastify-plugin';
 import { pathOf } from './request-path.js';
 

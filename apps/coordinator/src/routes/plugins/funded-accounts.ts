@@ -20,10 +20,7 @@ export class FundedAccounts {
     this.#now = now;
   }
 
-  /**
-   * Whether the account has a balance. Synchronous for cached accounts. Never rejects: after a failed read, an account retains its last
-   * state, initially unfunded.
-   */
+  /** Whether the account has a balance. Synchronous if cached. After a failed read, the last state, initially unfunded. */
   isFunded(accountId: string): boolean | Promise<boolean> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;

@@ -1,7 +1,4 @@
-/**
- * Guards of routes: hooks that admit or answer a request before the body is read. An API key takes precedence over a session, except in
- * the session guard.
- */
+/** Guards: hooks that admit or answer a request before its body is read. An API key usually precedes a session. */
 import { apiError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -71,7 +68,7 @@ export const guards = fastifyPlugin<ConsoleAccess>(
   { decorators: { fastify: ['authenticateKey'] } },
 );
 
-/** Whether the request has the console's session cookie and no API key. Other cookies, such as a proxy's, do not count. */
+/** Whether the request has the console's session cookie and no API key. */
 function hasSessionCookieOnly(request: FastifyRequest): boolean {
   return presentedKey(request) === null && SESSION_COOKIE.test(request.headers.cookie ?? '');
 }

@@ -1,7 +1,4 @@
-/**
- * Audit log of operators: the plugin records every mutation of the admin API with operator, action and body, and then the outcome
- * before the response; a route lists the records. An action that cannot be recorded is refused.
- */
+/** Audit log of operators: records each mutation of the admin API before it runs, then the outcome. */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';

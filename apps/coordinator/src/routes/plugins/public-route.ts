@@ -1,7 +1,4 @@
-/**
- * Routes without credentials, readable from pages of every origin (Fetch standard, CORS), and cached responses. The operator's CORS
- * setting covers only routes with an API key.
- */
+/** Public routes: without credentials, readable from all origins (Fetch standard, CORS), with cached responses. */
 import type { FastifyInstance, FastifyReply, FastifySchema, RouteHandlerMethod } from 'fastify';
 import type { Cached } from '../../telemetry/statistics/timed-cache.js';
 import { PREFLIGHT_SECONDS } from './cors.js';
@@ -36,10 +33,7 @@ export function addPublicRoute(server: FastifyInstance, path: string, schema: Fa
   });
 }
 
-/**
- * Sends a response cached here for `maxAgeSeconds`. `Age` is the time since computation, so downstream caches expire at the same time
- * as this one (RFC 9111 section 4.2).
- */
+/** Sends a response cached for `maxAgeSeconds`. `Age` makes downstream caches expire at the same time (RFC 9111 section 4.2). */
 export function sendCached(reply: FastifyReply, { value, ageSeconds }: Cached<object>, maxAgeSeconds: number): FastifyReply {
   return reply.headers({ 'cache-control': `public, max-age=${maxAgeSeconds}`, age: String(ageSeconds) }).send(value);
 }

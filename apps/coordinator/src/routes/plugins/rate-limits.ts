@@ -1,7 +1,4 @@
-/**
- * Rate limits by API key and by address, reported in OpenAI's headers, and in Anthropic's under `/v1/messages`. Counts are those of the
- * whole network; balances are protected by the ledger.
- */
+/** Rate limits by API key and address, network-wide, reported in the headers of OpenAI or Anthropic. */
 import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';
 import { apiError } from '@inference/formats';

@@ -1,8 +1,8 @@
 /**
- * Reads request bodies as bytes, inflates compressed bodies, and bounds their memory. A body stays in memory until the response,
- * because a retry needs the bytes again. Funded accounts share a budget, and unfunded accounts a smaller budget; requests without an
- * account share a small budget by address. Unpaid requests thus cannot displace paid requests. A body must also arrive at a minimum
- * rate.
+ * Reads request bodies as bytes, inflates them, and bounds their memory and minimum rate.
+ *
+ * Bodies stay in memory until the response, for retries. Funded, unfunded and absent accounts have separate budgets, so unpaid requests
+ * cannot displace paid ones.
  */
 
 import type { Transform } from 'node:stream';
@@ -242,9 +242,9 @@ function encodingOf(contentEncoding: string | undefined): Encoding {
 }
 
 /**
- * Reads and discards the rest of a refused body, so that the client can read the response: an early close would reset the
- * connection. Beyond `MAX_DISCARD_FACTOR` times the limit the connection is destroyed. Slow senders end at the server's request
- * timeout.
+ * Discards the rest of a refused body, so that the client can read the response.
+ *
+ * Beyond `MAX_DISCARD_FACTOR` times the limit, the connection is destroyed.
  */
 function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStream, maxBytes: number): void {
   let left = MAX_DISCARD_FACTOR * maxBytes;

@@ -6,10 +6,7 @@ export function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? '';
 }
 
-/**
- * Collapses repeated slashes and removes a trailing slash. The query stays, and so do admin paths, because an empty model id at
- * their end has an error of its own.
- */
+/** Removes repeated and trailing slashes, but not in admin paths, whose empty model id has its own error. */
 export function normalizeUrl(url: string): string {
   const end = url.search(/[?#]/);
   const path = end < 0 ? url : url.slice(0, end);
@@ -19,10 +16,7 @@ export function normalizeUrl(url: string): string {
   return clean === path ? url : clean + url.slice(path.length);
 }
 
-/**
- * API path that an unknown path probably meant: `/chat/completions`, `/v1/v1/chat/completions` and `/api/v1/chat/completions` all
- * mean `/v1/chat/completions`. `isKnown` says whether a path has a route. Null without a suggestion.
- */
+/** API path that an unknown path probably meant, such as `/chat/completions`; null: none. `isKnown`: whether a path has a route. */
 export function suggestPath(path: string, isKnown: (path: string) => boolean): string | null {
   if (path.length > 256 || !/^[\w/.:@-]+$/.test(path)) return null;
   const segments = path.split('/').filter((segment) => segment !== '');

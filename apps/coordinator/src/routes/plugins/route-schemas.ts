@@ -1,7 +1,4 @@
-/**
- * Route schemas, for documentation only, and helpers to write them. Handlers validate, so every refusal has the error format of the
- * path, and bodies stay exact bytes. Only routes with `tags` appear in the OpenAPI document.
- */
+/** Route schemas, for documentation only: handlers validate. Routes without `tags` are not in the OpenAPI document. */
 import type {} from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import Type, { type TSchema } from 'typebox';

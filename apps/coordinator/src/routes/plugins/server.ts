@@ -1,7 +1,4 @@
-/**
- * `createHttpServer`: the HTTP server without routes. Bodies stay exact bytes, every response has a request id, and errors have the
- * format of their path.
- */
+/** `createHttpServer`: HTTP server without routes. Bodies stay exact bytes; errors have the format of their path. */
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';

@@ -1,8 +1,7 @@
 /**
- * `SignInLimits` limits password attempts and sent mail per e-mail address. Attempts count per e-mail address and client (a known
- * browser, else a network), and per network over all addresses, so that unknown clients lock out only themselves. Many unknown clients
- * together are delayed, and refused only while too many are delayed; mail over the limit is not sent. Clients with an earlier sign-in
- * are not delayed.
+ * `SignInLimits` limits password attempts and mails per e-mail address and client, and per network.
+ *
+ * Unknown clients are delayed together, and refused only while too many wait. Clients with an earlier sign-in are not delayed.
  */
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
 import { localAttempts } from './attempt-limit.js';
@@ -41,7 +40,7 @@ export interface SignInBlock {
 
 const QUARTER_MS = 15 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/** Multiple of the limit per client, for all unknown clients of one e-mail address together, and for one network over all addresses. */
+/** Factor on a client's limit, for all unknown clients of an e-mail address, and for one network. */
 const SHARED_LIMIT_FACTOR = 10;
 const DELAY_MS = 5000;
 const MAX_DELAYED = 1000;
@@ -91,11 +90,7 @@ export class SignInLimits {
     return { isDelayed, refund: async () => void (await Promise.all(counted.splice(0).map((undo) => undo()))) };
   }
 
-  /**
-   * Runs the delay of an attempt with `isDelayed`. False: this client, or too many others, are being delayed already.
-   *
-   * Rejects when the client disconnects.
-   */
+  /** Runs the delay of an attempt with `isDelayed`. False: too many delays already. Rejects when the client disconnects. */
   async delay(client: SignInClient, signal: AbortSignal): Promise<boolean> {
     const name = nameOf(client);
     if (this.#delayed.has(name) || this.#delayed.size >= MAX_DELAYED) return false;

@@ -1,6 +1,5 @@
 /**
- * `/admin/v1/providers` and `/admin/v1/placement` for operators: the state of every provider, the reasons why a model's providers get
- * no jobs, and the end of a restriction. Also the bodies of both.
+ * `/admin/v1/providers` and `/admin/v1/placement`: provider states, reasons against placement, and the end of restrictions, for operators.
  */
 import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';

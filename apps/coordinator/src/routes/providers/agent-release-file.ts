@@ -1,7 +1,4 @@
-/**
- * `AgentReleaseFile`: the file of signed agent releases (`AGENT_RELEASES`), reloaded after changes, so replacing the file publishes a
- * release. An unreadable or invalid file offers nothing and is logged once per change.
- */
+/** `AgentReleaseFile`: signed agent releases (`AGENT_RELEASES`), reloaded after changes. Invalid files offer nothing and are logged. */
 import { readFile, stat } from 'node:fs/promises';
 import { compareVersions, type Release, type ReleaseFeed, ReleaseFeedSchema, type ReleasePlatform } from '@inference/protocol';
 import { Compile } from 'typebox/compile';

@@ -1,7 +1,4 @@
-/**
- * `GET /v1/agent/releases/{version}`: releases of the agent, for installations that check for updates. The operator signed the
- * releases; agents verify the signature.
- */
+/** `GET /v1/agent/releases/{version}`: agent releases, signed by the operator and verified by agents. */
 import { RequestError } from '@inference/formats';
 import { RELEASE_PLATFORMS, type Release, ReleaseSchema, ReleaseVersionSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';

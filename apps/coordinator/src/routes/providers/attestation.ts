@@ -1,6 +1,5 @@
 /**
- * `GET /v1/providers/attestation`: attestation records of connected providers, or of a single `provider_id`, with instructions for
- * verification and the unproved remainder (spec: provider attestation record).
+ * `GET /v1/providers/attestation`: attestation records, with instructions and limits of verification (spec: provider attestation record).
  */
 import { type AttestationFeed, AttestationFeedSchema, PROVIDER_ID_PATTERN, type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';

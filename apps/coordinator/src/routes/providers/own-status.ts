@@ -1,7 +1,4 @@
-/**
- * `GET /v1/providers/me`: own status of a provider, authenticated by its session token: trust, placements, reasons for missed jobs,
- * and steps for the owner.
- */
+/** `GET /v1/providers/me`: a provider's own trust, placements, reasons for missed jobs, and next steps. */
 import { apiError } from '@inference/formats';
 import {
   fromHex,

@@ -1,7 +1,4 @@
-/**
- * `/console/v1/machines/{provider_id}`: status and name of one provider of the signed-in account. Providers of other accounts get
- * the same response as unknown ones.
- */
+/** `/console/v1/machines/{provider_id}`: status and name of an own provider. Foreign providers look like unknown ones. */
 import { type ConsoleLastSeen, ConsoleMachineViewSchema, RenameMachineSchema, RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
 import { Compile } from 'typebox/compile';

@@ -1,7 +1,4 @@
-/**
- * Instructions for verifying responses and attestation records without this project's software, and the list of facts that remain
- * unproved (spec: provider attestation record, `verification_instructions`).
- */
+/** How to verify records without this project's software, and what remains unproved (spec: `verification_instructions`). */
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 
 const STEPS = [

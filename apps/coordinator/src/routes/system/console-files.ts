@@ -1,7 +1,4 @@
-/**
- * Serves the built web console: files, the page at the paths from the build, and the same page with status 404 to browsers at
- * unknown paths. Unknown API paths keep their JSON errors.
- */
+/** Serves the built console. Browsers get the page with status 404 at unknown paths; unknown API paths keep JSON errors. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -32,10 +29,7 @@ const REVALIDATE = 'no-cache';
 /** Addresses of programs. A person may mistype any other. */
 const API_PATHS = /^\/(?:v1|console|admin\/v1|oauth|\.well-known|assets|mdm|acme)(?:\/|$)/;
 
-/**
- * Content-Security-Policy (level 3): scripts, styles, fonts and requests of the own origin only, nothing inline, no framing in
- * either direction. Images may also come from data and blob URLs.
- */
+/** Content-Security-Policy (level 3): own origin only, nothing inline, no framing. Images also from data and blob URLs. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -57,10 +51,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=(), browsing-topics=()',
 };
 
-/**
- * The console in `directory`; null without a named or bundled console. Throws {@link StartupError} if the named folder holds no
- * build.
- */
+/** The console in `directory`; null: no console. Throws {@link StartupError} if a named folder has no build. */
 export function openConsoleFiles(directory: string | null): ConsoleFiles | null {
   const root = resolve(directory ?? bundledConsole());
   if (!existsSync(resolve(root, PAGE))) {

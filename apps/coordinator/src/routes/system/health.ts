@@ -1,7 +1,4 @@
-/**
- * `/health` for liveness and `/health/ready` for readiness, for operators and load balancers. Both need no key, and answer during a
- * shutdown, too.
- */
+/** `/health` (liveness) and `/health/ready` (readiness), without a key, also during a shutdown. */
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { DatabaseState } from '../../database/connection/database-state.js';

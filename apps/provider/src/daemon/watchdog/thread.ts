@@ -1,6 +1,5 @@
 /**
- * Worker thread of the watchdog. Checks each second whether the main thread's event loop advances, and kills the process after too
- * long a standstill.
+ * Worker thread of the watchdog: kills the process when the main thread's event loop stands still for too long.
  *
  * Time in which this thread did not run either (sleep, stopped process) does not count.
  */

@@ -1,7 +1,4 @@
-/**
- * Kills the process when its event loop is stuck: a worker thread watches a counter that the loop increments. The service manager
- * starts the daemon again.
- */
+/** Watchdog: a worker thread kills the process when its event loop is stuck. The service manager restarts the daemon. */
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import type { WatchdogData } from './thread.js';

@@ -1,7 +1,4 @@
-/**
- * `Embedder` computes vectors with an embedding model. All inputs of a request are checked before the first is computed. Each input
- * fits one batch, because pooling over several batches would drop a part of the text.
- */
+/** `Embedder` computes vectors. Inputs are checked first; each must fit one batch, because pooling cannot span batches. */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
 import { buildOf, loadWeights } from './load-weights.js';

@@ -1,7 +1,4 @@
-/**
- * Entry file of the engine process. The process has the model and nothing else: no socket, no keys. A crash (bad model file, out of
- * memory) ends only its running jobs.
- */
+/** Entry file of the engine process, which has the model, but no sockets and no keys. */
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { FromEngine, ToEngine } from '../messages.js';
 import { Embedder } from './embedder.js';

@@ -1,8 +1,7 @@
 /**
- * The native binding of node-llama-cpp: fill a batch, decode, sample. The library's own scheduler takes two thread trips and about
- * ten promises per token and stream; this file takes one trip per batch.
+ * Native binding of node-llama-cpp: fills a batch, decodes and samples with one thread trip per batch.
  *
- * The library is pinned, and only this file reaches into its internals.
+ * The library is pinned; only this file uses its internals.
  */
 import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp';
 
@@ -52,9 +51,7 @@ export interface NativeContext {
   ): Promise<Sampled>;
   /** Clears a sequence. */
   disposeSequence(sequence: number): void;
-  /**
-   * Removes positions from `start` to before `end` (-1: the last). False if the cache type cannot; the sequence is then unusable.
-   */
+  /** Removes positions from `start` to before `end` (-1: the last). False: unsupported; the sequence is then unusable. */
   removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean;
   /** Lowest cached position; models with a sliding window drop the oldest. */
   getSequenceKvCacheMinPosition(sequence: number): number;
@@ -68,10 +65,7 @@ interface ModelInternals {
   readonly _llama: { readonly _bindings: { readonly AddonSampler: new (model: unknown) => NativeSampler } };
 }
 
-/**
- * Throws if the thread pool of this process has more than one thread. Batches and samplings are queued together, and the single
- * thread preserves their order. With two threads, a stream could sample from another stream's logits.
- */
+/** Throws unless the thread pool has a single thread, which preserves the order of batches and samplings. */
 export function nativeContext(context: LlamaContext): NativeContext {
   if (process.env.UV_THREADPOOL_SIZE !== '1') throw new Error('the engine process was not started with UV_THREADPOOL_SIZE=1');
   return (context as unknown as ContextInternals)._ctx;

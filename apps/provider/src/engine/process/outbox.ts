@@ -1,14 +1,8 @@
-/**
- * `Outbox` collects the events of one tick and sends them in one message. While a message is being written, the next one grows. A slow
- * daemon therefore costs fewer, larger messages instead of unbounded memory: streams call `ready()` and wait when too much is unsent.
- */
+/** `Outbox` sends the events of a tick in one message. A slow daemon gets larger messages; streams wait in `ready()`. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
 
-/**
- * Minimum time between two messages, in milliseconds. Rendering, sealing and sending cost half a millisecond per message:
- * negligible at 50 tokens per second, a sixth of a CPU at 1000. First text and end of a stream are sent at once.
- */
+/** Minimum time between messages, in milliseconds, because a message costs half a millisecond. First and last text are sent at once. */
 const GAP_MS = 8;
 /** Maximum time between two messages while prompts are read, in milliseconds. */
 const WORK_GAP_MS = 1000;

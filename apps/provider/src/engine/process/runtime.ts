@@ -1,4 +1,4 @@
-/** `Runtime` runs the requests of one loaded text model: tokenises the prompt, creates the stream and passes it to the decoder. */
+/** `Runtime` runs the requests of a loaded text model: tokenises prompts and passes streams to the decoder. */
 
 import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';

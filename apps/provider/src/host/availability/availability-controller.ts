@@ -1,7 +1,4 @@
-/**
- * `AvailabilityController`: the state machine `serving` → `leaving` → `away` of this machine. While leaving, running jobs are finished
- * or handed back; then the models are unloaded. The machine returns to `serving` from either state.
- */
+/** `AvailabilityController`: state machine `serving` → `leaving` → `away`. Leaving finishes or hands back jobs, then unloads models. */
 import type { AvailabilityState } from '@inference/protocol';
 import type { Availability, Reason } from './availability.js';
 

@@ -1,7 +1,4 @@
-/**
- * `availability` decides whether this machine accepts jobs, from policy, sensors and time. Pure. Every reason has a code for programs
- * and a sentence for the owner.
- */
+/** `availability` decides whether this machine accepts jobs. Each reason has a code and a sentence for the owner. */
 import type { AwayReason } from '@inference/protocol';
 import type { HostCondition } from '../condition/condition.js';
 import type { Cooldowns, StressFlags } from './cooldowns.js';

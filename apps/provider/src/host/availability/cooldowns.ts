@@ -1,4 +1,4 @@
-/** Hysteresis of stress: stress counts at once and ends only after a cooldown without it. Pure; times are from a monotonic clock. */
+/** Hysteresis of stress: stress counts at once, and ends after a cooldown. Times are monotonic. */
 
 /** Kinds of stress that have a cooldown. */
 export interface StressFlags {

@@ -9,10 +9,7 @@ const GROUPS: ReadonlyMap<string, readonly Day[]> = new Map([
 const LONG_DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 const MAX_WINDOWS = 64;
 
-/**
- * Days precede their times. Times without days reuse the previous days; initially every day. Throws an Error with a sentence for
- * the owner.
- */
+/** Parses a schedule. Days precede times, and apply until the next days; initially every day. Throws an Error for the owner. */
 export function parseSchedule(text: string): Window[] {
   const windows: Window[] = [];
   let days: Day[] = [...DAYS];

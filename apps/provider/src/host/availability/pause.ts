@@ -51,7 +51,7 @@ function durationMs(text: string): number | null {
   return ms > 0 ? ms : null;
 }
 
-/** Next moment at which the wall clock shows a time. If a clock change skips the time, the moment right after the gap. */
+/** Next moment of a wall-clock time; if skipped by a clock change, the moment after the gap. */
 function nextTime(text: string, now: number, timeZone: string): number {
   const minute = minuteOf(/^\d:/.test(text) ? `0${text}` : text);
   if (minute === null) throw new Error(`${JSON.stringify(text)} is no time of day; write for example 18:00.`);

@@ -1,7 +1,4 @@
-/**
- * `ConditionMonitor` polls the host condition every few seconds and calls back on changes. A reading costs a few small files on Linux
- * and four short commands on macOS. Each command has a timeout.
- */
+/** `ConditionMonitor` reads the host condition every few seconds, with timeouts, and reports changes. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,7 +1,4 @@
-/**
- * `HostCondition`: heat, memory pressure and power, and the filter of its readings. Placement prefers machines in normal condition.
- * Unavailable readings count as normal: many machines have no battery or no thermal reading.
- */
+/** `HostCondition`: heat, memory pressure and power. Missing readings count as normal. Placement prefers normal machines. */
 
 export interface HostCondition {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
@@ -39,10 +36,7 @@ export function isSame(a: HostCondition, b: HostCondition): boolean {
 /** Consecutive better readings before an improvement counts. */
 const READINGS_UNTIL_BETTER = 3;
 
-/**
- * Filters readings with hysteresis: a worse value counts at once, a better one after three readings. Prevents reports of a
- * fluctuating value.
- */
+/** Filters readings: a worse value counts at once, a better value after three readings. */
 export class ConditionFilter {
   #current: HostCondition = NORMAL_CONDITION;
   #readings: HostCondition[] = [];

@@ -1,6 +1,5 @@
 /**
- * `readIdleMs`: time since the owner's last input. macOS: `HIDIdleTime` of IOHIDSystem, in nanoseconds. Linux:
- * org.freedesktop.login1.Manager. A simulated machine has a file.
+ * `readIdleMs`: time since the owner's last input. macOS: IOHIDSystem's `HIDIdleTime` (nanoseconds). Linux: org.freedesktop.login1.Manager.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * `SleepInhibitor` prevents idle sleep of the system, but not of the display. A child process has the inhibitor and always ends with
- * this process: on macOS because `caffeinate` watches this process id, on Linux because its stdin pipe closes.
- */
+/** `SleepInhibitor` prevents idle sleep of the system by a child process that always ends with this process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

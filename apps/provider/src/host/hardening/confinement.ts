@@ -1,6 +1,6 @@
 /**
- * `findConfinement` denies network access to processes with a model, which read untrusted input in native code. Linux: an empty network
- * namespace. macOS: a sandbox profile. If neither works they run unconfined, and the daemon status reports that.
+ * `findConfinement` denies network access to model processes: network namespace on Linux, sandbox profile on macOS. The status reports
+ * failure.
  */
 import { execFile } from 'node:child_process';
 

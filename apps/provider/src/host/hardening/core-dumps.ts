@@ -1,7 +1,4 @@
-/**
- * Forbids core dumps, which would contain prompts and keys. Services start without them (launchd, systemd, supervisor). A daemon
- * started by hand uses `prlimit`, because Node has no such call. Children inherit the limit.
- */
+/** Forbids core dumps, which would contain prompts and keys. Services start without; otherwise by `prlimit`, which children inherit. */
 import { execFile } from 'node:child_process';
 
 type CoreDumps = 'off' | 'on' | 'unknown';

@@ -1,7 +1,4 @@
-/**
- * `engineEnvironment` of a process with a model: only variables that locate files and devices. Excludes keys and variables that change
- * program loading (NODE_OPTIONS, LD_PRELOAD, DYLD_…).
- */
+/** `engineEnvironment`: variables for model processes. Excludes keys and loader variables (NODE_OPTIONS, LD_PRELOAD, DYLD_…). */
 const PASSED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'CUDA_VISIBLE_DEVICES'];
 
 export function engineEnvironment(

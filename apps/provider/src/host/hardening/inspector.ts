@@ -1,7 +1,4 @@
-/**
- * Refuses debuggers and preloaded code, which could read prompts and keys. Code loaded before the first line (NODE_OPTIONS, --require)
- * cannot be undone, so the daemon does not start with it.
- */
+/** Refuses debuggers and preloaded code (NODE_OPTIONS, --require), which could read prompts and keys. */
 import { url } from 'node:inspector';
 
 /** Node options that change limits or output, but load nothing and open nothing. */

@@ -1,7 +1,4 @@
-/**
- * `ImageBackend`, the interface of an image backend within the image process. Generates one image at a time and checks for cancellation
- * between steps.
- */
+/** `ImageBackend`: interface of a backend, which generates one image at a time and can be cancelled between steps. */
 import type { ImageEngineFacts, ImageRequest } from '../messages.js';
 
 /** An image before encoding: 8 bits per colour, RGB, row by row. */

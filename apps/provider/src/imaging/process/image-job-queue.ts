@@ -1,7 +1,4 @@
-/**
- * `ImageJobQueue` runs the image jobs of one process in sequence. Each image is generated, encoded and sent; its buffers are
- * overwritten. A running job is cancelled before its next step, a queued job at once.
- */
+/** `ImageJobQueue` runs image jobs in sequence and overwrites their buffers. Running jobs are cancelled before the next step. */
 import { randomInt } from 'node:crypto';
 import type { FromImageEngine, ImageJobEnd, ImageRequest } from '../messages.js';
 import type { ImageBackend } from './image-backend.js';

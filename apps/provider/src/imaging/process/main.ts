@@ -1,7 +1,4 @@
-/**
- * Entry file of the image process. The process has one model and nothing else: no socket, no keys. A crash (bad model, out of memory)
- * ends only its own jobs.
- */
+/** Entry file of the image process, which has one model, but no sockets and no keys. */
 
 import { Worker } from 'node:worker_threads';
 import { endWithParent } from '../../model-process/end-with-parent.js';
@@ -50,10 +47,7 @@ setInterval(() => {
 }, workerData.everyMs);
 `;
 
-/**
- * Kills this process when its memory exceeds `limit` bytes. A worker thread checks, because the main thread is blocked while a step is
- * computed. A model that understates its memory thus costs its own process, not the memory of the owner's machine.
- */
+/** Kills this process beyond `limit` bytes of memory, checked in a worker thread, because steps block the main thread. */
 function guardMemory(limit: number): void {
   const guard = new Worker(GUARD, { eval: true, workerData: { limit, everyMs: CHECK_EVERY_MS } });
   guard.unref();

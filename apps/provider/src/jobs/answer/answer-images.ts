@@ -1,7 +1,4 @@
-/**
- * `answerImages` answers an image request: images as binary parts beside a body with their URLs, or inside the body. Only the body is
- * signed; the receipt contains the images' hashes.
- */
+/** `answerImages` answers an image request, with images as binary parts or in the body. The receipt signs image hashes. */
 import { imageSizeOf, imagesBody, type ParsedImages, pixelsOf, type ResponseMetadata } from '@inference/formats';
 import type { Overrides } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';

@@ -1,7 +1,4 @@
-/**
- * `answer` answers a text request: passes pieces through the output filter, events through the format's renderer, and text into frames.
- * Independent of sealing, sockets and signing.
- */
+/** `answer` answers a text request: output filter, renderer of the format, frames. Independent of sealing, sockets and signing. */
 import { type FinishEvent, type OutputEvent, OutputFilter, type ResponseMetadata, type TextRequest, Transcript } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -54,7 +51,7 @@ export interface Answered {
 
 /** Maximum digits of the counts in a usage. */
 const USAGE_DIGITS = 32;
-/** Maximum attempts at an output of the required format. The grammar enforces the format, so even a second attempt is rare. */
+/** Maximum attempts at output of the required format, which the grammar already enforces. */
 const MAX_ATTEMPTS = 3;
 
 /** The output missed its format before anything was sent; another attempt is possible. */

@@ -1,6 +1,7 @@
 /**
- * Token counts that an answer reports and its receipt signs. A coordinator rejects counts above the bounds derived from the bytes. Rare
- * honest excess is therefore cut: repetitive templates, tokens without bytes, thoughts of a model without think sections.
+ * Token counts to report and sign, cut to the bounds by which coordinators reject counts.
+ *
+ * Honest counts exceed the bounds rarely: repetitive templates, tokens without bytes, thoughts without think sections.
  */
 import { promptTokenBound, type Usage, visibleTokenBound } from '@inference/protocol';
 

@@ -1,7 +1,4 @@
-/**
- * `CoordinatorChannel`: channel of a job that the coordinator sealed, with HPKE to this provider and response frames under a key of the
- * same context.
- */
+/** `CoordinatorChannel`: channel of a job in plain mode, sealed by the coordinator with HPKE. */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
 import { formatFor, RequestError } from '@inference/formats';
 import {

@@ -1,7 +1,4 @@
-/**
- * `E2eChannel`: channel of a job that the client sealed to this provider (end-to-end mode). The coordinator relays request and answer
- * as ciphertext, so refusals and their details are inside the seal, and failures reach the coordinator as bare codes.
- */
+/** `E2eChannel`: channel of a job in end-to-end mode. Refusals are sealed; the coordinator gets bare failure codes. */
 import type { E2eReceiptDraft, Enclave } from '@inference/enclave';
 import { type ApiError, formatFor, RequestError, type UnknownMembers } from '@inference/formats';
 import {
@@ -33,10 +30,7 @@ const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
 export interface E2eChannelDependencies extends FrameSink {
   readonly enclave: Pick<Enclave, 'signE2eResponse'>;
   readonly replays: ReplaySet;
-  /**
-   * Checkpoint of the transparency log to report to a client that follows the log, by the client's tree head; null: none is known.
-   * Default: none.
-   */
+  /** Log checkpoint for a client, by the client's tree head; null: unknown. Default: none. */
   readonly checkpointFor?: (head: E2eLogHead) => string | null;
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number;

@@ -1,7 +1,4 @@
-/**
- * Sealed request of an end-to-end job: assembled from frames (`SealedRequestCollector`), opened with this provider's key and compared
- * with the job (`openOnce`). The coordinator's own context is trusted for routing only; the client's context decides.
- */
+/** Sealed request of an end-to-end job: assembled from frames, opened once, and compared with the job. */
 import {
   CLOCK_TOLERANCE_MS,
   type E2eContext,
@@ -45,8 +42,8 @@ export class SealedRequestCollector {
 }
 
 /**
- * Opens a sealed request for its recipient, once. Throws {@link JobError}: `bad_context` where the coordinator's job contradicts the
- * client's context, `expired`, `replayed`, `busy` while the replay set is full, `unsealing_failed`.
+ * Opens a sealed request, once. Throws {@link JobError}: `bad_context`, `expired`, `replayed`, `busy` (full replay set),
+ * `unsealing_failed`.
  */
 export function openOnce(
   message: E2eJobMessage,

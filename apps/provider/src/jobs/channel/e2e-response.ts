@@ -1,6 +1,7 @@
 /**
- * `E2eResponse`: the sealed answer of an end-to-end job, as clear payload of response frames. A plain answer is sealed at once, padded
- * by Padmé. Stream frames are multiples of 512 bytes at most every 50 ms, so that sizes and times reveal less about the tokens.
+ * `E2eResponse`: sealed answer of an end-to-end job.
+ *
+ * Plain answers are padded by Padmé. Stream frames are multiples of 512 bytes at 50 ms intervals, to hide token sizes and times.
  */
 import type { E2eReceiptDraft, SignedE2eResponse } from '@inference/enclave';
 import type { HttpError } from '@inference/formats';
@@ -104,10 +105,7 @@ export class E2eResponse implements JobResponse {
     else this.#timer ??= setTimeout(() => this.#intervalEnded(), Math.max(0, waitMs));
   }
 
-  /**
-   * Sends the text that fills frames without padding. The rest waits for one more interval, because padding every interval would cost
-   * about as many bytes as the text of a fast model.
-   */
+  /** Sends the text that fills frames without padding. The rest waits, because padding each interval would cost as many bytes as text. */
   #intervalEnded(): void {
     this.#timer = null;
     const frameCount = Math.floor((this.#pendingBytes + FRAME_OVERHEAD_BYTES) / E2E_STREAM_PADDING_BYTES);

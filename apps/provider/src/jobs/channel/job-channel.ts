@@ -1,7 +1,4 @@
-/**
- * Interfaces of a job's sealed request and response: between coordinator and provider ({@link CoordinatorChannel}), or end to end
- * between client and provider ({@link E2eChannel}). The job itself does not distinguish them.
- */
+/** Interfaces of a job's sealed request and response, implemented by {@link CoordinatorChannel} and {@link E2eChannel}. */
 import type { ApiError } from '@inference/formats';
 import type { Frame, JobCompleted, JobFailure, Overrides } from '@inference/protocol';
 import type { Answered } from '../answer/answer-text.js';

@@ -1,8 +1,4 @@
-/**
- * `ReplaySet`: encapsulated keys and nonces of accepted sealed requests, so that each is accepted once. A value is retained until its
- * request could no longer pass the time checks. Memory suffices: sealing keys end with the session, so an old request cannot be opened
- * in a new session.
- */
+/** `ReplaySet`: keys and nonces of accepted sealed requests, stored until the request expires or the session ends. */
 
 /** Two values per request; requests live for at most an hour. */
 const MAX_VALUES = 131_072;
@@ -20,9 +16,7 @@ export class ReplaySet {
     return this.#values.size;
   }
 
-  /**
-   * Adds all values or none. `replayed`: one of them is known. `full`: no value can be forgotten yet, so the request must be refused.
-   */
+  /** Adds all values or none. `replayed`: a value is known. `full`: no room, so the request must be refused. */
   add(values: readonly string[], { until, now }: { readonly until: number; readonly now: number }): 'added' | 'replayed' | 'full' {
     if (values.some((value) => this.#values.has(value))) return 'replayed';
     if (now - this.#sweptAt >= SWEEP_EVERY_MS || this.#values.size + values.length > this.maxValues) this.#sweep(now);

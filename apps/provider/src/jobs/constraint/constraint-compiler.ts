@@ -1,7 +1,4 @@
-/**
- * `ConstraintCompiler` compiles the output constraints of requests. Client schemas are compiled in worker threads: a schema may take
- * seconds, and all streams share the main event loop.
- */
+/** `ConstraintCompiler` compiles output constraints in worker threads, because a client's schema may take seconds. */
 import { createRequire } from 'node:module';
 import type { ParsedRequest } from '@inference/formats';
 import type { JobFailure } from '@inference/protocol';

@@ -1,7 +1,4 @@
-/**
- * Output constraints of a request, compiled to a grammar and checked against a finished output: JSON of a schema, required tool calls,
- * strict tool arguments.
- */
+/** Output constraints of a request, compiled to a grammar and checked against finished output. */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
 import {
   ANY_CHARACTER,
@@ -181,8 +178,9 @@ class ConstraintGrammarBuilder {
   }
 
   /**
-   * Free text in which each opening tag is followed by a call: one state per prefix of the tag. The tag's first character occurs in
-   * the tag only once, so a mismatch leads back to the start or to the second state.
+   * Free text in which each opening tag is followed by a call: one state per prefix of the tag.
+   *
+   * The tag's first character occurs once, so a mismatch leads to the first or second state.
    */
   textWithCalls(call: Term, isSingle: boolean): Term {
     const builder = this.#builder;
@@ -256,10 +254,7 @@ function limitOf({ limit }: SchemaError): Pick<JobFailure, 'limit'> {
   return limit === null ? {} : { limit };
 }
 
-/**
- * `param` of the error: the path of the keyword in the client's notation, or only the field if the path is too long. The error of an
- * exceeded limit must name its keyword, so a long path is then shortened from the start.
- */
+/** `param` of an error: the keyword's path in the client's notation. A long path is shortened to field or keyword. */
 function paramOf(field: string, { path, limit }: SchemaError): string {
   for (let from = 0; from < (limit === null ? 1 : path.length); from++) {
     const steps = path.slice(from).map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`));

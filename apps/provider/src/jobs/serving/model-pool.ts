@@ -1,10 +1,8 @@
 /**
- * `ModelPool`: the models of one machine and their shared memory. A job leases its model; the lease loads the model if needed. Unused
- * models are unloaded to free memory. Loaded models never exceed the memory ceiling, except after the ceiling was lowered, until models
- * in use become unused.
+ * `ModelPool`: models of a machine under a memory ceiling. Jobs lease models, which are loaded and unloaded as needed.
  *
- * Jobs of loaded models may go first, but a job that has waited `priorityAfterMs` delays newer jobs, except jobs of always-loaded
- * models. The list of models may change at any time: a removed model finishes its jobs first and counts until its memory is free.
+ * Jobs of loaded models go first, until another job has waited `priorityAfterMs`. A lowered ceiling takes effect as models become unused.
+ * Removed models finish their jobs.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { KeepAlive } from './keep-alive.js';
@@ -67,7 +65,7 @@ export class ModelPool {
     this.#models = new Map(options.models.map((serving) => [serving.facts.id, this.#create(serving)]));
   }
 
-  /** Loads the models that are always loaded. Throws the first error if all of them failed and no other model exists. */
+  /** Loads the always-loaded models. Throws the first error if all fail and no other model exists. */
   async start(signal: AbortSignal): Promise<void> {
     const stop = (): void => void this.close();
     signal.addEventListener('abort', stop, { once: true });
@@ -121,19 +119,13 @@ export class ModelPool {
     for (const model of this.#models.values()) if (model.state === 'ready' && model.leases === 0) this.#onIdle(model);
   }
 
-  /**
-   * Applies new keep-alive settings (by id) and a new memory ceiling. Models that no longer fit are not
-   * offered, and are unloaded once unused. Returns the models that do not fit.
-   */
+  /** Applies keep-alive settings (by id) and a memory ceiling. Returns models that no longer fit, which are unloaded once unused. */
   adjust(keepAlives: ReadonlyMap<string, KeepAlive>, ceiling: number): readonly ServedModel[] {
     for (const model of this.#models.values()) model.keep = keepAlives.get(model.id) ?? model.keep;
     return this.#fitInto(ceiling);
   }
 
-  /**
-   * Replaces the list of models, planned for this ceiling. Unchanged models continue; others end after their last job. Jobs waiting
-   * for a replaced model wait for its successor, or are refused. Returns the models that do not fit.
-   */
+  /** Replaces the list of models; changed models end after their last job. Returns the models that do not fit. */
   replace(servings: readonly Serving[], ceiling: number): readonly ServedModel[] {
     const old = this.#models;
     this.#models = new Map(

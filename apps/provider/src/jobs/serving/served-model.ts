@@ -1,7 +1,4 @@
-/**
- * `ServedModel`: a served model and its engine process while loaded. A dead process is restarted after a pause. A model with repeated
- * crashes or failed loads is disabled for a while, with the reason.
- */
+/** `ServedModel`: a model and its engine process, restarted after a crash, and disabled after repeated failures. */
 import type { ModelOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
 import type { Engine, EngineStatusEvent } from '../../engine/engine.js';

@@ -1,7 +1,4 @@
-/**
- * `Guard` supervises a version on trial and rolls back if the version is not confirmed in time or keeps crashing. The guard's code is
- * the previous version's, which is known to work.
- */
+/** `Guard` supervises a version on trial, and rolls back unless confirmed in time. Runs the previous version's code. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,10 +25,7 @@ export class Guard {
 
   constructor(private readonly options: GuardOptions) {}
 
-  /**
-   * Stops the agent for good. The first request closes the IPC channel instead of sending a signal: a signal to the whole process group
-   * already reached the agent, and its repetition would force the shutdown.
-   */
+  /** Stops the agent. The first request closes the IPC channel, because a second signal would force the shutdown. */
   stop(signal: NodeJS.Signals): void {
     const child = this.#child;
     const again = this.#stopping !== null;

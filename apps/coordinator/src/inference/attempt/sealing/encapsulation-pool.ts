@@ -1,8 +1,4 @@
-/**
- * Precomputed HPKE encapsulations (RFC 9180 section 4.1). Encapsulation is most of the cost of sealing and depends on the recipient
- * only. For providers with many jobs, a worker thread computes some ahead. Each is used once; with none ready, `take` computes
- * synchronously.
- */
+/** `EncapsulationPool` precomputes HPKE encapsulations (RFC 9180 section 4.1), most of the cost of sealing, in a worker thread. */
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { type Encapsulation, encapsulate } from '@inference/protocol/crypto';

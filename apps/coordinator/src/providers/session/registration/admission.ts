@@ -1,7 +1,4 @@
-/**
- * Checks the statements of a registration: the attestation by its own key, the answer to this session's challenge, and the sealing
- * key bound to both. Pure: all inputs are arguments, and a refusal names its reason.
- */
+/** Verifies the statements of a registration: attestation, challenge response and sealing key. A refusal has a reason. */
 import {
   type Attestation,
   CLOCK_TOLERANCE_MS,
@@ -112,7 +109,7 @@ export function checkAttestation(statement: SignedStatement, rules: Pick<Admissi
   };
 }
 
-/** The schema has refused control characters and markup. A serial number also chooses a machine, and blank ends hide a difference. */
+/** Blank ends would hide a difference between serial numbers. The schema already refuses control characters and markup. */
 function requireSafeTexts({ chip_name, hardware_model, os_version, agent, serial_number }: Attestation): void {
   const trimmed = [chip_name, hardware_model, os_version, agent.version].every((text) => text.trim() === text);
   if (trimmed && /^[0-9A-Za-z-]+$/.test(serial_number)) return;

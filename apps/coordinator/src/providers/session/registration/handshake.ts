@@ -1,7 +1,4 @@
-/**
- * The first phase of a connection: hello, welcome and register, each in order and in time. Ends with verified statements or a
- * refusal.
- */
+/** Handshake of a connection: hello, welcome and register, in order and in time. Ends verified or refused. */
 import {
   type CoordinatorMessage,
   negotiateVersion,

@@ -1,7 +1,4 @@
-/**
- * `plausibleHardware` limits the reported hardware: the enclave signs the chip name, and cores, memory and rates above any such machine
- * are lowered to its maximum. Pure. Proves nothing; only excludes absurd values.
- */
+/** `plausibleHardware` lowers reported cores, memory and rates to the maximum of the signed chip name. Proves nothing. */
 import { type Attestation, bandwidthOf, type ChipFacts, chipFacts, type Hardware } from '@inference/protocol';
 
 interface PlausibleHardware {

@@ -1,7 +1,4 @@
-/**
- * Bearer token with which a provider reads its own status over HTTP. Made for one session, sent only to its provider, stored as a
- * hash, and void after the session. The token names the provider, so one lookup finds the session.
- */
+/** Bearer token for a provider's own status over HTTP: per session, stored as a hash, and naming the provider. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 

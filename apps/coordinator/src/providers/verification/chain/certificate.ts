@@ -1,7 +1,4 @@
-/**
- * Parses an X.509 version 3 certificate (RFC 5280 section 4.1) into the exact bytes of each part, without evaluation. Optional
- * parts that no attestation certificate has are refused.
- */
+/** Parses an X.509 v3 certificate (RFC 5280 section 4.1) into exact bytes. Unneeded optional parts are refused. */
 import { fromUtf8 } from '@inference/protocol';
 import { type DerValue, membersOf, readDer, TAG } from './der.js';
 

@@ -1,7 +1,4 @@
-/**
- * Strict DER reader (X.690). Certificates come from strangers, so every encoding with two readings is refused: indefinite, overlong
- * or needlessly long lengths, long tags, needless bytes in numbers, bytes after the end.
- */
+/** Strict DER reader (X.690): refuses indefinite and overlong lengths, long tags, non-minimal numbers and trailing bytes. */
 import { fromUtf8 } from '@inference/protocol';
 
 export class DerError extends Error {

@@ -1,7 +1,4 @@
-/**
- * Reads the facts that a leaf certificate states about one Mac. Each extension has one fixed form and nothing is guessed: the bytes
- * do not show whether a value is wrapped, and guessing misreads some random freshness codes.
- */
+/** Reads the facts about a Mac in a leaf certificate. Each extension has one fixed form; guessing would misread freshness codes. */
 import type { ChainRejection, DeviceField } from '@inference/protocol';
 import { type Certificate, extensionValues } from './certificate.js';
 

@@ -1,7 +1,4 @@
-/**
- * Nonces and freshness codes that bind a managed-device chain to an enclave key. The coordinator derives them from the key. The
- * preimage is stored and published, so anyone can compute the nonce again.
- */
+/** Nonces and freshness codes that bind a certificate chain to an enclave key; recomputable from the published preimage. */
 import { createHash } from 'node:crypto';
 import { fromBase64OrNull, type NoncePreimage, toBase64, utf8 } from '@inference/protocol';
 

@@ -2,10 +2,7 @@
 import { dottedOf } from './certificate.js';
 import { type DerValue, membersOf, readDer, TAG } from './der.js';
 
-/**
- * Together with `DEVICE_OIDS` (device-facts.ts), the only extensions that may be critical. An OID added here also widens what
- * certificates may carry, so its value must be checked.
- */
+/** With `DEVICE_OIDS` (device-facts.ts), the only permitted critical extensions. The value of each must be checked. */
 export const STANDARD_EXTENSION_OIDS = {
   basicConstraints: '2.5.29.19',
   keyUsage: '2.5.29.15',

@@ -1,7 +1,4 @@
-/**
- * The pinned trust anchor of managed-device chains: a name and a public key (RFC 5280 section 6.1.1 d). Only a coordinator that
- * admits simulated enclaves may use another anchor, which is always called simulated.
- */
+/** Trust anchor of certificate chains: name and public key (RFC 5280 section 6.1.1 d). Other anchors count as simulated. */
 import { fromBase64, fromHex } from '@inference/protocol';
 import { nameAttributes, parseCertificate } from './certificate.js';
 import { pointOf } from './p384.js';
@@ -31,10 +28,7 @@ export const APPLE_TRUST_ANCHOR: TrustAnchor = {
   isSimulated: false,
 };
 
-/**
- * Reads the anchor from the root certificate (PEM) of a simulated authority. Throws an Error with a reason for the operator; the
- * common name must contain `simulat`.
- */
+/** Reads a simulated authority's root certificate (PEM), whose common name must contain `simulat`. Throws Error. */
 export function parseSimulatedAnchor(pem: string): TrustAnchor {
   const [, base64 = ''] = /^-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/.exec(pem) ?? [];
   const certificate = parseCertificate(fromBase64(base64.replace(/\s/g, '')));

@@ -1,8 +1,7 @@
 /**
- * `verifyDeviceChain` verifies a managed-device certificate chain of a leaf and its issuer up to a trust anchor (RFC 5280 section 6.1).
- * Pure apart from a cache: the clock is an argument. Checks run in a fixed order, and the first failed one is the result.
+ * `verifyDeviceChain` verifies a leaf and its issuer up to a trust anchor (RFC 5280 section 6.1). The first failed check is the result.
  *
- * The verifier package has a second, independent implementation for outsiders (docs/decisions/0010).
+ * The verifier package has a second, independent implementation (docs/decisions/0010).
  */
 import { type ChainRejection, equalBytes, fromBase64, fromHex } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -104,10 +103,7 @@ interface VerifiedCertificates {
 }
 
 const MAX_CACHED_CHAINS = 1024;
-/**
- * Verified certificates by the hashes of both certificates and of the anchor. A chain is checked on arrival, for its session, and
- * after each change of other evidence; its signatures are verified once.
- */
+/** Verified certificates, by hash of certificate, issuer and anchor, because chains are verified repeatedly. */
 const verifiedChains = new BoundedMap<string, VerifiedCertificates>(MAX_CACHED_CHAINS);
 
 /** `now` only preserves the order of refusals: validity is checked before the anchor. */
@@ -206,10 +202,7 @@ function refuse(code: ChainRejection): never {
 
 type Refuse = (code: ChainRejection) => never;
 
-/**
- * Checks the roles: the leaf is no authority, and its issuer may sign exactly such leaves. Passes the first problem to `refuse`,
- * which must throw.
- */
+/** Checks that the leaf is no authority and that its issuer may sign such leaves. `refuse` must throw. */
 function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse): void {
   requireLeaf(leaf, refuse);
   requireIssuer(issuer, refuse);

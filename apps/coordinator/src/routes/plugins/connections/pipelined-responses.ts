@@ -1,7 +1,4 @@
-/**
- * `closePipelined` closes pipelined responses (RFC 9112 section 9.3.2) with their connection. Before its turn, a response has no
- * socket, so Node.js does not close it; a job or body that waits for `close` would never be released.
- */
+/** `closePipelined` closes waiting pipelined responses (RFC 9112 section 9.3.2) with their connection, which Node.js does not. */
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 

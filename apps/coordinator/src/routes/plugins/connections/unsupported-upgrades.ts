@@ -1,7 +1,7 @@
 /**
- * `serveUpgradesAsRequests` serves requests with an unsupported `Upgrade` (h2c, or WebSocket at another path) as ordinary requests (RFC
- * 9110 section 7.8). Node.js passes every upgrade as a raw socket once a listener exists. The request is therefore sent to the server
- * again without `Upgrade`, `HTTP2-Settings` and their `Connection` options.
+ * `serveUpgradesAsRequests` serves requests with an unsupported `Upgrade` as ordinary requests (RFC 9110 section 7.8).
+ *
+ * Node.js passes every upgrade as a raw socket once a listener exists, so the request is replayed without `Upgrade`.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';

@@ -1,7 +1,4 @@
-/**
- * Next steps for the owner of a provider, by effect: causes that block all jobs, causes that cost some jobs, then improvements.
- * Pure: depends only on facts of the same response.
- */
+/** Next steps for a provider's owner: causes that block all jobs, then some jobs, then improvements. */
 import type { NextStep, ProviderStatusAnswer } from '@inference/protocol';
 import type { UnavailableReason } from '@inference/scheduler';
 import { formatDuration } from './decision-text.js';

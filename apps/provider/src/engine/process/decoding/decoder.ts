@@ -1,9 +1,7 @@
 /**
- * `Decoder`: the decode loop of a context. Each round decodes one token of every stream that is not paused, in one batch where
- * possible. Then the round reads prompt slices for up to `PROMPT_MS`. Streams therefore join and leave between batches, and a long
- * prompt delays no stream.
+ * `Decoder`: the decode loop of a context. A round decodes a token of each stream, then prompt slices for `PROMPT_MS`.
  *
- * A batch and its sampling are queued together, so that they cost one round trip to the compute thread.
+ * Streams join and leave between batches. A batch and its sampling cost one round trip to the compute thread.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, nativeTokens } from '../native.js';
@@ -138,7 +136,7 @@ export class Decoder {
     }
   }
 
-  /** Decodes a token of each stream in a shared batch, except for repeatable streams that need a batch of their own. */
+  /** Decodes a token of each stream in a shared batch, except for repeatable streams with a batch of their own. */
   async #decodeAll(ready: readonly Running[]): Promise<void> {
     const alone = this.options.repeatability.minRows === null ? ready.filter(({ stream }) => stream.options.repeatable) : [];
     const together = alone.length === 0 ? ready : ready.filter((each) => !alone.includes(each));
@@ -236,8 +234,9 @@ export class Decoder {
   }
 
   /**
-   * Decodes the batch and samples for the given streams. Text of the previous tokens is written meanwhile. A failed
-   * batch ends all admitted streams; a failed sampling ends only its stream. `hold` records the decoded tokens.
+   * Decodes the batch and samples. A failed batch ends all admitted streams, a failed sampling its stream.
+   *
+   * `hold` records the decoded tokens.
    */
   async #compute(batch: readonly Running[], places: readonly number[], hold: () => void): Promise<void> {
     const { context } = this.options;

@@ -1,14 +1,14 @@
 /**
- * `findRepeatability` tests on this machine in which batches a model's logits are bit-exact, so that a seed repeats a text. Some
- * kernels compute a single row (token) on another path than several rows. Repeatable streams then cannot share batches. Runs once after
- * loading.
+ * `findRepeatability` tests in which batches a model's logits are bit-exact, so that a seed repeats a text.
+ *
+ * Some kernels compute a single row (token) differently from several rows.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';
 
 /** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
 const TILE_ROWS = 64;
-/** Prompt tokens per batch where only a fixed cut is bit-exact. Other streams wait for a whole slice, hence the small size. */
+/** Prompt tokens per batch where only a fixed cut is bit-exact; small, because other streams wait for a slice. */
 const FIXED_SLICE = 128;
 /** Two slices of this size: the second does not begin at a tile boundary of the whole. */
 const UNEVEN_SLICE = TILE_ROWS + 1;
@@ -18,10 +18,7 @@ const TOP_LOGITS = 40;
 const PROMPT_TOKENS = 8;
 /** Tokens per slice where the compared tokens are part of the prompt. */
 const CUT_SLICE = 7;
-/**
- * Number of compared tokens. Activations are rounded to half precision, hiding most differences in the last bits. A model of
- * 400,000 parameters shows a difference at every tenth token, larger models at each.
- */
+/** Compared tokens. Differences are rare: at every tenth token of a model with 400,000 parameters, at each token of larger ones. */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;
 /** Size of a model, as embedding width times layers, from which on a single token shows a difference. */
@@ -142,10 +139,7 @@ class Probe {
     }
   }
 
-  /**
-   * Logits after one more token, in a batch of `streams` streams, of which this stream has `rows` rows. The token stays in the
-   * cache.
-   */
+  /** Logits after one more token, in a batch of `streams` streams, with `rows` rows of this stream. */
   async #next(position: number, rows: number, streams: number): Promise<string> {
     const { context } = this.options;
     const own = nativeTokens(Array.from({ length: rows }, () => this.#token(position)));
@@ -171,10 +165,9 @@ class Probe {
 }
 
 /**
- * Rows per stream in a batch: the stream itself, and copies that are removed afterwards. Expects sequence ids in ascending order.
+ * Rows per stream in a batch: the stream, and copies that are removed afterwards. Sequence ids must ascend.
  *
- * llama.cpp decodes only neighbouring ids together, so an isolated stream gets a copy of itself as a second row. `min`: minimum
- * rows of a computation, 1 or 2.
+ * llama.cpp decodes only neighbouring ids together, so isolated streams get a copy. `min`: 1 or 2.
  */
 export function batchRows(ids: readonly number[], min: 1 | 2): number[] {
   return ids.map((id, index) => (ids[index - 1] === id - 1 || ids[index + 1] === id + 1 ? 1 : min));

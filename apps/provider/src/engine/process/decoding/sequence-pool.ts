@@ -1,7 +1,7 @@
 /**
- * `SequencePool`: the sequences of a context and their cached tokens. A finished stream leaves its tokens for the next request of the
- * same scope with a common prefix. Tokens of one scope are cleared before another scope gets the sequence. Otherwise a client could
- * infer other clients' prompts from the time to the first token (docs/decisions/0015).
+ * `SequencePool`: sequences of a context with cached tokens, reused for common prefixes within a scope.
+ *
+ * Another scope's tokens are cleared first: their timing would reveal other clients' prompts (docs/decisions/0015).
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
@@ -54,7 +54,7 @@ export class SequencePool {
     return this.#free.length > 0;
   }
 
-  /** Returns the sequence with the longest common prefix, cut to that prefix, and marks it as used. Null if all are in use. */
+  /** Takes the free sequence with the longest common prefix, cut to that prefix. Null: none is free. */
   take(request: SequenceRequest): CachedSequence | null {
     let best: CachedSequence | undefined;
     let length = -1;
@@ -128,7 +128,7 @@ export class SequencePool {
   }
 }
 
-/** Whether the first sequence is the better one to overwrite: empty, or idle for longer. Low ids first, as neighbours share a batch. */
+/** Whether the first sequence should be overwritten: empty, or idle for longer. Low ids first, as neighbours share batches. */
 function isBetterToOverwrite(one: CachedSequence, other: CachedSequence): boolean {
   if ((one.tokens.length === 0) !== (other.tokens.length === 0)) return one.tokens.length === 0;
   if (one.tokens.length === 0) return one.id < other.id;

@@ -1,7 +1,4 @@
-/**
- * `GrammarText`: text of a stream restricted by a grammar. A token is accepted only if the remaining tokens can still complete the
- * text. Otherwise the stream ends with the shortest completion.
- */
+/** `GrammarText`: text of a stream under a grammar. Near the token limit, the stream ends with the shortest completion. */
 
 import { type Grammar, GrammarMatcher, GrammarTooLarge, type MatcherState, stateKey } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
@@ -29,10 +26,7 @@ export class GrammarText implements StreamText {
   lastText = '';
   readonly exceedsByState = new Map<string, boolean>();
 
-  /**
-   * `limit`: maximum tokens of the stream. If even the shortest text does not fit, the output is cut off. Throws {@link
-   * GrammarTooLarge} for a grammar with too many parallel positions.
-   */
+  /** `limit`: maximum tokens. If even the shortest text is longer, the output is cut off. Throws {@link GrammarTooLarge}. */
   constructor(
     private readonly model: GrammarTextModel,
     grammar: Grammar,
@@ -54,10 +48,7 @@ export class GrammarText implements StreamText {
     return this.#state.includes(null) && !this.#decoder.isInCharacter;
   }
 
-  /**
-   * Accepts a token if the remaining tokens can complete the text and matching stays within its bounds. Returns false otherwise,
-   * without a change. Throws if the token does not fit the grammar, which sampling rules out.
-   */
+  /** Accepts a token if the text can still be completed. False: unchanged. Throws for a token outside the grammar. */
   take(token: Token, remainingTokens: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
     let next: MatcherState | null = this.#state;
@@ -112,10 +103,7 @@ interface Read {
   readonly missing: number;
 }
 
-/**
- * Decodes UTF-8 exactly as llama.cpp's grammars do. They accept some overlong forms; a stricter decoder would read another text
- * than the grammar allowed.
- */
+/** Decodes UTF-8 exactly as llama.cpp's grammars, which accept some overlong forms. */
 class LenientUtf8Decoder {
   #value = 0;
   #missing = 0;

@@ -1,7 +1,4 @@
-/**
- * `RawLogprobs`: log probabilities of the unmodified model, before temperature, penalties and grammars. The library reports values
- * after them, so two samplers without effect on the logits run once more.
- */
+/** `RawLogprobs`: log probabilities of the unmodified model, from two extra samplers that do not change the logits. */
 
 import type { Logprob, TokenLogprob } from '@inference/formats';
 import type { LlamaModel, Token } from 'node-llama-cpp';

@@ -1,7 +1,4 @@
-/**
- * `TextStream`: a stream from prompt to end. Accepts sampled tokens, detects the end and produces pieces. Accepting is fast, because
- * the next batch waits for the result; text is written during the next batch.
- */
+/** `TextStream`: a stream from prompt to end. Accepting a token is fast; text is written during the next batch. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
 import type { Ended } from '../../messages.js';
@@ -88,8 +85,9 @@ export class TextStream {
   }
 
   /**
-   * Accepts a token. `more`: the stream continues. `write` produces the text and ends the stream after its last token; call once,
-   * in token order. Throws for an impossible token: the stream has then failed.
+   * Accepts a token. `more`: the stream continues. `write`, called once per token in order, produces the text.
+   *
+   * Throws for an impossible token; the stream has then failed.
    */
   take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
     if (token === -1) throw new Error('nothing could be sampled');

@@ -1,7 +1,7 @@
 /**
- * `Vocabulary` and `TextAssembler`: text of generated tokens, from the vocabulary itself so that bytes are exact. A character split
- * over tokens is withheld until complete; invalid bytes become U+FFFD; control tokens print nothing. Tokens of think tags are printed,
- * because the output filter needs them.
+ * `Vocabulary` and `TextAssembler`: exact text of tokens. Incomplete characters are withheld, invalid bytes become U+FFFD.
+ *
+ * Control tokens print nothing, except think tags, which the output filter needs.
  */
 import type { Token } from 'node-llama-cpp';
 

@@ -1,8 +1,4 @@
-/**
- * `ChatPrompt` renders the model's chat template and tokenises the result. Control tokens come only from the template: control text
- * inside a message passes the template as a random placeholder and is tokenised as plain text. Clients therefore cannot close a turn or
- * open another role.
- */
+/** `ChatPrompt` renders the chat template and tokenises the result. Control text in messages is plain text, never a control token. */
 import { Template } from '@huggingface/jinja';
 import type { Token } from 'node-llama-cpp';
 import type { ThinkTags } from '../../../models/think-tags.js';

@@ -1,7 +1,4 @@
-/**
- * `templateRequirements` of a chat template: position of system messages, alternation of roles, format of tool calls. Determined once
- * per model by rendering a few test conversations.
- */
+/** `templateRequirements`: a chat template's rules for system messages, roles and tool calls, found by rendering test conversations. */
 import type { PromptMessage, PromptTool } from '../../messages.js';
 
 export interface TemplateRequirements {

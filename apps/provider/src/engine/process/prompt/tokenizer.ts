@@ -1,7 +1,4 @@
-/**
- * Tokenises long texts in pieces. For many model families (gpt-oss, DeepSeek, Mistral, Llama 4), llama.cpp splits words with a
- * recursive matcher, one call per character. A word of some ten thousand letters would crash the process and all its streams.
- */
+/** Tokenises long texts in pieces, because llama.cpp's recursive matcher would crash on words of ten thousand letters. */
 import { type LlamaModel, LlamaVocabularyType, type Token } from 'node-llama-cpp';
 
 /** Characters per piece: a fraction of the matcher's stack limit. */

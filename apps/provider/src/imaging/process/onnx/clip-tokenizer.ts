@@ -1,6 +1,6 @@
 /**
- * `ClipTokenizer`, the tokenizer of nearly all latent-diffusion models: lower case, byte pairs within words, `</w>` on the last piece
- * of a word. Read from `vocab.json` and `merges.txt`, or from `tokenizer.json`.
+ * `ClipTokenizer` of latent-diffusion models: lower case, byte pairs within words. Reads `vocab.json` and `merges.txt`, or
+ * `tokenizer.json`.
  */
 
 import type { ClipVocabulary } from '../../../models/image/clip-vocabulary.js';

@@ -1,7 +1,4 @@
-/**
- * `Noise`: normally distributed numbers from a seed. Generator: xoshiro128** (Blackman and Vigna), with a hash of the seed as state.
- * The same seed gives the same numbers on every machine.
- */
+/** `Noise`: normally distributed numbers from a seed, by xoshiro128** (Blackman and Vigna). Equal on every machine. */
 import { createHash } from 'node:crypto';
 
 /** `seed`: any text. */

@@ -1,7 +1,4 @@
-/**
- * `OnnxBackend` generates images with latent-diffusion models in ONNX: text encoder, UNet steps with classifier-free guidance (Ho and
- * Salimans), decoder. The same seed and request give the same pixels. Intermediate buffers are overwritten.
- */
+/** `OnnxBackend`: latent-diffusion models in ONNX, with classifier-free guidance (Ho and Salimans). A seed repeats an image. */
 import { availableParallelism } from 'node:os';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Tensor } from 'onnxruntime-node';

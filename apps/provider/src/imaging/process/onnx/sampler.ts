@@ -1,7 +1,4 @@
-/**
- * `samplerOf`: the sampler from noise to a clean latent, with visited timesteps, input scaling and update rule. Deterministic (Euler,
- * DDIM) and stochastic (ancestral Euler, DDPM), for noise, velocity and sample predictions. Pure.
- */
+/** `samplerOf`: Euler, ancestral Euler, DDIM and DDPM samplers, for noise, velocity and sample predictions. */
 import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
 import type { Noise } from './noise.js';
 import { alphasOf, timestepsOf } from './noise-schedule.js';

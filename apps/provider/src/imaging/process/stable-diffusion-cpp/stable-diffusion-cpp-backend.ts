@@ -1,6 +1,5 @@
 /**
- * `StableDiffusionCppBackend`: image backend on stable-diffusion.cpp, for quantised models too large for ONNX Runtime. The add-on is
- * installed by the owner and runs in a process of its own (worker-process.ts); this process ends with the worker.
+ * `StableDiffusionCppBackend`: quantised models, by the add-on stable-diffusion.cpp in a worker process. This process ends with the worker.
  */
 import { readStableDiffusionFolder } from '../../../models/image/stable-diffusion-folder.js';
 import type { ImageEngineFacts, ImageSettings } from '../../messages.js';

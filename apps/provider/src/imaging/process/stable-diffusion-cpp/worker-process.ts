@@ -1,7 +1,4 @@
-/**
- * `WorkerProcess` runs stable-diffusion.cpp, as the add-on needs the Bare runtime instead of Node. The worker's output is dropped,
- * because a native library may log the prompt. Messages use a separate file descriptor. The worker ends with this process.
- */
+/** `WorkerProcess` runs stable-diffusion.cpp on the Bare runtime. Its output is dropped, because the library may log prompts. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,15 +1,15 @@
-/** Money after the load: no reservation is left, every account paid for its answers, and the ledger balances. */
+/** `checkSettlements`: no reservation is left, every account paid for its answers, and the ledger balances. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkLedger } from '../../../apps/coordinator/src/database/ledger/check-ledger.js';
 import type { Load } from './load.js';
 import { type Strike, seconds } from './report.js';
 import type { SoakCluster } from './soak-cluster.js';
 
-/** Leases of killed coordinators end after 20 s; others look once in 5 s. */
+/** Maximum time for releases: leases of killed coordinators end after 20 s, and others check every 5 s. */
 const RESERVATION_MS = 30_000;
 
 /** Returns problems. */
-export async function checkBooks(soak: SoakCluster, load: Load, strikes: readonly Strike[]): Promise<string[]> {
+export async function checkSettlements(soak: SoakCluster, load: Load, strikes: readonly Strike[]): Promise<string[]> {
   const problems: string[] = [];
   const since = performance.now();
   let reserved = await reservedJobs(soak);
@@ -20,7 +20,7 @@ export async function checkBooks(soak: SoakCluster, load: Load, strikes: readonl
   }
   console.log(`reservations: ${before} when the load ended, ${reserved} after ${seconds(performance.now() - since)}`);
   if (reserved > 0) problems.push(`${reserved} reservations are left`);
-  // A settlement that PostgreSQL has not taken is lost with its coordinator; it then costs nothing.
+  // A settlement that PostgreSQL has not committed is lost with its coordinator, and the job is free.
   const risks = strikes.filter(({ fault }) => fault.delaysSettlements);
   const sure = load.paid.filter(({ startedAt, endedAt }) => !risks.some(({ from, to }) => startedAt < to && endedAt > from));
   for (const account of soak.accounts) {

@@ -1,0 +1,25 @@
+/** `WaitGroup` counts running operations, so that a shutdown can wait for their end. Named after Go's `sync.WaitGroup`. */
+export class WaitGroup {
+  #count = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Running operations. */
+  get count(): number {
+    return this.#count;
+  }
+
+  add(): void {
+    this.#count++;
+  }
+
+  /** Ends one operation; called once per `add`. */
+  done(): void {
+    this.#count--;
+    if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  /** Resolves when no operation runs. */
+  async wait(): Promise<void> {
+    if (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+}
