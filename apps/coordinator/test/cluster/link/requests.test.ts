@@ -33,7 +33,8 @@ function outcome(): Promise<string> {
 }
 
 function reply(): void {
-  requests.received({ type: FrameType.reply, id: sent[0]?.id as number, payload: Buffer.from('pong') });
+  const id = sent[0]?.id as number;
+  requests.received({ type: FrameType.reply, id, payload: Buffer.from('pong'), isText: false, hasMore: false, isOpenedBySender: true });
 }
 
 it('ends at its timeout without a stall', async () => {
