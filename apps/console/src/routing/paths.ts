@@ -7,6 +7,10 @@ export const PATHS = {
   verify: '/verify',
   modes: '/modes',
 
+  docs: '/docs',
+  document: '/docs/:id',
+  decision: '/docs/decisions/:id',
+
   signIn: '/sign-in',
   signUp: '/sign-up',
   resetPassword: '/reset-password',
