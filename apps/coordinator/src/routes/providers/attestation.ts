@@ -2,6 +2,7 @@
  * `GET /v1/providers/attestation`: attestation records of connected providers, or of a single `provider_id`, with instructions for
  * verification and the unproved remainder (spec: provider attestation record).
  */
+import { documentedErrors } from '@inference/formats';
 import { type AttestationFeed, AttestationFeedSchema, PROVIDER_ID_PATTERN, type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
@@ -11,7 +12,7 @@ import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute } from '../plugins/public-route.js';
-import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
+import { jsonResponse } from '../plugins/route-schemas.js';
 import { attestationRecord, publishedAnchor } from './attestation-record.js';
 import { verificationInstructions } from './verification-instructions.js';
 
@@ -24,6 +25,7 @@ const AttestationQuerySchema = Type.Object({
   ),
 });
 const readQuery = queryReader(AttestationQuerySchema);
+const QUERY_ERRORS = { invalid_request: { message: 'provider_id must be a provider id.', param: 'provider_id' } } as const;
 
 const FeedQuerySchema = Type.Object({ provider_id: Type.Union([ProviderIdSchema, Type.Null()]) });
 const FeedPartSchema = Type.Array(
@@ -55,7 +57,10 @@ export function addAttestation(server: FastifyInstance, { registry, anchor, view
     summary: 'Attestation records of every connected provider, or of one.',
     tags: ['Providers'],
     querystring: AttestationQuerySchema,
-    response: { 200: jsonResponse('Attestations'), ...errorResponses(400) },
+    response: {
+      200: jsonResponse('Attestations'),
+      ...documentedErrors(['invalid_request', 'rate_limit_exceeded'], 'OpenAiError', QUERY_ERRORS),
+    },
   };
   addPublicRoute(server, '/v1/providers/attestation', schema, async (request): Promise<AttestationFeed> => {
     const { provider_id: requestedId } = readQuery(request.url);
