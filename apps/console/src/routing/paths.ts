@@ -8,6 +8,7 @@ export const PATHS = {
   modes: '/modes',
 
   docs: '/docs',
+  apiReference: '/api-reference',
   document: '/docs/:id',
   decision: '/docs/decisions/:id',
 

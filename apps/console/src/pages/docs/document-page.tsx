@@ -56,7 +56,11 @@ function Document({ document, isIndex }: { readonly document: BuiltDocument; rea
           <Link href={PATHS.docs}>Documentation</Link>
         </nav>
       )}
-      <PageHeader title={title} about={isIndex ? 'For API clients, Mac owners, operators and contributors.' : undefined} />
+      <PageHeader
+        title={title}
+        about={isIndex ? 'For API clients, Mac owners, operators and contributors.' : undefined}
+        actions={isIndex ? <LinkButton href={PATHS.apiReference}>API reference</LinkButton> : undefined}
+      />
       <form className="document-search" onSubmit={(event) => event.preventDefault()}>
         <Field
           label="Search the documentation"
