@@ -13,7 +13,6 @@ type ErrorExampleDetails = Readonly<Partial<Record<ErrorCode, { readonly message
 
 /** Details of errors that name a field. */
 const EXAMPLE_DETAILS: ErrorExampleDetails = {
-  invalid_request: { message: 'limit must be an integer.', param: 'limit' },
   insufficient_quota: { param: 'max_tokens' },
   model_not_found: { param: 'model' },
   provider_not_available: { param: 'provider_serial' },

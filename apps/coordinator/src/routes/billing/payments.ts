@@ -11,7 +11,7 @@ import type { Ledger, PendingEarnings } from '../../billing/ledger/ledger.js';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Database } from '../../database/tables.js';
 import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../../database/usage-repository.js';
-import { queryReader } from '../parameters/query.js';
+import { queryErrorExample, queryReader } from '../parameters/query.js';
 import { parseTime } from '../parameters/times.js';
 import { accountOf } from '../plugins/api-key-auth.js';
 import { jsonResponse, KEY_ERRORS, schemaRef } from '../plugins/route-schemas.js';
@@ -58,7 +58,7 @@ export function addPayments(
         description: 'The response.',
         content: { 'application/json': { schema: schemaRef('Usage') }, 'text/csv': { schema: Type.String() } },
       },
-      ...documentedErrors(['invalid_request', ...KEY_ERRORS]),
+      ...documentedErrors(['invalid_request', ...KEY_ERRORS], 'OpenAiError', queryErrorExample(UsageQuerySchema, 'limit')),
     },
   };
   server.get(PATH, { schema: usageSchema, onRequest: server.guards.account }, (request, reply) => {

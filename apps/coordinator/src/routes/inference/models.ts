@@ -12,7 +12,7 @@ import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { unknownModel } from '../../inference/request/unknown-model.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import { queryReader } from '../parameters/query.js';
+import { queryErrorExample, queryReader } from '../parameters/query.js';
 import { jsonResponse, KEY_ERRORS, pathParams } from '../plugins/route-schemas.js';
 import { isAnthropicClient, sendError } from '../plugins/send-error.js';
 import {
@@ -55,7 +55,10 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
     summary: `Models that are served now, ${MAX_LISTED_MODELS} at most. limit, after_id and before_id select a page.`,
     tags: ['Models'],
     querystring: ModelListQuerySchema,
-    response: { 200: jsonResponse('ModelList'), ...documentedErrors(['invalid_request', ...KEY_ERRORS]) },
+    response: {
+      200: jsonResponse('ModelList'),
+      ...documentedErrors(['invalid_request', ...KEY_ERRORS], 'OpenAiError', queryErrorExample(ModelListQuerySchema, 'limit')),
+    },
   };
   server.get('/v1/models', { schema: listSchema, onRequest: server.guards.account }, async (request) => {
     const query = readListQuery(request.url);

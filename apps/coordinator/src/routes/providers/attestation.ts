@@ -10,7 +10,7 @@ import type { NetworkViews } from '../../cluster/views.js';
 import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
-import { queryReader } from '../parameters/query.js';
+import { queryErrorExample, queryReader } from '../parameters/query.js';
 import { addPublicRoute } from '../plugins/public-route.js';
 import { jsonResponse } from '../plugins/route-schemas.js';
 import { attestationRecord, publishedAnchor } from './attestation-record.js';
@@ -25,7 +25,6 @@ const AttestationQuerySchema = Type.Object({
   ),
 });
 const readQuery = queryReader(AttestationQuerySchema);
-const QUERY_ERRORS = { invalid_request: { message: 'provider_id must be a provider id.', param: 'provider_id' } } as const;
 
 const FeedQuerySchema = Type.Object({ provider_id: Type.Union([ProviderIdSchema, Type.Null()]) });
 const FeedPartSchema = Type.Array(
@@ -59,7 +58,11 @@ export function addAttestation(server: FastifyInstance, { registry, anchor, view
     querystring: AttestationQuerySchema,
     response: {
       200: jsonResponse('Attestations'),
-      ...documentedErrors(['invalid_request', 'rate_limit_exceeded'], 'OpenAiError', QUERY_ERRORS),
+      ...documentedErrors(
+        ['invalid_request', 'rate_limit_exceeded'],
+        'OpenAiError',
+        queryErrorExample(AttestationQuerySchema, 'provider_id'),
+      ),
     },
   };
   addPublicRoute(server, '/v1/providers/attestation', schema, async (request): Promise<AttestationFeed> => {

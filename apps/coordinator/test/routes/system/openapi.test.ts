@@ -155,6 +155,14 @@ describe('the OpenAPI document', () => {
           for (const { summary, value } of examples) {
             expect(summary, name).toMatch(/^[A-Z].*\.$/);
             if (type === 'application/json') expect(problemsOf(media?.schema?.$ref, value), `${name} ${status}`).toEqual([]);
+            // The field of an error is one of the request.
+            const { param } = (value as { error?: { param?: string | null } }).error ?? {};
+            const queries = operation.parameters?.filter(({ in: place }) => place === 'query') ?? [];
+            if (queries.length > 0 && typeof param === 'string')
+              expect(
+                queries.map(({ name: query }) => query),
+                name,
+              ).toContain(param);
             errors++;
           }
           expect(description, name).not.toBe('');
