@@ -2,6 +2,7 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 import { compressed } from './build/compressed.js';
+import { documents } from './build/documents/documents.js';
 import { noEvaluation } from './build/no-evaluation.js';
 import { pageList } from './build/page-list.js';
 import { PATHS } from './src/routing/paths.js';
@@ -10,7 +11,7 @@ import { PATHS } from './src/routing/paths.js';
 const COORDINATOR = process.env.COORDINATOR ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
-  plugins: [react(), noEvaluation(), pageList(Object.values(PATHS)), compressed()],
+  plugins: [react(), noEvaluation(), documents(), pageList(Object.values(PATHS)), compressed()],
   build: {
     target: ['chrome123', 'edge123', 'firefox128', 'safari17.5'],
     manifest: true,

@@ -243,6 +243,7 @@ describeInBrowser('every client page', () => {
     { path: '/sign-in', who: null },
     { path: '/quick-start', who: 'newcomer' },
     { path: '/quick-start?request=end-to-end', who: 'user' },
+    { path: '/quick-start?feature=verify&program=codex', who: 'user' },
     { path: '/balance', who: 'user' },
     { path: '/usage', who: 'user' },
     { path: '/keys', who: 'user' },

@@ -233,7 +233,7 @@ const PROVIDER_LAYERS = appLayers('provider', {
 });
 
 /** Page folders of the console. None imports another, nor the router that loads them. */
-const PAGE_FOLDERS = ['account', 'admin', 'client', 'network', 'owner', 'playground'].map((name) => `pages/${name}`);
+const PAGE_FOLDERS = ['account', 'admin', 'client', 'docs', 'network', 'owner', 'playground'].map((name) => `pages/${name}`);
 const PAGE_ROW: Row = {
   uses: ['features', 'routing', 'api', 'ui', 'verifier', 'protocol'],
   usesTypesOf: ['formats'],

@@ -3,7 +3,7 @@
  *
  * Navigation sets the document title and focuses the heading, for screen readers and keyboards.
  */
-import { Component, type ComponentType, lazy, type ReactNode, Suspense, useEffect, useRef } from 'react';
+import { Component, type ComponentType, lazy, type ReactNode, Suspense, useEffect, useLayoutEffect, useRef } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { useSession } from '../api/session.js';
 import { PAGES } from '../pages/pages.js';
@@ -65,7 +65,8 @@ function Guarded({ page }: { readonly page: PageRoute }) {
 function usePageArrival(title: string): void {
   const [location] = useLocation();
   const first = useRef(true);
-  useEffect(() => {
+  // Runs before the effects of the page, which may set a more specific title.
+  useLayoutEffect(() => {
     document.title = `${title} · Inference network`;
   }, [title]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs for every URL, also of the same page

@@ -3,6 +3,8 @@ import {
   Activity,
   BadgeCheck,
   BookOpen,
+  BookText,
+  Braces,
   ChartColumn,
   Coins,
   Computer,
@@ -101,6 +103,23 @@ export const PAGES: readonly PageRoute[] = [
     load: () => import('./client/balance-page.js'),
     nav: { section: 'use', label: 'Balance', icon: Wallet },
   },
+  // Documentation.
+  {
+    path: PATHS.docs,
+    title: 'Documentation',
+    access: 'public',
+    load: () => import('./docs/document-page.js'),
+    nav: { section: 'use', label: 'Documentation', icon: BookText },
+  },
+  {
+    path: PATHS.apiReference,
+    title: 'API reference',
+    access: 'public',
+    load: () => import('./docs/api-reference-page.js'),
+    nav: { section: 'use', label: 'API reference', icon: Braces },
+  },
+  { path: PATHS.document, title: 'Documentation', access: 'public', load: () => import('./docs/document-page.js') },
+  { path: PATHS.decision, title: 'Documentation', access: 'public', load: () => import('./docs/document-page.js') },
   // Pages for signing in and for the account itself.
   {
     path: PATHS.account,

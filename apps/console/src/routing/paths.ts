@@ -7,6 +7,11 @@ export const PATHS = {
   verify: '/verify',
   modes: '/modes',
 
+  docs: '/docs',
+  apiReference: '/api-reference',
+  document: '/docs/:id',
+  decision: '/docs/decisions/:id',
+
   signIn: '/sign-in',
   signUp: '/sign-up',
   resetPassword: '/reset-password',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { firstSteps, nextStep } from '../../src/features/account/first-steps.js';
 import { endToEndSnippets, proxyCommand } from '../../src/pages/client/end-to-end-snippets.js';
+import { featureSnippets, programSnippets } from '../../src/pages/client/feature-snippets.js';
 import { EMPTY_KEY_FORM, keyBody, keyForm } from '../../src/pages/client/key-form.js';
 import { imageSnippet, textSnippets } from '../../src/pages/client/snippets.js';
 
@@ -52,10 +53,11 @@ describe('first requests', () => {
   const facts = { base: 'https://gateway.example', key: 'KEY', model: 'org/model-1' };
 
   it('contain base URL, key and model, and valid JSON', () => {
-    const snippets = [...textSnippets(facts), imageSnippet(facts)];
-    for (const { id, code } of snippets) {
+    const snippets = [...textSnippets(facts), imageSnippet(facts), ...featureSnippets(facts), ...programSnippets(facts)];
+    expect(new Set(snippets.map(({ id }) => id)).size).toBe(snippets.length);
+    for (const { id, code, run = '' } of snippets) {
       expect(code, id).toContain('https://gateway.example');
-      expect(code, id).toContain('KEY');
+      expect(code + run, id).toMatch(/[\s"'=]KEY\b/);
       expect(code, id).toContain('org/model-1');
       const [, body] = /-d '(.*)'/s.exec(code) ?? [];
       if (body !== undefined) expect((JSON.parse(body) as { model: string }).model, id).toBe('org/model-1');

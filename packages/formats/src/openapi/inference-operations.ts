@@ -3,10 +3,11 @@ import type { Endpoint } from '@inference/protocol';
 import { ChatCompletionRequestSchema } from '../chat-completions/schema.js';
 import { CompletionRequestSchema } from '../completions/schema.js';
 import { EmbeddingsRequestSchema } from '../embeddings/schema.js';
-import { ERRORS } from '../errors/error-table.js';
+import type { ErrorCode } from '../errors/error-table.js';
 import { ImagesRequestSchema } from '../images/schema.js';
 import { CountTokensRequestSchema, MessagesRequestSchema } from '../messages/schema.js';
 import { ResponsesRequestSchema } from '../responses/schema.js';
+import { documentedErrors, type ErrorSchemaName } from './error-responses.js';
 import { RESPONSE_SCHEMAS } from './response-schemas.js';
 
 interface Operation {
@@ -16,7 +17,7 @@ interface Operation {
   readonly answer: keyof typeof RESPONSE_SCHEMAS;
   /** Description of a streamed response; null without streaming. */
   readonly stream: string | null;
-  readonly errors: 'OpenAiError' | 'AnthropicError';
+  readonly errors: ErrorSchemaName;
 }
 
 const REQUEST_SCHEMAS = {
@@ -145,7 +146,7 @@ export function inferenceRouteSchema(endpoint: Endpoint) {
         headers: readsRouting(endpoint) ? { ...IGNORED_HEADER, ...ROUTE_HEADERS } : IGNORED_HEADER,
         content: { 'application/json': { schema: answers }, ...events },
       },
-      ...Object.fromEntries(statuses(errors).map((status) => [status, { ...reference(errors), description: 'An error.' }])),
+      ...documentedErrors(errorsOf(endpoint), errors, REQUEST_ERRORS),
     },
   };
 }
@@ -154,8 +155,45 @@ function readsRouting(endpoint: Endpoint): boolean {
   return endpoint !== '/v1/embeddings' && endpoint !== '/v1/images/generations';
 }
 
-function statuses(errors: Operation['errors']): readonly number[] {
-  return [...new Set(Object.values(ERRORS).map((row) => (errors === 'AnthropicError' ? (row.anthropicStatus ?? row.status) : row.status)))];
+/** Errors of every inference endpoint, in the order of their statuses. */
+const COMMON_ERRORS = [
+  'invalid_json',
+  'invalid_request',
+  'unsupported_parameter',
+  'unknown_parameter',
+  'missing_api_key',
+  'invalid_api_key',
+  'forbidden',
+  'account_suspended',
+  'model_not_found',
+  'body_too_slow',
+  'body_too_large',
+  'not_json',
+  'encoding_unsupported',
+  'rate_limit_exceeded',
+  'internal',
+  'provider_failed',
+  'bad_signature',
+  'no_provider',
+  'provider_not_available',
+  'overloaded',
+  'shutting_down',
+  'provider_timeout',
+] as const satisfies readonly ErrorCode[];
+
+/** Fields that the examples of errors name. */
+const REQUEST_ERRORS = {
+  invalid_request: { message: 'temperature must be a number between 0 and 2.', param: 'temperature' },
+} as const;
+
+function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
+  const isImage = endpoint === '/v1/images/generations';
+  return [
+    ...COMMON_ERRORS,
+    ...(isImage ? (['images_unavailable'] as const) : (['context_length_exceeded'] as const)),
+    ...(endpoint === '/v1/responses' ? (['previous_response_not_found'] as const) : []),
+    ...(endpoint === '/v1/messages/count_tokens' ? [] : (['insufficient_quota', 'billing_unavailable'] as const)),
+  ];
 }
 
 function reference(name: string) {

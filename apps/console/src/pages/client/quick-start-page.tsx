@@ -17,6 +17,7 @@ import { Select } from '../../ui/forms/field.js';
 import { Tabs } from '../../ui/navigation/tabs.js';
 import { useUrlChoice } from '../../ui/navigation/url-state.js';
 import { EndToEndRequest } from './end-to-end-request.js';
+import { featureSnippets, programSnippets } from './feature-snippets.js';
 import { imageSnippet, KEY_PLACEHOLDER, type Snippet, type SnippetFacts, textSnippets } from './snippets.js';
 
 export function Page() {
@@ -96,24 +97,50 @@ function FirstRequest({ models, secret }: FirstRequestProps) {
       </Card>
     );
   }
+  const facts = { base: window.location.origin, key: secret ?? KEY_PLACEHOLDER, model: model.id };
   return (
-    <Card
-      title="First request"
-      actions={
-        texts.length < 2 ? undefined : (
-          <Select
-            label="Model"
-            hideLabel
-            value={model.id}
-            options={texts.map((one) => ({ value: one.id, label: modelName(one) }))}
-            onValue={setSelected}
-          />
-        )
-      }
-    >
-      <Requests facts={{ base: window.location.origin, key: secret ?? KEY_PLACEHOLDER, model: model.id }} imageModel={image?.id ?? null} />
-    </Card>
+    <>
+      <Card
+        title="First request"
+        actions={
+          texts.length < 2 ? undefined : (
+            <Select
+              label="Model"
+              hideLabel
+              value={model.id}
+              options={texts.map((one) => ({ value: one.id, label: modelName(one) }))}
+              onValue={setSelected}
+            />
+          )
+        }
+      >
+        <Requests facts={facts} imageModel={image?.id ?? null} />
+      </Card>
+      <Card title="Next steps">
+        <SnippetTabs label="Features" parameter="feature" snippets={featureSnippets(facts)} />
+      </Card>
+      <Card
+        title="Coding agents and frameworks"
+        about="Coding agents need a model with a large context: their prompts have 10,000 to 40,000 tokens."
+      >
+        <SnippetTabs label="Programs" parameter="program" snippets={programSnippets(facts)} />
+      </Card>
+    </>
   );
+}
+
+interface SnippetTabsProps {
+  readonly label: string;
+  /** Search parameter of the selected tab. */
+  readonly parameter: string;
+  readonly snippets: readonly [Snippet, ...Snippet[]];
+}
+
+function SnippetTabs({ label, parameter, snippets }: SnippetTabsProps) {
+  const [first, ...others] = snippets;
+  const [tab, setTab] = useUrlChoice(parameter, [first.id, ...others.map(({ id }) => id)]);
+  const tabs = snippets.map((snippet) => ({ value: snippet.id, label: snippet.title, content: <PlainRequest snippet={snippet} /> }));
+  return <Tabs label={label} value={tab} onValue={setTab} tabs={tabs} />;
 }
 
 const END_TO_END = 'end-to-end';
@@ -136,11 +163,12 @@ function Requests({ facts, imageModel }: { readonly facts: SnippetFacts; readonl
   );
 }
 
-function PlainRequest({ snippet: { title, before, code } }: { readonly snippet: Snippet }) {
+function PlainRequest({ snippet: { title, before, code, run } }: { readonly snippet: Snippet }) {
   return (
     <div className="stack-small">
       {before === null ? null : /^(?:npm|pip) /.test(before) ? <CopyField label="Install" value={before} /> : <p>{before}</p>}
       <CopyField label={title} hideLabel value={code} multiline />
+      {run === undefined ? null : <CopyField label="Run" value={run} />}
     </div>
   );
 }

@@ -14,6 +14,8 @@ export interface Snippet {
   /** Installation command or place of use; null if neither applies. */
   readonly before: string | null;
   readonly code: string;
+  /** Command that starts the program with these settings. */
+  readonly run?: string;
 }
 
 export const KEY_PLACEHOLDER = 'YOUR_API_KEY';
@@ -95,16 +97,6 @@ answer = client.messages.create(
     messages=[{"role": "user", "content": ${text(QUESTION)}}],
 )
 print(answer.content)`,
-    },
-    {
-      id: 'agents',
-      title: 'Coding agents',
-      before: 'Environment variables for programs that speak the OpenAI or the Anthropic format',
-      code: `export OPENAI_BASE_URL=${base}/v1
-export OPENAI_API_KEY=${key}
-export ANTHROPIC_BASE_URL=${base}
-export ANTHROPIC_API_KEY=${key}
-export ANTHROPIC_MODEL=${model}`,
     },
   ];
 }

@@ -1,17 +1,17 @@
 /** `GET /v1/payments/balance` and `GET /v1/payments/usage` (spec: balance, usage entry), with pages, filters and CSV. */
 
 import { Readable } from 'node:stream';
-import { RequestError } from '@inference/formats';
+import { documentedErrors, RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { Ledger, PendingEarnings } from '../../billing/ledger/ledger.js';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Database } from '../../database/tables.js';
 import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../../database/usage-repository.js';
-import { queryReader } from '../parameters/query.js';
+import { queryErrorExample, queryReader } from '../parameters/query.js';
 import { parseTime } from '../parameters/times.js';
 import { accountOf } from '../plugins/api-key-auth.js';
-import { errorResponses, jsonResponse, schemaRef } from '../plugins/route-schemas.js';
+import { jsonResponse, KEY_ERRORS, schemaRef } from '../plugins/route-schemas.js';
 import { CSV_TYPE, csvLine, prefersCsv } from './csv.js';
 import { MAX_USAGE_LIMIT, type UsageEntry, UsageQuerySchema } from './payment-schemas.js';
 
@@ -28,7 +28,7 @@ export function addPayments(
   const balanceSchema = {
     summary: 'Balance of the account.',
     tags: ['Billing'],
-    response: { 200: jsonResponse('Balance'), ...errorResponses(401, 403) },
+    response: { 200: jsonResponse('Balance'), ...documentedErrors(KEY_ERRORS) },
   };
   server.get('/v1/payments/balance', { schema: balanceSchema, onRequest: server.guards.account }, async (request, reply) => {
     const account = accountOf(request);
@@ -55,7 +55,7 @@ export function addPayments(
         description: 'The response.',
         content: { 'application/json': { schema: schemaRef('Usage') }, 'text/csv': { schema: Type.String() } },
       },
-      ...errorResponses(400, 401, 403),
+      ...documentedErrors(['invalid_request', ...KEY_ERRORS], 'OpenAiError', queryErrorExample(UsageQuerySchema, 'limit')),
     },
   };
   server.get(PATH, { schema: usageSchema, onRequest: server.guards.account }, (request, reply) => {

@@ -3,7 +3,7 @@
  *
  * The machine token authenticates, so that earnings can be read while the provider is disconnected.
  */
-import { apiError, RequestError } from '@inference/formats';
+import { apiError, documentedErrors, RequestError } from '@inference/formats';
 import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
@@ -14,7 +14,7 @@ import { QUARTER_MS } from '../../database/ledger/activity.js';
 import { readMachineToken } from '../../database/providers/machine-token-repository.js';
 import type { Database } from '../../database/tables.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
-import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
+import { jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { maturingBody } from './payments.js';
 
@@ -27,6 +27,20 @@ interface ProviderEarningsRoutes {
 const NO_TOKEN = 'The machine token is missing. Send the token from the sign-in as "Authorization: Bearer <token>".';
 const VOID_TOKEN = 'The machine token is no longer valid, because the machine was unlinked. Sign in again.';
 const NOT_LINKED = 'The machine is not linked yet: the link is made when the provider connects. Start the provider.';
+const TOKEN_ERRORS = {
+  invalid_request: { message: `days must be a whole number from 1 to ${MAX_EARNING_DAYS}.`, param: 'days' },
+  missing_api_key: { message: NO_TOKEN },
+  invalid_api_key: { message: VOID_TOKEN },
+  conflict: { message: NOT_LINKED },
+} as const;
+const EARNINGS_ERRORS = [
+  'invalid_request',
+  'missing_api_key',
+  'invalid_api_key',
+  'account_suspended',
+  'conflict',
+  'rate_limit_exceeded',
+] as const;
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 7;
 
@@ -52,7 +66,7 @@ export function addProviderEarnings(server: FastifyInstance, routes: ProviderEar
     summary: 'Earnings of a provider for the account that it is linked to. The bearer token is the machine token, not an API key.',
     tags: ['Providers'],
     querystring: EarningsQuerySchema,
-    response: { 200: jsonResponse('MachineEarnings'), ...errorResponses(400, 401, 403) },
+    response: { 200: jsonResponse('MachineEarnings'), ...documentedErrors(EARNINGS_ERRORS, 'OpenAiError', TOKEN_ERRORS) },
   };
   server.get('/v1/machine/earnings', { schema, onRequest: server.rateLimits.publicRoutes }, async (request, reply) => {
     const linked = await linkedProviderOf(routes, request, reply);

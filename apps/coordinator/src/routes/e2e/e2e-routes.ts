@@ -1,5 +1,5 @@
 /** Public routes of the end-to-end mode: the keyset, and the attestation records that its entries name. */
-import { apiError } from '@inference/formats';
+import { apiError, documentedErrors } from '@inference/formats';
 import { E2eKeysetSchema, Sha256HexSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import Type from 'typebox';
@@ -10,7 +10,7 @@ import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import type { KeysetLog } from '../../transparency-log/transparency-log.js';
 import { addPublicRoute } from '../plugins/public-route.js';
-import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
+import { jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { KEYSET_MAX_AGE_MS, KeysetPublisher } from './keyset-publisher.js';
 import { KeysetPartSchema, LocalKeyset } from './local-keyset.js';
@@ -31,6 +31,7 @@ export const E2E_SCHEMAS = { E2eKeyset: E2eKeysetSchema };
 /** A record never changes under its hash. */
 const RECORD_CACHE = 'public, max-age=3600, immutable';
 const SHA256_HEX = /^[0-9a-f]{64}$/;
+const NO_RECORD = 'No current keyset names this record. Read the keyset again.';
 const RecordQuerySchema = Type.Object({ sha256: Sha256HexSchema });
 const RecordSchema = Type.Object({ text: Type.String({ maxLength: 1024 * 1024 }) });
 
@@ -57,7 +58,7 @@ function addKeyset(server: FastifyInstance, publisher: KeysetPublisher): void {
   const schema = {
     summary: 'Sealing keys of all providers that serve the end-to-end mode. The same bytes for everybody.',
     tags: ['Verification'],
-    response: { 200: jsonResponse('E2eKeyset'), ...errorResponses(503) },
+    response: { 200: jsonResponse('E2eKeyset'), ...documentedErrors(['rate_limit_exceeded', 'overloaded']) },
   };
   addPublicRoute(server, '/v1/e2e/keyset', schema, async (request, reply) => {
     const { value, ageSeconds } = await publisher.current();
@@ -77,13 +78,16 @@ function addRecords(server: FastifyInstance, local: LocalKeyset, views: NetworkV
     summary: 'Attestation record that an entry of the keyset names by its SHA-256, as canonical JSON.',
     tags: ['Verification'],
     params: pathParams('record_sha256'),
-    response: { 200: { description: 'The record.', type: 'object' }, ...errorResponses(404) },
+    response: {
+      200: { description: 'The record.', type: 'object' },
+      ...documentedErrors(['not_found', 'rate_limit_exceeded'], 'OpenAiError', { not_found: { message: NO_RECORD } }),
+    },
   };
   addPublicRoute(server, '/v1/e2e/records/:record_sha256', schema, async (request, reply) => {
     const { record_sha256: sha256 } = request.params as { record_sha256: string };
     const found = SHA256_HEX.test(sha256) ? await find({ sha256 }) : null;
     if (found === null) {
-      sendError(reply, apiError('not_found', { message: 'No current keyset names this record. Read the keyset again.' }));
+      sendError(reply, apiError('not_found', { message: NO_RECORD }));
       return reply;
     }
     return reply.headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': RECORD_CACHE }).send(found.text);

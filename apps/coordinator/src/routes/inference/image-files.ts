@@ -3,12 +3,12 @@
  *
  * The URL alone gives access. Shared caches must not store images, and browsers must not guess types.
  */
-import { apiError, IMAGE_CONTENT_TYPES } from '@inference/formats';
+import { apiError, documentedErrors, IMAGE_CONTENT_TYPES } from '@inference/formats';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type from 'typebox';
 import type { FoundImage, ImageStore } from '../../images/image-store.js';
 import type { Metrics } from '../../telemetry/metrics.js';
-import { jsonResponse, NO_CREDENTIALS, pathParams } from '../plugins/route-schemas.js';
+import { NO_CREDENTIALS, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 
 export const IMAGE_FILES_PATH = '/v1/images/files';
@@ -24,6 +24,8 @@ const NO_STORE = { 'cache-control': 'no-store' };
 
 const IMAGE_CONTENT = Object.fromEntries(Object.values(IMAGE_CONTENT_TYPES).map((type) => [type, { schema: {} }]));
 
+const NO_IMAGE = 'There is no such image.';
+const EXPIRED = 'This image has expired.';
 const schema = {
   summary: 'An image until it expires. The URL alone gives access. Ranges are supported.',
   tags: ['Inference'],
@@ -34,9 +36,10 @@ const schema = {
     200: { description: 'The image.', content: IMAGE_CONTENT },
     206: { description: 'The requested range of the image.', content: IMAGE_CONTENT },
     304: { description: 'The image has not changed.', type: 'null' },
-    404: jsonResponse('OpenAiError', 'No image ever had this URL.'),
-    410: jsonResponse('OpenAiError', 'The image has expired.'),
-    416: jsonResponse('OpenAiError', 'The range lies outside of the image.'),
+    ...documentedErrors(['not_found', 'gone', 'range_not_satisfiable'], 'OpenAiError', {
+      not_found: { message: NO_IMAGE },
+      gone: { message: EXPIRED },
+    }),
   },
 };
 
@@ -56,10 +59,10 @@ export function addImageFiles(server: FastifyInstance, { store, metrics, now }: 
         case 'found':
           return sendImage(reply, image, now());
         case 'gone':
-          sendError(reply.headers(NO_STORE), apiError('gone', { message: 'This image has expired.' }));
+          sendError(reply.headers(NO_STORE), apiError('gone', { message: EXPIRED }));
           return reply;
         case 'unknown':
-          sendError(reply.headers(NO_STORE), apiError('not_found', { message: 'There is no such image.' }));
+          sendError(reply.headers(NO_STORE), apiError('not_found', { message: NO_IMAGE }));
           return reply;
         default:
           return image satisfies never;

@@ -1,5 +1,5 @@
 /** `GET /v1/models` and `GET /v1/models/{id}` (spec: model list), with demand for a single model. */
-import { RequestError } from '@inference/formats';
+import { documentedErrors, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
@@ -9,8 +9,8 @@ import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { unknownModel } from '../../inference/request/unknown-model.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import { queryReader } from '../parameters/query.js';
-import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
+import { queryErrorExample, queryReader } from '../parameters/query.js';
+import { jsonResponse, KEY_ERRORS, pathParams } from '../plugins/route-schemas.js';
 import { isAnthropicClient, sendError } from '../plugins/send-error.js';
 import {
   demandOf,
@@ -52,7 +52,10 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
     summary: `Models that are served now, ${MAX_LISTED_MODELS} at most. limit, after_id and before_id select a page.`,
     tags: ['Models'],
     querystring: ModelListQuerySchema,
-    response: { 200: jsonResponse('ModelList'), ...errorResponses(400, 401, 403) },
+    response: {
+      200: jsonResponse('ModelList'),
+      ...documentedErrors(['invalid_request', ...KEY_ERRORS], 'OpenAiError', queryErrorExample(ModelListQuerySchema, 'limit')),
+    },
   };
   server.get('/v1/models', { schema: listSchema, onRequest: server.guards.account }, async (request) => {
     const query = readListQuery(request.url);
@@ -67,7 +70,7 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
     summary: 'One model that is served now, with its demand. The id may contain slashes.',
     tags: ['Models'],
     params: pathParams('id'),
-    response: { 200: jsonResponse('Model'), ...errorResponses(401, 403, 404) },
+    response: { 200: jsonResponse('Model'), ...documentedErrors([...KEY_ERRORS, 'model_not_found']) },
   };
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>(

@@ -1,5 +1,5 @@
 /** `GET /v1/receipts/{job_id}`: signed receipt of a finished job, for the account that ran the job. */
-import { apiError } from '@inference/formats';
+import { apiError, documentedErrors } from '@inference/formats';
 import { type E2eReceipt, E2eReceiptSchema, fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
@@ -7,7 +7,7 @@ import type { NetworkViews } from '../../cluster/views.js';
 import type { StoredReceipt } from '../../database/providers/receipt-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
 import { accountOf } from '../plugins/api-key-auth.js';
-import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
+import { jsonResponse, KEY_ERRORS, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 
 export const SignedReceiptSchema = Type.Object({
@@ -25,6 +25,7 @@ export const SignedReceiptSchema = Type.Object({
   claims: Type.Union([ReceiptSchema, E2eReceiptSchema]),
 });
 
+const NO_RECEIPT = 'There is no receipt for this job.';
 const id = Type.String({ maxLength: 128 });
 const text = Type.String({ maxLength: 65_536 });
 const QueuedReceiptQuery = Type.Object({ jobId: id, accountId: id });
@@ -53,7 +54,10 @@ export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts,
     summary: 'Signed receipt of a finished job.',
     tags: ['Verification'],
     params: pathParams('job_id'),
-    response: { 200: jsonResponse('SignedReceipt'), ...errorResponses(401, 403, 404) },
+    response: {
+      200: jsonResponse('SignedReceipt'),
+      ...documentedErrors([...KEY_ERRORS, 'not_found'], 'OpenAiError', { not_found: { message: NO_RECEIPT } }),
+    },
   };
   server.get<{ Params: { job_id: string } }>(
     '/v1/receipts/:job_id',
@@ -61,7 +65,7 @@ export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts,
     async (request, reply) => {
       const stored = await find(request.params.job_id.toLowerCase(), accountOf(request));
       if (stored === null) {
-        sendError(reply, apiError('not_found', { message: 'There is no receipt for this job.' }));
+        sendError(reply, apiError('not_found', { message: NO_RECEIPT }));
         return reply;
       }
       // Receipts are verified before storage.

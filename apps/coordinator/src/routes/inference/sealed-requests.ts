@@ -1,5 +1,5 @@
 /** `POST /v1/e2e/requests`: sealed requests. The coordinator places, relays, meters and settles ciphertext, without a key. */
-import { type ApiError, apiError, RequestError, sealedRequestError } from '@inference/formats';
+import { type ApiError, apiError, documentedErrors, RequestError, sealedRequestError } from '@inference/formats';
 import { E2E_REQUEST_CONTENT_TYPE, E2E_RESPONSE_CONTENT_TYPE, type ImageOffer, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
@@ -15,7 +15,7 @@ import { type JobRequest, sealedJobRequest } from '../../inference/request/job-r
 import { readSealedRequest, type SealedRequest } from '../../inference/request/sealed-request.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
-import { errorResponses } from '../plugins/route-schemas.js';
+import { KEY_ERRORS } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { type InferenceRoutes, maxStreamBytes, mayCountTokens, requestInput, runJob, startSpan } from './endpoints.js';
 
@@ -55,9 +55,39 @@ const SCHEMA = {
     },
     422: {
       description: 'No candidate is connected with the key that the request names. Read the keyset again and seal anew.',
-      content: { 'application/problem+json': { schema: { type: 'object' } } },
+      content: {
+        'application/problem+json': {
+          schema: { type: 'object' },
+          examples: {
+            stale_key: {
+              summary: apiError('stale_key').message,
+              value: JSON.parse(sealedRequestError(apiError('stale_key')).body) as unknown,
+            },
+          },
+        },
+      },
     },
-    ...errorResponses(400, 401, 402, 403, 404, 409, 413, 415, 429, 500, 502, 503, 504),
+    ...documentedErrors(
+      [
+        'invalid_request',
+        ...KEY_ERRORS,
+        'insufficient_quota',
+        'model_not_found',
+        'sealed_request_replayed',
+        'body_too_large',
+        'not_sealed',
+        'internal',
+        'provider_failed',
+        'bad_signature',
+        'no_provider',
+        'billing_unavailable',
+        'overloaded',
+        'shutting_down',
+        'provider_timeout',
+      ],
+      'OpenAiError',
+      { invalid_request: { message: 'context.expires_at has passed. Seal the request again.', param: 'context.expires_at' } },
+    ),
   },
 };
 

@@ -35,9 +35,20 @@ function readParameter(parameter: Parameter, given: readonly string[]): unknown 
   // Without sign, fraction, exponent or leading zeros: a single spelling per number.
   const value = parameter.integer ? (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null) : text;
   if (!parameter.check(value)) {
-    throw new RequestError('invalid_request', parameter.name, `${parameter.name} must be ${parameter.description}.`);
+    throw new RequestError('invalid_request', parameter.name, messageOf(parameter));
   }
   return value;
+}
+
+/** Error of an invalid parameter, as an example for the OpenAPI document. */
+export function queryErrorExample(schema: TObject, name: string) {
+  const property = schema.properties[name];
+  if (property === undefined) throw new Error(`the schema has no parameter ${name}`);
+  return { invalid_request: { message: messageOf(parameterOf(name, property)), param: name } };
+}
+
+function messageOf({ name, description }: Parameter): string {
+  return `${name} must be ${description}.`;
 }
 
 const providerId = Compile(ProviderIdSchema);

@@ -1,5 +1,6 @@
 /** Route schemas, for documentation only: handlers validate. Routes without `tags` are not in the OpenAPI document. */
 import type {} from '@fastify/swagger';
+import type { ErrorCode } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 
@@ -22,10 +23,14 @@ export function jsonResponse(name: string, description = 'The response.') {
   return { ...schemaRef(name), description };
 }
 
-/** Error responses with these statuses, in the OpenAI format. */
-export function errorResponses(...statuses: readonly number[]): Readonly<Record<number, object>> {
-  return Object.fromEntries(statuses.map((status) => [status, jsonResponse('OpenAiError', 'An error.')]));
-}
+/** Errors of every route that takes an API key. */
+export const KEY_ERRORS = [
+  'missing_api_key',
+  'invalid_api_key',
+  'forbidden',
+  'account_suspended',
+  'rate_limit_exceeded',
+] as const satisfies readonly ErrorCode[];
 
 /** Path parameters of type string. */
 export function pathParams(...names: readonly string[]) {

@@ -1,6 +1,7 @@
 /**
  * `GET /v1/providers/attestation`: attestation records, with instructions and limits of verification (spec: provider attestation record).
  */
+import { documentedErrors } from '@inference/formats';
 import { type AttestationFeed, AttestationFeedSchema, PROVIDER_ID_PATTERN, type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
@@ -8,9 +9,9 @@ import type { NetworkViews } from '../../cluster/views.js';
 import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
-import { queryReader } from '../parameters/query.js';
+import { queryErrorExample, queryReader } from '../parameters/query.js';
 import { addPublicRoute } from '../plugins/public-route.js';
-import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
+import { jsonResponse } from '../plugins/route-schemas.js';
 import { attestationRecord, publishedAnchor } from './attestation-record.js';
 import { verificationInstructions } from './verification-instructions.js';
 
@@ -54,7 +55,14 @@ export function addAttestation(server: FastifyInstance, { registry, anchor, view
     summary: 'Attestation records of every connected provider, or of one.',
     tags: ['Providers'],
     querystring: AttestationQuerySchema,
-    response: { 200: jsonResponse('Attestations'), ...errorResponses(400) },
+    response: {
+      200: jsonResponse('Attestations'),
+      ...documentedErrors(
+        ['invalid_request', 'rate_limit_exceeded'],
+        'OpenAiError',
+        queryErrorExample(AttestationQuerySchema, 'provider_id'),
+      ),
+    },
   };
   addPublicRoute(server, '/v1/providers/attestation', schema, async (request): Promise<AttestationFeed> => {
     const { provider_id: requestedId } = readQuery(request.url);

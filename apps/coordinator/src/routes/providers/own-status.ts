@@ -1,5 +1,5 @@
 /** `GET /v1/providers/me`: a provider's own trust, placements, reasons for missed jobs, and next steps. */
-import { apiError } from '@inference/formats';
+import { apiError, documentedErrors } from '@inference/formats';
 import {
   fromHex,
   ModelOfferSchema,
@@ -21,7 +21,7 @@ import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { hashOfToken, providerOfToken } from '../../providers/session/registration/session-token.js';
 import { type Demand, DemandSchema, demandOf, networkDemand } from '../inference/model-parts.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
-import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
+import { jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { providerStatus, withDemand } from './status/provider-status.js';
 
@@ -35,6 +35,7 @@ interface StatusSources {
 
 const NO_TOKEN = 'The session token is missing. Send the token of the "registered" message as "Authorization: Bearer <token>".';
 const WRONG_TOKEN = 'The session token is not valid: each token ends with its session.';
+const TOKEN_ERRORS = { missing_api_key: { message: NO_TOKEN }, invalid_api_key: { message: WRONG_TOKEN } } as const;
 
 /** Token of a query to peers: only its hash leaves this coordinator. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
@@ -69,7 +70,10 @@ export function addProviderMe(server: FastifyInstance, sources: StatusSources, v
   const schema = {
     summary: 'Status of the calling provider. The bearer token is the session token of the provider, not an API key.',
     tags: ['Providers'],
-    response: { 200: jsonResponse('ProviderStatus'), ...errorResponses(401, 403) },
+    response: {
+      200: jsonResponse('ProviderStatus'),
+      ...documentedErrors(['missing_api_key', 'invalid_api_key', 'rate_limit_exceeded'], 'OpenAiError', TOKEN_ERRORS),
+    },
   };
   server.get('/v1/providers/me', { schema, onRequest: server.rateLimits.publicRoutes }, async (request, reply) => {
     const token = presentedKey(request);

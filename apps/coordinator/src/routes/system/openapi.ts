@@ -12,6 +12,7 @@ import { CATALOGUE_SCHEMAS } from '../inference/catalogue-schemas.js';
 import { MODEL_SCHEMAS } from '../inference/model-schemas.js';
 import { SignedReceiptSchema } from '../inference/receipts.js';
 import { addPublicRoute } from '../plugins/public-route.js';
+import { addExamples } from './openapi-examples.js';
 
 /** Named schemas for references from routes. */
 export const COMPONENT_SCHEMAS = {
@@ -60,10 +61,16 @@ export function addOpenApi(server: FastifyInstance): void {
   };
   let document: string | null = null;
   addPublicRoute(server, '/openapi.json', schema, (_request, reply) => {
-    // The plugin would rewrite `patternProperties` of named schemas for OpenAPI 3.0; 3.1 takes JSON Schema as it is.
-    document ??= JSON.stringify({ ...server.swagger(), components: { ...COMPONENTS, schemas: COMPONENT_SCHEMAS } });
+    document ??= describe(server);
     reply.header('content-type', 'application/json; charset=utf-8').send(document);
   });
+}
+
+function describe(server: FastifyInstance): string {
+  const document = server.swagger();
+  addExamples(document.paths ?? {});
+  // The plugin would rewrite `patternProperties` of named schemas for OpenAPI 3.0; 3.1 takes JSON Schema as it is.
+  return JSON.stringify({ ...document, components: { ...COMPONENTS, schemas: COMPONENT_SCHEMAS } });
 }
 
 export function programVersion(): string {

@@ -1,12 +1,12 @@
 /** `GET /v1/stats`, `/v1/leaderboard` and `/v1/network/totals`: public statistics (spec: network stats). */
 
-import { LeaderboardQuerySchema, TotalsQuerySchema } from '@inference/formats';
+import { documentedErrors, LeaderboardQuerySchema, TotalsQuerySchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { MAX_AGE_SECONDS, type PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
-import { queryReader } from '../parameters/query.js';
+import { queryErrorExample, queryReader } from '../parameters/query.js';
 import { addPublicRoute, sendCached } from '../plugins/public-route.js';
-import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
+import { jsonResponse } from '../plugins/route-schemas.js';
 
 const readLeaderboardQuery = queryReader(LeaderboardQuerySchema);
 const readTotalsQuery = queryReader(TotalsQuerySchema);
@@ -25,7 +25,10 @@ export function addStatistics(server: FastifyInstance, statistics: PublicStatist
     tags: ['Network'],
     // Each parameter has a default.
     querystring: Type.Partial(LeaderboardQuerySchema),
-    response: { 200: jsonResponse('Leaderboard'), ...errorResponses(400) },
+    response: {
+      200: jsonResponse('Leaderboard'),
+      ...documentedErrors(['invalid_request', 'rate_limit_exceeded'], 'OpenAiError', queryErrorExample(LeaderboardQuerySchema, 'metric')),
+    },
   };
   addPublicRoute(server, '/v1/leaderboard', leaderboardSchema, async (request, reply) => {
     const choice = readLeaderboardQuery(request.url);
@@ -35,7 +38,10 @@ export function addStatistics(server: FastifyInstance, statistics: PublicStatist
     summary: 'Totals of the network in a time window, at most one minute old.',
     tags: ['Network'],
     querystring: Type.Partial(TotalsQuerySchema),
-    response: { 200: jsonResponse('Totals'), ...errorResponses(400) },
+    response: {
+      200: jsonResponse('Totals'),
+      ...documentedErrors(['invalid_request', 'rate_limit_exceeded'], 'OpenAiError', queryErrorExample(TotalsQuerySchema, 'window')),
+    },
   };
   addPublicRoute(server, '/v1/network/totals', totalsSchema, async (request, reply) => {
     const { window } = readTotalsQuery(request.url);

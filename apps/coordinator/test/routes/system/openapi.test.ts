@@ -1,3 +1,7 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { EXAMPLE_MODEL } from '@inference/formats';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
 import { COMPONENT_SCHEMAS } from '../../../src/routes/system/openapi.js';
@@ -84,6 +88,118 @@ describe('GET /openapi.json', () => {
         const body = await (await harness.get(path)).json();
         expect([name, [...schema.Errors(body)]]).toEqual([name, []]);
       }
+    } finally {
+      await harness.close();
+    }
+  });
+});
+
+interface MediaType {
+  readonly schema?: { readonly $ref?: string };
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
+}
+
+interface Operation {
+  readonly summary?: string;
+  readonly tags?: readonly string[];
+  readonly parameters?: readonly { readonly in: string; readonly name: string; readonly example?: string }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Readonly<Record<string, MediaType>> }>>;
+  readonly security?: readonly unknown[];
+  readonly 'x-codeSamples': readonly { readonly lang: string; readonly source: string }[];
+}
+
+interface OpenApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+function operationsOf({ paths }: OpenApiDocument): { readonly name: string; readonly operation: Operation }[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, operation })),
+  );
+}
+
+/** Problems of a value under a named schema. */
+function problemsOf(reference: string | undefined, value: unknown): unknown[] {
+  const name = reference?.split('/').at(-1) as keyof typeof COMPONENT_SCHEMAS;
+  return [...Compile(COMPONENT_SCHEMAS[name]).Errors(value)];
+}
+
+describe('the OpenAPI document', () => {
+  it('is valid, and gives every operation a summary, an example of a request, and an example of each error', async () => {
+    const harness = await startHarness();
+    try {
+      const text = await (await harness.get('/openapi.json', null)).text();
+      expect(await new Validator().validate(JSON.parse(text) as Record<string, unknown>)).toEqual({ valid: true });
+      const document = JSON.parse(text) as OpenApiDocument;
+      let errors = 0;
+      for (const { name, operation } of operationsOf(document)) {
+        expect(operation.summary, name).toMatch(/^[A-Z].*\.$/);
+        expect(operation.tags?.length, name).toBe(1);
+        expect(operation['x-codeSamples'][0]?.source, name).toMatch(/^curl "\$BASE\//);
+        for (const parameter of operation.parameters ?? []) {
+          if (parameter.in === 'path') expect(parameter.example, `${name}: ${parameter.name}`).toMatch(/^[\w.-]+$/);
+        }
+        for (const [type, { schema, example }] of Object.entries(operation.requestBody?.content ?? {})) {
+          if (type !== 'application/json') continue;
+          if (schema?.$ref !== undefined) expect(problemsOf(schema.$ref, example), name).toEqual([]);
+          else expect(example, name).toMatchObject({ model: EXAMPLE_MODEL });
+        }
+        if (operation.security === undefined) expect(Object.keys(operation.responses), name).toContain('401');
+        for (const [status, { description, content = {} }] of Object.entries(operation.responses)) {
+          if (Number(status) < 400) continue;
+          const [[type, media] = []] = Object.entries(content);
+          const examples = Object.values(media?.examples ?? {});
+          expect(examples.length, `${name} ${status}`).toBeGreaterThan(0);
+          for (const { summary, value } of examples) {
+            expect(summary, name).toMatch(/^[A-Z].*\.$/);
+            if (type === 'application/json') expect(problemsOf(media?.schema?.$ref, value), `${name} ${status}`).toEqual([]);
+            // The field of an error is one of the request.
+            const { param } = (value as { error?: { param?: string | null } }).error ?? {};
+            const queries = operation.parameters?.filter(({ in: place }) => place === 'query') ?? [];
+            if (queries.length > 0 && typeof param === 'string')
+              expect(
+                queries.map(({ name: query }) => query),
+                name,
+              ).toContain(param);
+            errors++;
+          }
+          expect(description, name).not.toBe('');
+        }
+      }
+      expect(errors).toBeGreaterThan(150);
+    } finally {
+      await harness.close();
+    }
+  });
+
+  it('has examples of requests that work', async () => {
+    const harness = await startHarness();
+    try {
+      await harness.provider();
+      const document = (await (await harness.get('/openapi.json', null)).json()) as OpenApiDocument;
+      const results = new Map<string, { readonly status: number; readonly body: string }>();
+      for (const { name, operation } of operationsOf(document)) {
+        const source = operation['x-codeSamples'][0]?.source ?? '';
+        // These need a file that a client library sealed, or the token of a program.
+        if (/request\.sealed|_TOKEN/.test(source)) continue;
+        const command = source.replaceAll(EXAMPLE_MODEL, MODEL).replace(/^curl /, 'curl -sS -w "\\n%{http_code}" ');
+        const { stdout } = await promisify(execFile)('bash', ['-c', command], {
+          env: { ...process.env, BASE: harness.url, KEY: harness.apiKey },
+        });
+        const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? [];
+        results.set(name, { status: Number(status), body });
+      }
+      // Ids of examples name nothing here, and the model of this network makes no images and no embeddings.
+      const NOT_FOUND = ['get /v1/receipts/{job_id}', 'get /v1/images/files/{file}', 'get /v1/e2e/records/{record_sha256}'];
+      const NOT_SERVED = ['post /v1/images/generations', 'post /v1/embeddings'];
+      for (const [name, { status, body }] of results) {
+        if (NOT_FOUND.includes(name)) expect(status, name).toBe(404);
+        else if (NOT_SERVED.includes(name)) expect((JSON.parse(body) as { error: object }).error, name).toMatchObject({ param: 'model' });
+        else expect(status, `${name}: ${body}`).toBe(200);
+      }
+      expect(results.size).toBeGreaterThan(20);
     } finally {
       await harness.close();
     }

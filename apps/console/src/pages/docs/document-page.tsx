@@ -1,0 +1,105 @@
+/** `/docs/…`: documents of the repository, with a search over all of them. `/docs` is the list by reader. */
+/// <reference path="./documents.d.ts" />
+import './docs.css';
+import { type BuiltDocument, DOCUMENTS } from 'virtual:documents';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { Link, useLocation } from 'wouter';
+import { PATHS } from '../../routing/paths.js';
+import { PageHeader } from '../../ui/display/page.js';
+import { ErrorState } from '../../ui/feedback/error-state.js';
+import { EmptyState, PageSkeleton } from '../../ui/feedback/placeholders.js';
+import { LinkButton } from '../../ui/forms/button.js';
+import { Field } from '../../ui/forms/field.js';
+import { useUrlText } from '../../ui/navigation/url-state.js';
+import { DocumentContent } from './document-content.js';
+import { SearchResults } from './search-results.js';
+
+export function Page() {
+  const [location] = useLocation();
+  const path = location.replace(/\/$/, '');
+  const load = Object.hasOwn(DOCUMENTS, path) ? DOCUMENTS[path] : undefined;
+  if (load === undefined) {
+    return (
+      <EmptyState title="Document not found" level={1} action={<LinkButton href={PATHS.docs}>All documents</LinkButton>}>
+        Check the address. The document may have moved.
+      </EmptyState>
+    );
+  }
+  return <LoadedDocument path={path} load={load} />;
+}
+
+interface LoadedDocumentProps {
+  readonly path: string;
+  readonly load: () => Promise<{ readonly document: BuiltDocument }>;
+}
+
+function LoadedDocument({ path, load }: LoadedDocumentProps) {
+  const { data, error } = useQuery({ queryKey: ['document', path], queryFn: async () => (await load()).document, staleTime: Infinity });
+  // Files of a previous release no longer exist, so the whole console is loaded again.
+  if (error !== null) return <ErrorState level={1} what="This document" error={error} onRetry={() => window.location.reload()} />;
+  return data === undefined ? <PageSkeleton /> : <Document document={data} isIndex={path === PATHS.docs} />;
+}
+
+function Document({ document, isIndex }: { readonly document: BuiltDocument; readonly isIndex: boolean }) {
+  const [query, setQuery] = useUrlText('q');
+  const title = isIndex ? 'Documentation' : document.title;
+  useEffect(() => {
+    window.document.title = `${title} · Inference network`;
+    const anchor = decodeURIComponent(window.location.hash.slice(1));
+    if (anchor !== '') window.document.getElementById(anchor)?.scrollIntoView();
+  }, [title]);
+  return (
+    <>
+      {isIndex ? null : (
+        <nav className="document-path" aria-label="Documents">
+          <Link href={PATHS.docs}>Documentation</Link>
+        </nav>
+      )}
+      <PageHeader
+        title={title}
+        about={isIndex ? 'For API clients, Mac owners, operators and contributors.' : undefined}
+        actions={isIndex ? <LinkButton href={PATHS.apiReference}>API reference</LinkButton> : undefined}
+      />
+      <form className="document-search" onSubmit={(event) => event.preventDefault()}>
+        <Field
+          label="Search the documentation"
+          hideLabel={!isIndex}
+          type="search"
+          placeholder={isIndex ? 'For example: rate limits' : 'Search the documentation'}
+          autoComplete="off"
+          value={query}
+          onChange={(event) => setQuery(event.target.value)}
+        />
+      </form>
+      {query.trim() === '' ? (
+        <div className="document-columns" data-index={isIndex || undefined}>
+          {isIndex || document.contents.length < 2 ? null : <Contents contents={document.contents} />}
+          <article className="document">
+            <DocumentContent tree={document.tree} fileUrls={document.fileUrls} />
+          </article>
+        </div>
+      ) : (
+        <SearchResults query={query} />
+      )}
+    </>
+  );
+}
+
+/** Open where the window has room for a second column. */
+function Contents({ contents }: { readonly contents: BuiltDocument['contents'] }) {
+  return (
+    <nav className="document-contents" aria-label="On this page">
+      <details open={window.matchMedia('(min-width: 75rem)').matches}>
+        <summary>On this page</summary>
+        <ul>
+          {contents.map(({ id, title }) => (
+            <li key={id}>
+              <a href={`#${id}`}>{title}</a>
+            </li>
+          ))}
+        </ul>
+      </details>
+    </nav>
+  );
+}

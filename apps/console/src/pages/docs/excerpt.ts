@@ -1,0 +1,14 @@
+/** Characters of an excerpt. */
+const LENGTH = 180;
+/** Characters before the first match. */
+const LEAD = 60;
+
+/** Part of a text around the first of these words. */
+export function excerpt(text: string, words: readonly string[]): string {
+  const lower = text.toLowerCase();
+  const positions = words.map((word) => lower.indexOf(word)).filter((position) => position >= 0);
+  const match = Math.min(...positions);
+  const start = positions.length === 0 || match <= LEAD ? 0 : text.indexOf(' ', match - LEAD) + 1;
+  const end = start + LENGTH >= text.length ? text.length : text.lastIndexOf(' ', start + LENGTH);
+  return `${start > 0 ? '… ' : ''}${text.slice(start, end <= start ? start + LENGTH : end)}${end < text.length ? ' …' : ''}`;
+}

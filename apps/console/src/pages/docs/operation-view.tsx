@@ -1,0 +1,103 @@
+/** One operation of the API: example, parameters, body, response and errors. */
+import { CopyField } from '../../ui/forms/copy-field.js';
+import type { Operation, ResponseObject, Schemas } from './openapi-document.js';
+import { typeText } from './openapi-document.js';
+import { Member, SchemaView } from './schema-view.js';
+
+interface OperationViewProps {
+  readonly operation: Operation;
+  readonly schemas: Schemas;
+  /** Origin of the API. */
+  readonly base: string;
+}
+
+export function OperationView({ operation, schemas, base }: OperationViewProps) {
+  const { description, parameters = [], requestBody, responses, security } = operation;
+  const [sample] = operation['x-codeSamples'] ?? [];
+  const [[bodyType, body] = []] = Object.entries(requestBody?.content ?? {});
+  const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400);
+  return (
+    <div className="stack-small">
+      {description === undefined ? null : <p>{description}</p>}
+      {security?.length === 0 ? <p className="muted small">No API key needed.</p> : null}
+      {sample === undefined ? null : <CopyField label={sample.label} hideLabel multiline value={sample.source.replace('$BASE', base)} />}
+      {parameters.length === 0 ? null : (
+        <section>
+          <h4>Parameters</h4>
+          <ul className="api-members">
+            {parameters.map((parameter) => (
+              <li key={`${parameter.in} ${parameter.name}`}>
+                <Member
+                  name={parameter.name}
+                  type={`${parameter.in}, ${typeText(parameter.schema ?? {})}`}
+                  description={parameter.description ?? parameter.schema?.description}
+                  required={parameter.required ?? false}
+                />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {body?.schema === undefined ? null : (
+        <section>
+          <h4>Request body</h4>
+          <p className="muted small">{bodyType}</p>
+          <SchemaView schema={body.schema} schemas={schemas} />
+        </section>
+      )}
+      {Object.entries(responses)
+        .filter(([status]) => Number(status) < 400)
+        .map(([status, response]) => (
+          <Success key={status} status={status} response={response} schemas={schemas} />
+        ))}
+      {errors.length === 0 ? null : (
+        <section>
+          <h4>Errors</h4>
+          <div className="api-errors">
+            {errors.map(([status, response]) => (
+              <ErrorExamples key={status} status={status} response={response} />
+            ))}
+          </div>
+        </section>
+      )}
+    </div>
+  );
+}
+
+interface ResponseProps {
+  readonly status: string;
+  readonly response: ResponseObject;
+}
+
+function Success({ status, response, schemas }: ResponseProps & { readonly schemas: Schemas }) {
+  return (
+    <section>
+      <h4>Response {status}</h4>
+      <p>{response.description}</p>
+      {Object.entries(response.content ?? {}).map(([type, { schema }]) => (
+        <details key={type} className="api-nested">
+          <summary>{type}</summary>
+          {schema === undefined ? null : <SchemaView schema={schema} schemas={schemas} />}
+          {schema?.description === undefined ? null : <p className="small">{schema.description}</p>}
+        </details>
+      ))}
+    </section>
+  );
+}
+
+function ErrorExamples({ status, response }: ResponseProps) {
+  const examples = Object.values(response.content ?? {}).flatMap(({ examples = {} }) => Object.entries(examples));
+  return (
+    <details className="api-nested">
+      <summary>
+        <strong>{status}</strong> {examples.map(([name]) => name).join(', ')}
+      </summary>
+      {examples.map(([name, { summary, value }]) => (
+        <div key={name} className="stack-small">
+          <p className="small">{summary}</p>
+          <CopyField label={`Error ${name}`} hideLabel multiline value={JSON.stringify(value, null, 2)} />
+        </div>
+      ))}
+    </details>
+  );
+}

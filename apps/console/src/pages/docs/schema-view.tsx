@@ -1,0 +1,59 @@
+/** Members of an object, with types and descriptions. Members of members unfold. */
+import { objectWithin, resolveSchema, type Schema, type Schemas, typeText } from './openapi-document.js';
+
+/** Levels that unfold; deeper schemas are named only. */
+const MAX_DEPTH = 4;
+
+/** Descriptions from the validation messages that say no more than the type. */
+const REPEATS_TYPE = /^an? \w+$/;
+
+interface SchemaViewProps {
+  readonly schema: Schema;
+  readonly schemas: Schemas;
+  readonly depth?: number;
+}
+
+export function SchemaView({ schema, schemas, depth = 0 }: SchemaViewProps) {
+  const object = objectWithin(schema, schemas);
+  if (object?.properties === undefined) return <p className="muted">{typeText(schema)}</p>;
+  return (
+    <ul className="api-members">
+      {Object.entries(object.properties).map(([name, member]) => (
+        <li key={name}>
+          <Member
+            name={name}
+            type={typeText(member)}
+            description={member.description ?? resolveSchema(member, schemas).description}
+            required={object.required?.includes(name) ?? false}
+          />
+          {depth < MAX_DEPTH && objectWithin(member, schemas) !== null ? (
+            <details className="api-nested">
+              <summary>Members of {name}</summary>
+              <SchemaView schema={member} schemas={schemas} depth={depth + 1} />
+            </details>
+          ) : null}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface MemberProps {
+  readonly name: string;
+  readonly type: string;
+  readonly description: string | undefined;
+  readonly required: boolean;
+}
+
+/** Name, type and description of a member or a parameter. */
+export function Member({ name, type, description, required }: MemberProps) {
+  return (
+    <>
+      <p className="api-member">
+        <code>{name}</code> <span className="muted small">{type}</span>
+        {required ? <strong className="small">required</strong> : null}
+      </p>
+      {description === undefined || REPEATS_TYPE.test(description) ? null : <p className="small">{description}</p>}
+    </>
+  );
+}

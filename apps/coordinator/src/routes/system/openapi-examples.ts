@@ -1,0 +1,67 @@
+/**
+ * Adds request examples to the OpenAPI document: a body, values of path parameters, and a curl command (`x-codeSamples`, an extension
+ * that documentation tools read). The commands take the base URL and the credential from the environment.
+ */
+import { EXAMPLE_MODEL, REQUEST_EXAMPLES } from '@inference/formats';
+
+interface Operation {
+  readonly parameters?: readonly { readonly in: string; readonly name: string; example?: string }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { example?: unknown }>> };
+  readonly security?: readonly unknown[];
+  'x-codeSamples'?: readonly { readonly lang: 'Shell'; readonly label: 'curl'; readonly source: string }[];
+}
+
+/** Values of path parameters, by path. */
+const PATH_EXAMPLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '/v1/models/{id}': { id: EXAMPLE_MODEL },
+  '/v1/receipts/{job_id}': { job_id: '6f1f1f0e-3c5b-4a8e-9d57-2f6d1b7e0c11' },
+  '/v1/images/files/{file}': { file: 'q3Yb0m8xKfW2sVdR7nLtAg.png' },
+  '/v1/e2e/records/{record_sha256}': { record_sha256: '3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea' },
+};
+
+/** Query strings that show what a route offers. */
+const QUERY_EXAMPLES: Readonly<Record<string, string>> = {
+  '/v1/models': 'limit=20',
+  '/v1/payments/usage': 'limit=20',
+  '/v1/leaderboard': 'metric=tokens&window=7d',
+  '/v1/network/totals': 'window=7d',
+  '/v1/machine/earnings': 'days=7&time_zone=UTC',
+};
+
+/** Variables of credentials other than an API key. */
+const CREDENTIALS: Readonly<Record<string, string>> = { '/v1/machine/earnings': '$MACHINE_TOKEN', '/v1/providers/me': '$SESSION_TOKEN' };
+
+const JSON_TYPE = 'application/json';
+
+/** Changes the operations of these paths. */
+export function addExamples(paths: Readonly<Record<string, object | undefined>>): void {
+  for (const [path, operations] of Object.entries(paths)) {
+    for (const [method, value] of Object.entries(operations ?? {})) {
+      const operation = value as Operation;
+      for (const parameter of operation.parameters ?? []) {
+        const example = parameter.in === 'path' ? PATH_EXAMPLES[path]?.[parameter.name] : undefined;
+        if (example !== undefined) parameter.example = example;
+      }
+      const json = operation.requestBody?.content[JSON_TYPE];
+      if (json !== undefined) json.example = REQUEST_EXAMPLES[path as keyof typeof REQUEST_EXAMPLES];
+      operation['x-codeSamples'] = [{ lang: 'Shell', label: 'curl', source: curlCommand(method, path, operation) }];
+    }
+  }
+}
+
+function curlCommand(method: string, path: string, { requestBody, security }: Operation): string {
+  const filled = path.replace(/\{(\w+)\}/g, (text, name: string) => PATH_EXAMPLES[path]?.[name] ?? text);
+  const query = QUERY_EXAMPLES[path];
+  const [type] = Object.keys(requestBody?.content ?? {});
+  const body = type === undefined ? undefined : requestBody?.content[type]?.example;
+  const lines = [
+    `curl "$BASE${filled}${query === undefined ? '' : `?${query}`}"`,
+    ...(security?.length === 0 ? [] : [`-H "Authorization: Bearer ${CREDENTIALS[path] ?? '$KEY'}"`]),
+    ...(type === undefined ? [] : [`-H "Content-Type: ${type}"`]),
+    ...(body === undefined ? [] : [`-d '${JSON.stringify(body)}'`]),
+    // A sealed request is a file that the client library writes.
+    ...(type === undefined || body !== undefined ? [] : [`--data-binary @request.sealed --output answer.sealed`]),
+  ];
+  if (method !== 'get' && method !== 'post') throw new Error(`no example for ${method} ${path}`);
+  return lines.join(' \\\n  ');
+}

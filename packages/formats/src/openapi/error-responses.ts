@@ -1,0 +1,44 @@
+/** Error responses of the OpenAPI document: a response per status, with an example per code. */
+import { anthropicError } from '../errors/anthropic-error.js';
+import { ERRORS, type ErrorCode } from '../errors/error-table.js';
+import { apiError } from '../errors/errors.js';
+import { openAiError } from '../errors/open-ai-error.js';
+
+/** Named schema of an error. */
+export type ErrorSchemaName = 'OpenAiError' | 'AnthropicError';
+
+/** Id of a request in examples. */
+const REQUEST_ID = 'req_0123456789abcdef';
+type ErrorExampleDetails = Readonly<Partial<Record<ErrorCode, { readonly message?: string; readonly param?: string }>>>;
+
+/** Details of errors that name a field. */
+const EXAMPLE_DETAILS: ErrorExampleDetails = {
+  insufficient_quota: { param: 'max_tokens' },
+  model_not_found: { param: 'model' },
+  provider_not_available: { param: 'provider_serial' },
+  stale_key: { param: 'recipients' },
+};
+
+/** Responses with these errors, by status. `details` replaces the example's message and field. */
+export function documentedErrors(
+  codes: readonly ErrorCode[],
+  format: ErrorSchemaName = 'OpenAiError',
+  details: ErrorExampleDetails = {},
+): Readonly<Record<number, object>> {
+  const errors = codes.map((code) => {
+    const error = apiError(code, { ...EXAMPLE_DETAILS[code], ...details[code] });
+    return { code, ...(format === 'OpenAiError' ? openAiError(error) : anthropicError(error, REQUEST_ID)) };
+  });
+  const statuses = [...new Set(errors.map(({ status }) => status))];
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const matching = errors.filter((error) => error.status === status);
+      const examples = Object.fromEntries(
+        matching.map(({ code, body }) => [code, { summary: ERRORS[code].message, value: JSON.parse(body) as unknown }]),
+      );
+      const description = matching.map(({ code }) => `\`${ERRORS[code].code}\``).filter((text, index, all) => all.indexOf(text) === index);
+      const schema = { $ref: `#/components/schemas/${format}` };
+      return [status, { description: description.join(', '), content: { 'application/json': { schema, examples } } }];
+    }),
+  );
+}
