@@ -1,5 +1,6 @@
 import type { ProviderSnapshot } from '@inference/formats';
 import { describe, expect, it } from 'vitest';
+import { machineToVerify } from '../src/pages/network/live-verification.js';
 import { filterOptions, filterProviders } from '../src/pages/network/provider-filter.js';
 import { byChip, byStatus, modelRows } from '../src/pages/network/summaries.js';
 
@@ -72,5 +73,19 @@ describe('the sums of the first page', () => {
       { model: 'org/Large', providers: 1, hardware: 1 },
       { model: 'gone', providers: 0, hardware: 0 },
     ]);
+  });
+});
+
+describe('the machine that the home page verifies', () => {
+  const idOf = (...providers: ProviderSnapshot[]) => machineToVerify(providers)?.id ?? null;
+
+  it('is online, then has attested hardware, then served the most requests', () => {
+    expect(idOf()).toBeNull();
+    const away = provider('aa', { status: 'away', trust_level: 'hardware', requests_served: 9 });
+    expect(idOf(away, provider('bb'))).toBe('bb');
+    expect(idOf(provider('bb', { requests_served: 9 }), provider('cc', { trust_level: 'hardware' }))).toBe('cc');
+    expect(idOf(provider('bb'), provider('cc', { requests_served: 1 }))).toBe('cc');
+    expect(idOf(provider('cc'), provider('bb'))).toBe('bb');
+    expect(idOf(away)).toBe('aa');
   });
 });

@@ -7,6 +7,7 @@ import { listen, openHttpServer } from './wiring/http.js';
 import { openImages } from './wiring/images.js';
 import { openInference } from './wiring/inference.js';
 import { ensureInitialData } from './wiring/initial-data.js';
+import { openModelAvailability } from './wiring/model-availability.js';
 import { acceptProviders, openProviders } from './wiring/providers.js';
 import { openReleases } from './wiring/releases.js';
 import { registerRoutes } from './wiring/routes.js';
@@ -42,8 +43,10 @@ export async function startApp(options: AppOptions): Promise<App> {
       apiKeyCache: repositories.apiKeyCache,
       providerLinks: providers.providerLinks,
     });
+    const { views } = inference.cluster;
+    const modelAvailability = openModelAvailability(context, { database, registry: providers.providers, views });
     const releases = openReleases(context);
-    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog, releases };
+    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog, modelAvailability, releases };
     await registerRoutes(context, { database, repositories, ...services });
     acceptProviders(context, providers.providers, server.server);
     const { quarantines } = repositories;

@@ -27,6 +27,7 @@ export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from 
 export { Transcript, type TranscriptItem } from './output/transcript.js';
 export * from './output-event.js';
 export * from './prompt-prefixes.js';
+export * from './public/model-statistics.js';
 export * from './public/statistics.js';
 export * from './request.js';
 export type { MaxPrice, RoutingPreferences } from './routing.js';

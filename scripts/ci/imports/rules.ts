@@ -92,6 +92,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
       'scheduler/bounded-map.ts',
       'telemetry',
       'telemetry/statistics',
+      'telemetry/statistics/model-performance.ts',
       'inference',
       'images',
       'billing',
@@ -150,7 +151,18 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   'providers/verification': { uses: ['scheduler/bounded-map.ts', 'protocol', 'protocol/crypto'], usesTypesOf: ['providers'] },
   'telemetry/tracing-settings.ts': { uses: ['config/startup-error.ts'] },
-  telemetry: { uses: ['inference', 'images', 'billing', 'providers', 'telemetry/tracing-settings.ts', 'protocol'] },
+  'telemetry/statistics/model-performance.ts': { uses: ['scheduler/bounded-map.ts', 'formats'] },
+  telemetry: {
+    uses: [
+      'inference',
+      'images',
+      'billing',
+      'providers',
+      'telemetry/tracing-settings.ts',
+      'telemetry/statistics/model-performance.ts',
+      'protocol',
+    ],
+  },
   'telemetry/statistics': { uses: ['cluster/views.ts', 'providers', 'database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
   billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
   'cluster/transport': { uses: [] },
@@ -233,7 +245,7 @@ const PROVIDER_LAYERS = appLayers('provider', {
 });
 
 /** Page folders of the console. None imports another, nor the router that loads them. */
-const PAGE_FOLDERS = ['account', 'admin', 'client', 'docs', 'network', 'owner', 'playground'].map((name) => `pages/${name}`);
+const PAGE_FOLDERS = ['account', 'admin', 'client', 'docs', 'models', 'network', 'owner', 'playground'].map((name) => `pages/${name}`);
 const PAGE_ROW: Row = {
   uses: ['features', 'routing', 'api', 'ui', 'verifier', 'protocol'],
   usesTypesOf: ['formats'],

@@ -42,7 +42,7 @@ function SignedIn({ name, email, compact }: { readonly name: string; readonly em
       await api.delete('/console/v1/playground-key').catch(() => {});
       await api.post('/console/auth/sign-out');
       await changed();
-      navigate(PATHS.network);
+      navigate(PATHS.home);
     },
     onError: (error) => toast.failure('You are still signed in', error),
   });

@@ -54,7 +54,7 @@ function SuspendedNote() {
 
 function Brand() {
   return (
-    <Link href={PATHS.network} className="brand">
+    <Link href={PATHS.home} className="brand">
       <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
         <rect width="32" height="32" rx="8" className="brand-background" />
         <path d="M9 21.5 16 9l7 12.5" className="brand-lines" />
@@ -150,5 +150,5 @@ function navigationFor(session: Session): NavSection[] {
 
 /** Whether the navigation marks `path` at this location. */
 function isCurrent(path: string, location: string): boolean {
-  return path === '/' ? location === '/' : location === path || location.startsWith(`${path}/`);
+  return location === path || location.startsWith(`${path}/`);
 }

@@ -4,6 +4,7 @@ import {
   BadgeCheck,
   BookOpen,
   BookText,
+  Boxes,
   Braces,
   ChartColumn,
   Coins,
@@ -29,7 +30,8 @@ import type { PageRoute } from '../routing/page-route.js';
 import { PATHS } from '../routing/paths.js';
 
 export const PAGES: readonly PageRoute[] = [
-  // Public pages: network state, providers, leaderboard, verification, modes.
+  // Public pages: home, network state, models, providers, leaderboard, verification, modes.
+  { path: PATHS.home, title: 'Home', access: 'public', load: () => import('./network/home-page.js') },
   {
     path: PATHS.network,
     title: 'Network',
@@ -37,6 +39,14 @@ export const PAGES: readonly PageRoute[] = [
     load: () => import('./network/network-page.js'),
     nav: { section: 'network', label: 'Overview', icon: Activity },
   },
+  {
+    path: PATHS.models,
+    title: 'Models',
+    access: 'public',
+    load: () => import('./models/models-page.js'),
+    nav: { section: 'network', label: 'Models', icon: Boxes },
+  },
+  { path: PATHS.model, title: 'Model', access: 'public', load: () => import('./models/model-page.js') },
   {
     path: PATHS.providers,
     title: 'Providers',

@@ -1,6 +1,9 @@
 /** Route patterns of all pages. The build writes them to `pages.json`; a server answers exactly these with `index.html`. */
 export const PATHS = {
-  network: '/',
+  home: '/',
+  network: '/network',
+  models: '/models',
+  model: '/models/:id',
   leaderboard: '/leaderboard',
   providers: '/providers',
   provider: '/providers/:id',

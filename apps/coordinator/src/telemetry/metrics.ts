@@ -8,6 +8,7 @@ import type { StepType } from '../billing/ledger/ledger-steps.js';
 import type { JobEvent, JobObserver } from '../inference/job-observer.js';
 import type { ProviderEvent } from '../providers/provider-registry.js';
 import { RecentCounts } from './recent-counts.js';
+import { type AnswerTimes, ModelPerformance } from './statistics/model-performance.js';
 
 /** Seconds. */
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
@@ -37,6 +38,8 @@ interface CountedJob {
     readonly completionTokens: number;
     readonly images?: number;
   } | null;
+  /** Null: not delivered, or slowed by the client. */
+  readonly times: AnswerTimes | null;
 }
 
 export class Metrics implements JobObserver {
@@ -45,6 +48,8 @@ export class Metrics implements JobObserver {
   readonly recentJobs: RecentCounts;
   /** Recent problems: failed attempts, ended sessions, failed ledger steps. */
   readonly recentProblems: RecentCounts;
+  /** Response times of delivered requests, by model. */
+  readonly modelPerformance: ModelPerformance;
   readonly #models = new BoundedLabels(MAX_MODELS);
 
   readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
@@ -80,6 +85,7 @@ export class Metrics implements JobObserver {
   constructor(now: () => number = Date.now) {
     this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
     this.recentProblems = new RecentCounts(now, RECENT_MINUTES);
+    this.modelPerformance = new ModelPerformance(now);
     // The default precision of 10 ms costs half of an idle coordinator's CPU time.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
   }
@@ -124,7 +130,7 @@ export class Metrics implements JobObserver {
     this.#relay.observe(ms / 1000);
   }
 
-  job({ endpoint, isSealed, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed }: CountedJob): void {
+  job({ endpoint, isSealed, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed, times }: CountedJob): void {
     const kind = { endpoint, stream: String(stream) };
     this.#jobs.inc({ ...kind, end: outcome });
     if (isSealed) this.#sealedJobs.inc({ ...kind, end: outcome });
@@ -133,6 +139,7 @@ export class Metrics implements JobObserver {
     if (cancelled !== null) this.#cancels.inc({ stage: cancelled });
     this.#bytes.inc({ direction: 'request' }, requestBytes);
     this.#bytes.inc({ direction: 'response' }, responseBytes);
+    if (times !== null) this.modelPerformance.add(times);
     if (billed === null) return;
     const model = this.#models.name(billed.model);
     this.#tokens.inc({ model, kind: 'prompt' }, billed.promptTokens);

@@ -37,6 +37,8 @@ export interface AppOptions {
   readonly databaseBusyMs?: number;
   /** Interval of reads of what other coordinators wrote, and lifetime of cached keys, in milliseconds. */
   readonly refreshMs?: number;
+  /** Interval of the checks which models the network serves, in milliseconds. */
+  readonly availabilityCheckMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;
   /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */

@@ -6,6 +6,7 @@ import { operatorNames } from '../database/accounts/account-repository.js';
 import { databaseState } from '../database/connection/database-state.js';
 import { dialectOf } from '../database/connection/dialect.js';
 import { ledgerSummary } from '../database/ledger/ledger-summary.js';
+import type { ModelAvailabilityRepository } from '../database/model-availability-repository.js';
 import type { Database } from '../database/tables.js';
 import { isProviderUpgrade } from '../providers/session/provider-server.js';
 import { accountRoutes } from '../routes/accounts/account-routes.js';
@@ -48,6 +49,7 @@ interface RoutesDeps {
   readonly http: HttpServices;
   readonly accounts: AccountServices;
   readonly transparencyLog: TransparencyLog;
+  readonly modelAvailability: ModelAvailabilityRepository;
   readonly releases: AgentReleaseFile;
 }
 
@@ -89,6 +91,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     views,
     catalogue,
     prices,
+    availability: deps.modelAvailability,
     timings,
     metrics,
     tracer,

@@ -103,6 +103,7 @@ describe('metrics', () => {
       ms: 1,
       requestBytes: 1,
       responseBytes: 1,
+      times: null,
     } as const;
     metrics.job({ ...job, billed: { model, promptTokens: 3, completionTokens: 4 } });
     const { text } = await metrics.read();

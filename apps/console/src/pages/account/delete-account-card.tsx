@@ -36,7 +36,7 @@ function DeleteDialog({ onClose }: { readonly onClose: () => void }) {
   const form = useFormMutation({ password: '' }, async (fields) => {
     await api.post('/console/auth/delete-user', fields);
     await refreshSession();
-    navigate(PATHS.network);
+    navigate(PATHS.home);
     toast.success('Account deleted');
   });
   const remainingMicroUsd = balance?.balance_micro_usd ?? 0;

@@ -1,4 +1,4 @@
-/** Tables of provider names, quarantines, the operators' audit log, shared secrets, shared counters and published keysets. */
+/** Tables of provider names, quarantines, the operators' audit log, shared secrets, shared counters, availability of models and published keysets. */
 export interface OperationTables {
   /** Name of a provider, given by its owner; valid while the provider is linked to the account. */
   machine_names: { provider_id: string; account_id: string; name: string };
@@ -27,6 +27,11 @@ export interface OperationTables {
   attempt_counts: { name: string; count: number; expires_at: number };
   /** Last time that any coordinator did periodic work of the network. */
   periodic_runs: { name: string; ran_at: number };
+  /**
+   * Per model and UTC day (milliseconds since 1970 / 86,400,000), the checks at which a machine served the model. `missed`: checks
+   * of that day before the model's first. Rows of the empty model count all checks. Retained for thirty days.
+   */
+  model_availability: { model: string; day: number; checks: number; missed: number };
   /** Handled webhook events. `digest`: hexadecimal SHA-256 of the body. */
   webhook_digests: { digest: string; expires_at: number };
   /** Nonces of accepted sealed requests. `digest`: hexadecimal SHA-256 of account and nonce. */

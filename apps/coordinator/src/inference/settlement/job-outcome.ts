@@ -35,6 +35,18 @@ export interface Billed {
   readonly signed: SignedParts;
   readonly usage: JobUsage;
   readonly charge: Charge;
+  /** Null: the client's reading may have slowed the provider. */
+  readonly pace: AnswerPace | null;
+}
+
+/** When an answer arrived. */
+export interface AnswerPace {
+  /** By the clock of `performance.now()`. */
+  readonly completedAt: number;
+  /** Time from the first content to the end, in milliseconds. */
+  readonly contentMs: number;
+  /** Null: unknown part of the output was generated before the first content. */
+  readonly decodedTokens: number | null;
 }
 
 /** One provider's part in a job, for log and metrics. */

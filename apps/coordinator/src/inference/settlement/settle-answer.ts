@@ -10,7 +10,7 @@ import { requestedImages } from '../request/job-request.js';
 import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { chargedCost } from './bill.js';
 import { type CompletionCheck, checkCompletion, type Produced, type VerifiedCounts } from './completion-check.js';
-import { clientDisconnected, type JobOutcome } from './job-outcome.js';
+import { type AnswerPace, clientDisconnected, type JobOutcome } from './job-outcome.js';
 import type { AttemptResult } from './outcome-policy.js';
 import { checkSealedCompletion } from './sealed-completion-check.js';
 
@@ -28,6 +28,7 @@ export async function settleAnswer(
   onImageStoreError: (error: unknown) => void,
 ): Promise<SettledAnswer> {
   const { job, delivery, bill, clientSignal, span } = running;
+  const completedAt = performance.now();
   const summary = attemptSummary(provider, running);
   const check = await verifyAnswer(completed, running, provider, context);
   if (!check.ok) return { kind: 'rejected', result: { kind: 'unverified', problem: check.problem } };
@@ -60,6 +61,7 @@ export async function settleAnswer(
   });
   const { hidden_tokens: hiddenTokens } = receipt;
   const completionTokens = receipt.usage.completion_tokens;
+  const sample = throughputSample(completed, running, receipt, { usage, otherJobCount });
   provider.report({
     kind: 'answer_settled',
     model: context.model,
@@ -67,13 +69,13 @@ export async function settleAnswer(
     weightsSha256: receipt.weights_sha256,
     prefixes: job.promptPrefixes,
     cachedTokens: usage.cachedTokens,
-    sample: throughputSample(completed, running, receipt, { usage, otherJobCount }),
+    sample,
     tokenCounts: !completed.recalled && completionTokens > 0 ? { hiddenTokens, completionTokens } : null,
   });
   const settling = span.child('inference.settlement');
   const charge = await bill.settle({ providerId: providerIdOf(provider), model: context.model, ...usage });
   settling.end({ 'inference.outcome': charge.kind });
-  const billed = { receipt, signed, usage, charge };
+  const billed = { receipt, signed, usage, charge, pace: sample === null ? null : paceOf(sample, completedAt) };
   if (clientSignal.aborted) return clientDisconnected(summary, billed);
   delivery.deliver(signed, chargedCost(charge));
   return { kind: 'delivered', billed, ...summary };
@@ -145,6 +147,10 @@ function throughputSample(
     firstContentMs,
     otherJobs: otherJobCount,
   };
+}
+
+function paceOf({ elapsedMs, firstContentMs, streamed, completionTokens }: AnswerSample, completedAt: number): AnswerPace {
+  return { completedAt, contentMs: elapsedMs - firstContentMs, decodedTokens: streamed ? completionTokens : null };
 }
 
 interface DeliveredBytes {

@@ -1,5 +1,13 @@
 /** Inference endpoints except images, with token counting. Also running and logging of jobs, shared with image and sealed routes. */
-import { type ApiError, apiError, formatFor, type HttpError, inferenceRouteSchema, type SignedParts } from '@inference/formats';
+import {
+  type ApiError,
+  apiError,
+  formatFor,
+  type HttpError,
+  inferenceRouteSchema,
+  modelTypeOf,
+  type SignedParts,
+} from '@inference/formats';
 import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
@@ -25,6 +33,7 @@ import type { NetworkLimit } from '../../limits/network-limits.js';
 import { errorFacts, type Log } from '../../log.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Metrics } from '../../telemetry/metrics.js';
+import type { AnswerTimes } from '../../telemetry/statistics/model-performance.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { sendError } from '../plugins/send-error.js';
@@ -148,7 +157,7 @@ export async function runJob(
     if (proof !== null) storeReceipt(routes, job, proof.signed);
     const durationMs = performance.now() - startMs;
     logJob(routes, job, outcome, durationMs);
-    countJob(routes, job, { outcome, responseBytes: delivery.delivered, durationMs });
+    countJob(routes, job, { outcome, responseBytes: delivery.delivered, startMs, durationMs });
     endSpan(span, outcome);
     return outcome;
   } catch (error) {
@@ -199,10 +208,18 @@ function storeReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: Jo
   });
 }
 
+interface EndedJob {
+  readonly outcome: JobOutcome;
+  readonly responseBytes: number;
+  /** By the clock of `performance.now()`. */
+  readonly startMs: number;
+  readonly durationMs: number;
+}
+
 function countJob(
   { metrics }: Pick<InferenceRoutes, 'metrics'>,
   job: JobRequest,
-  { outcome, responseBytes, durationMs }: { readonly outcome: JobOutcome; readonly responseBytes: number; readonly durationMs: number },
+  { outcome, responseBytes, startMs, durationMs }: EndedJob,
 ): void {
   const billed = outcome.kind === 'failed' ? null : outcome.billed;
   metrics.job({
@@ -215,7 +232,17 @@ function countJob(
     requestBytes: job.body.length,
     responseBytes,
     billed: billed === null ? null : { model: billed.receipt.model, ...billed.usage },
+    times: outcome.kind === 'delivered' ? answerTimes(job, outcome.billed, startMs) : null,
   });
+}
+
+/** Times of a delivered answer since its request. */
+function answerTimes({ params, endpoint }: JobRequest, { receipt, pace }: Billed, startMs: number): AnswerTimes | null {
+  // Text without a stream arrives at once, so its duration says nothing about its speed.
+  if (pace === null || (!params.stream && modelTypeOf(endpoint) === 'text')) return null;
+  const durationMs = pace.completedAt - startMs;
+  const firstTokenMs = params.stream ? durationMs - pace.contentMs : null;
+  return { model: receipt.model, firstTokenMs, durationMs, decodedTokens: pace.decodedTokens };
 }
 
 /** Outcome, attempts, model and token counts; the log line has more. */

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
+import type { ModelAvailabilityRepository } from '../../database/model-availability-repository.js';
 import type { CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
@@ -23,7 +24,8 @@ import { addCatalogue } from './catalogue.js';
 import { addInference } from './endpoints.js';
 import { addImageFiles } from './image-files.js';
 import { addImages } from './image-generations.js';
-import { addModels } from './models.js';
+import { addModels, defineModelsView } from './models.js';
+import { addNetworkModels } from './network-models.js';
 import { addReceipts } from './receipts.js';
 import { addSealedRequests } from './sealed-requests.js';
 
@@ -41,6 +43,7 @@ interface InferenceRoutesDeps {
   readonly views: NetworkViews;
   readonly catalogue: CatalogueRepository;
   readonly prices: PriceRepository;
+  readonly availability: ModelAvailabilityRepository;
   readonly timings: JobTimings;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
@@ -81,7 +84,10 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
     publicOrigin: deps.publicOrigin,
   });
   addImageFiles(server, { store: deps.imageStore, metrics, now });
-  addModels(server, { registry: providers, requestQueue: deps.requestQueue, directory: deps.directory, views, prices: deps.prices });
+  const { requestQueue, directory, prices, availability } = deps;
+  const readModels = defineModelsView(views, providers);
+  addModels(server, { registry: providers, requestQueue, directory, views, readModels, prices });
+  addNetworkModels(server, { readModels, views, performance: metrics.modelPerformance, availability, prices, now });
   addReceipts(server, deferredReceipts, views);
   addCatalogue(server, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
 };

@@ -23,6 +23,8 @@ export const ModelPartSchema = Type.Object({
   providers: count,
   attested: count,
   has_hardware_trust: Type.Boolean(),
+  /** Providers with trust level `hardware`. Coordinators of earlier versions send none. */
+  hardware: Type.Optional(count),
   context_length: nullable(count),
   /** Whether a provider reports think sections of the model. Coordinators of earlier versions send none. */
   thinks: Type.Optional(Type.Boolean()),
@@ -58,6 +60,7 @@ export function modelPart({ offer, providers, firstSeenAt }: ListedModel, regist
     providers: providers.length,
     attested: providers.filter(({ isAttested }) => isAttested).length,
     has_hardware_trust: providers.some(({ trustLevel }) => trustLevel === 'hardware'),
+    hardware: providers.filter(({ trustLevel }) => trustLevel === 'hardware').length,
     context_length: registry.models.contextLength(offer.id, null),
     thinks: providers.some((provider) => provider.offer?.thinks === true),
     weights: byCount(providers.flatMap((provider) => provider.offer?.file_sha256 ?? []).map((sha256) => ({ sha256, provider_count: 1 }))),
@@ -100,6 +103,7 @@ export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
     providers: sum(parts.map(({ providers }) => providers)),
     attested: sum(parts.map(({ attested }) => attested)),
     has_hardware_trust: parts.some(({ has_hardware_trust }) => has_hardware_trust),
+    hardware: sum(parts.map(({ hardware, has_hardware_trust }) => hardware ?? Number(has_hardware_trust))),
     context_length: contexts.length === 0 ? null : Math.max(...contexts),
     thinks: parts.some(({ thinks }) => thinks === true),
     weights: byCount(parts.flatMap(({ weights }) => weights)),

@@ -1,4 +1,5 @@
 /** Schemas of the model list (spec: model list). Descriptions of query parameters complete "<name> must be ...". */
+import { ModelStatisticsSchema } from '@inference/formats';
 import Type, { type TProperties } from 'typebox';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
 import { OPEN_ROUTER_MEMBERS, tokensOrNull } from './open-router-members.js';
@@ -26,6 +27,7 @@ const Model = Type.Object({
     ...texts('model_type', 'quantization', 'display_name'),
     provider_count: count,
     attested_providers: count,
+    hardware_providers: Type.Optional(Type.Integer({ minimum: 0, description: 'Part of `provider_count` with trust level hardware.' })),
     trust_level: trustLevel,
     weights: Type.Optional(
       Type.Array(Type.Object({ sha256: Type.String(), provider_count: count }), {
@@ -57,4 +59,12 @@ const Model = Type.Object({
   }),
 });
 
-export const MODEL_SCHEMAS = { Model, ModelList: Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) }) };
+export const MODEL_SCHEMAS = {
+  Model,
+  ModelList: Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) }),
+  NetworkModels: Type.Object({
+    object: Type.Literal('list'),
+    updated_at: Type.String({ description: 'When the statistics were computed, ISO 8601, UTC.' }),
+    data: Type.Array(Type.Intersect([Model, Type.Object({ statistics: ModelStatisticsSchema })])),
+  }),
+};

@@ -3,7 +3,7 @@ import { documentedErrors, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
-import type { NetworkViews } from '../../cluster/views.js';
+import type { NetworkViews, View } from '../../cluster/views.js';
 import type { NetworkModels } from '../../inference/placements.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { unknownModel } from '../../inference/request/unknown-model.js';
@@ -36,14 +36,26 @@ interface ModelRoutes {
   /** Models of the whole network. */
   readonly directory: Pick<NetworkModels, 'listedNames'>;
   readonly views: NetworkViews;
+  readonly readModels: ModelsView;
   readonly prices: Pick<PriceRepository, 'current'>;
 }
 
-export function addModels(server: FastifyInstance, { registry, requestQueue, directory, views, prices }: ModelRoutes): void {
-  const entryOf = (model: ModelPart) => ({ ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) });
-  const readModels = views.define('models', { query: Type.Null(), part: ModelPartsSchema }, () =>
+/** Reads the models of each coordinator. */
+export type ModelsView = View<null, readonly ModelPart[]>;
+
+export function defineModelsView(views: NetworkViews, registry: ProviderRegistry): ModelsView {
+  return views.define('models', { query: Type.Null(), part: ModelPartsSchema }, () =>
     registry.models.listing().models.map((model) => modelPart(model, registry)),
   );
+}
+
+/** A model as every list of models shows it. */
+export function modelEntry(model: ModelPart, prices: ModelRoutes['prices']) {
+  return { ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) };
+}
+
+export function addModels(server: FastifyInstance, { registry, requestQueue, directory, views, readModels, prices }: ModelRoutes): void {
+  const entryOf = (model: ModelPart) => modelEntry(model, prices);
   const readModel = views.define('model', { query: Type.String({ maxLength: 512 }), part: ModelDemandSchema }, (id) => {
     const model = registry.models.find(id);
     return { model: model === null ? null : modelPart(model, registry), demand: demandOf(id, registry, requestQueue) };
@@ -119,6 +131,7 @@ function ownMembers(model: ModelPart) {
       quantization: model.quantization,
       provider_count: model.providers,
       attested_providers: model.attested,
+      ...(model.hardware === undefined ? {} : { hardware_providers: model.hardware }),
       trust_level: model.has_hardware_trust ? 'hardware' : 'self_signed',
       display_name: model.display_name,
       ...(model.model_type === 'image' ? { sizes, max_images } : {}),

@@ -60,6 +60,7 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   '/v1/stats',
   '/v1/leaderboard',
   '/v1/network/totals',
+  '/v1/network/models',
   '/v1/providers/attestation',
   '/openapi.json',
 ]);

@@ -183,6 +183,7 @@ describe('public data', () => {
       quantization: '8bit',
       provider_count: 1,
       attested_providers: 1,
+      hardware_providers: 0,
       trust_level: 'self_signed',
       display_name: MODEL,
     });

@@ -1,0 +1,71 @@
+/** The public model catalogue, from `GET /v1/network/models`: models served now, with prices and measurements. */
+import type { ModelStatistics } from '@inference/formats';
+import { useQuery } from '@tanstack/react-query';
+import { api } from '../../api/api-client.js';
+
+export interface CatalogueModel {
+  readonly id: string;
+  readonly name: string;
+  /** Absent for image models; null: unknown. */
+  readonly context_length?: number | null;
+  readonly architecture: { readonly input_modalities: readonly string[] };
+  /** Decimal numbers of USD per token, or per image. */
+  readonly pricing: {
+    readonly prompt: string;
+    readonly completion: string;
+    readonly input_cache_read: string;
+    readonly image_output?: string;
+  };
+  readonly supported_parameters: readonly string[];
+  readonly metadata: {
+    readonly model_type: 'text' | 'embedding' | 'image';
+    readonly quantization: string;
+    readonly provider_count: number;
+    /** Absent while a coordinator of an earlier version takes part. */
+    readonly hardware_providers?: number;
+    /** Of image models. */
+    readonly sizes?: readonly string[];
+    readonly max_images?: number;
+  };
+  readonly statistics: ModelStatistics;
+}
+
+/** The coordinator caches measurements for one minute. */
+const REFRESH_MS = 60_000;
+
+export function useCatalogue() {
+  return useQuery({
+    queryKey: ['public', 'models'],
+    queryFn: async ({ signal }) => (await api.get<{ readonly data: readonly CatalogueModel[] }>('/v1/network/models', { signal })).data,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+export const TYPE_LABELS = { text: 'Text', embedding: 'Embeddings', image: 'Images' } as const satisfies Record<
+  CatalogueModel['metadata']['model_type'],
+  string
+>;
+
+export interface ModelPrices {
+  /** Micro-USD per million input tokens, of those from the prefix cache, and per million output tokens. Null: not charged. */
+  readonly input: number | null;
+  readonly cachedInput: number | null;
+  readonly output: number | null;
+  /** Micro-USD per image of 1024×1024 pixels. */
+  readonly image: number | null;
+}
+
+export function pricesOf({ pricing, metadata: { model_type } }: Pick<CatalogueModel, 'pricing' | 'metadata'>): ModelPrices {
+  const isImage = model_type === 'image';
+  return {
+    input: isImage ? null : microUsdPerMillion(pricing.prompt),
+    cachedInput: isImage ? null : microUsdPerMillion(pricing.input_cache_read),
+    output: model_type === 'text' ? microUsdPerMillion(pricing.completion) : null,
+    image: pricing.image_output === undefined ? null : Math.round(Number(pricing.image_output) * 1e6),
+  };
+}
+
+/** Exact, because prices are whole micro-USD per million tokens. */
+function microUsdPerMillion(usdPerToken: string): number {
+  return Math.round(Number(usdPerToken) * 1e12);
+}

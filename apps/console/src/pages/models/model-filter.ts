@@ -1,0 +1,22 @@
+/** Filter of the model catalogue. Pure. */
+import type { CatalogueModel } from '../../features/models/catalogue.js';
+
+export const MODEL_TYPES = ['all', 'text', 'embedding', 'image'] as const;
+
+interface ModelFilter {
+  /** Part of a name or id, case-insensitive. */
+  readonly search: string;
+  readonly type: (typeof MODEL_TYPES)[number];
+}
+
+/** Matching models, those with the most machines first. */
+export function filterModels(models: readonly CatalogueModel[], { search, type }: ModelFilter): CatalogueModel[] {
+  const needle = search.trim().toLowerCase();
+  return models
+    .filter(
+      ({ id, name, metadata }) =>
+        (type === 'all' || metadata.model_type === type) &&
+        (needle === '' || id.toLowerCase().includes(needle) || name.toLowerCase().includes(needle)),
+    )
+    .sort((one, other) => other.metadata.provider_count - one.metadata.provider_count || one.name.localeCompare(other.name));
+}

@@ -1,0 +1,121 @@
+/** `ModelAvailabilityRepository`: checks of which models the network serves, counted per day, and the uptime of the last thirty days. */
+import type { Database } from './tables.js';
+
+/** Days of the uptime, today included. */
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+/** Model of the rows that count all checks. No model has an empty id. */
+const ANY_MODEL = '';
+/** Bounds the table against providers that invent ever new names. */
+const MAX_MODELS_PER_DAY = 2000;
+const ROWS_PER_STATEMENT = 500;
+
+export interface ModelUptime {
+  /** Share of the checks at which a machine served the model, from 0 to 1. */
+  readonly share: number;
+  /** Checks since the first one with the model. */
+  readonly checks: number;
+  /** Day of that check, in milliseconds since 1970. */
+  readonly since: number;
+  /** UTC days, the oldest first. `share` null: no check since the first one with the model. */
+  readonly days: readonly { readonly at: number; readonly share: number | null }[];
+}
+
+export class ModelAvailabilityRepository {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Records one check. One coordinator at a time calls this. */
+  async record(models: readonly string[], now: number): Promise<void> {
+    const day = Math.floor(now / DAY_MS);
+    await this.#database.transaction().execute(async (transaction) => {
+      await addCheck(transaction, [{ model: ANY_MODEL, day, checks: 1, missed: 0 }]);
+      const rows = await transaction.selectFrom('model_availability').select(['model', 'checks']).where('day', '=', day).execute();
+      const checks = rows.find(({ model }) => model === ANY_MODEL)?.checks ?? 1;
+      const known = new Set(rows.map(({ model }) => model));
+      const added = models.filter((model) => !known.has(model)).slice(0, Math.max(0, MAX_MODELS_PER_DAY + 1 - known.size));
+      const served = [...models.filter((model) => known.has(model)), ...added];
+      await addCheck(
+        transaction,
+        served.map((model) => ({ model, day, checks: 1, missed: checks - 1 })),
+      );
+      if (checks === 1)
+        await transaction
+          .deleteFrom('model_availability')
+          .where('day', '<=', day - DAYS)
+          .execute();
+    });
+  }
+
+  /** Uptime of every model that was served in the last thirty days. */
+  async read(now: number): Promise<ReadonlyMap<string, ModelUptime>> {
+    const today = Math.floor(now / DAY_MS);
+    const rows = await this.#database
+      .selectFrom('model_availability')
+      .select(['model', 'day', 'checks', 'missed'])
+      .where('day', '>', today - DAYS)
+      .orderBy('day')
+      .execute();
+    const ofModels = new Map<string, DayRow[]>();
+    for (const { model, ...row } of rows) {
+      const known = ofModels.get(model);
+      if (known === undefined) ofModels.set(model, [row]);
+      else known.push(row);
+    }
+    const allChecks = new Map(ofModels.get(ANY_MODEL)?.map(({ day, checks }) => [day, checks]));
+    ofModels.delete(ANY_MODEL);
+    return new Map(Array.from(ofModels, ([model, served]) => [model, uptimeOf(served, allChecks, today)]));
+  }
+}
+
+interface DayRow {
+  readonly day: number;
+  readonly checks: number;
+  readonly missed: number;
+}
+
+/** `served`: rows of the model, the oldest first. */
+function uptimeOf(served: readonly DayRow[], allChecks: ReadonlyMap<number, number>, today: number): ModelUptime {
+  const first = served[0] ?? { day: today, checks: 0, missed: 0 };
+  const servedOn = new Map(served.map(({ day, checks }) => [day, checks]));
+  const days = Array.from({ length: DAYS }, (_, index) => {
+    const day = today - (DAYS - 1) + index;
+    const checks = day < first.day ? 0 : (allChecks.get(day) ?? 0) - (day === first.day ? first.missed : 0);
+    return { day, checks, served: servedOn.get(day) ?? 0 };
+  });
+  const checks = Math.max(
+    1,
+    days.reduce((sum, { checks }) => sum + checks, 0),
+  );
+  return {
+    share: shareOf(
+      days.reduce((sum, { served }) => sum + served, 0),
+      checks,
+    ),
+    checks,
+    since: first.day * DAY_MS,
+    days: days.map(({ day, checks, served }) => ({ at: day * DAY_MS, share: checks === 0 ? null : shareOf(served, checks) })),
+  };
+}
+
+function shareOf(served: number, checks: number): number {
+  return Math.min(1, served / checks);
+}
+
+async function addCheck(
+  transaction: Database,
+  rows: readonly { readonly model: string; readonly day: number; readonly checks: number; readonly missed: number }[],
+): Promise<void> {
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+    await transaction
+      .insertInto('model_availability')
+      .values(rows.slice(start, start + ROWS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict.columns(['model', 'day']).doUpdateSet((set) => ({ checks: set('model_availability.checks', '+', 1) })),
+      )
+      .execute();
+  }
+}

@@ -1,0 +1,70 @@
+/** `GET /v1/network/models`: the public model catalogue. Entries of the model list, with measured performance and uptime. */
+import type { Uptime } from '@inference/formats';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import type { PriceRepository } from '../../billing/prices/price-repository.js';
+import type { NetworkViews } from '../../cluster/views.js';
+import type { ModelAvailabilityRepository, ModelUptime } from '../../database/model-availability-repository.js';
+import {
+  type ModelPerformance,
+  NOT_MEASURED,
+  networkPerformance,
+  PerformancePartSchema,
+} from '../../telemetry/statistics/model-performance.js';
+import { TimedCache } from '../../telemetry/statistics/timed-cache.js';
+import { addPublicRoute } from '../plugins/public-route.js';
+import { jsonResponse } from '../plugins/route-schemas.js';
+import { networkModels } from './model-parts.js';
+import { type ModelsView, modelEntry } from './models.js';
+
+/** Maximum age of everything but prices. */
+const MAX_AGE_MS = 60_000;
+
+interface NetworkModelRoutes {
+  readonly readModels: ModelsView;
+  readonly views: NetworkViews;
+  readonly performance: ModelPerformance;
+  readonly availability: ModelAvailabilityRepository;
+  readonly prices: Pick<PriceRepository, 'current'>;
+  readonly now: () => number;
+}
+
+export function addNetworkModels(server: FastifyInstance, routes: NetworkModelRoutes): void {
+  const { readModels, views, performance, availability, prices, now } = routes;
+  const readPerformance = views.define('model-performance', { query: Type.Null(), part: PerformancePartSchema }, () => performance.part());
+  const cache = new TimedCache({
+    maxAgeMs: MAX_AGE_MS,
+    now,
+    make: async (time) => {
+      const [models, performances, uptimes] = await Promise.all([readModels(null), readPerformance(null), availability.read(time)]);
+      const measured = networkPerformance(performances);
+      const statisticsOf = (id: string) => ({ ...(measured.get(id) ?? NOT_MEASURED), uptime: uptimeBody(uptimes.get(id)) });
+      return {
+        updatedAt: new Date(time).toISOString(),
+        models: networkModels(models).map((model) => ({ model, statistics: statisticsOf(model.id) })),
+      };
+    },
+  });
+  const schema = {
+    summary: 'Models that are served now, with prices, measured performance and uptime. Statistics are at most one minute old.',
+    tags: ['Models'],
+    response: { 200: jsonResponse('NetworkModels') },
+  };
+  addPublicRoute(server, '/v1/network/models', schema, async (_request, reply) => {
+    // A new price takes effect at once, so caches must not keep the old one.
+    reply.header('cache-control', 'no-cache');
+    const { updatedAt, models } = (await cache.get()).value;
+    return {
+      object: 'list',
+      updated_at: updatedAt,
+      data: models.map(({ model, statistics }) => ({ ...modelEntry(model, prices), statistics })),
+    };
+  });
+}
+
+function uptimeBody(uptime: ModelUptime | undefined): Uptime | null {
+  if (uptime === undefined) return null;
+  const { share, checks, since, days } = uptime;
+  const dated = days.map(({ at, share }) => ({ date: new Date(at).toISOString().slice(0, 10), share }));
+  return { share, checks, since: new Date(since).toISOString(), days: dated };
+}

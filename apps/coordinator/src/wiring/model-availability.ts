@@ -1,0 +1,32 @@
+/** Checks every minute which models the network serves. One coordinator of a cluster checks. */
+import { ModelOfferSchema } from '@inference/protocol';
+import Type from 'typebox';
+import { ModelAvailabilityRepository } from '../database/model-availability-repository.js';
+import { everyPeriod } from '../database/periodic-work.js';
+import type { Database } from '../database/tables.js';
+import { MAX_LISTED_MODELS } from '../providers/placement/listed-models.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import type { ClusterServices } from './cluster.js';
+import type { StartContext } from './start-context.js';
+
+const CHECK_MS = 60_000;
+
+const ListedModelsSchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: MAX_LISTED_MODELS });
+
+interface AvailabilityDeps {
+  readonly database: Database;
+  readonly registry: Pick<ProviderRegistry, 'models'>;
+  readonly views: ClusterServices['views'];
+}
+
+export function openModelAvailability(context: StartContext, { database, registry, views }: AvailabilityDeps): ModelAvailabilityRepository {
+  const { now, options, onWriteError: onError, disposal } = context;
+  const availability = new ModelAvailabilityRepository(database);
+  const readListed = views.define('listed-models', { query: Type.Null(), part: ListedModelsSchema }, () =>
+    registry.models.listing().models.map(({ offer }) => offer.id),
+  );
+  const check = async () => availability.record([...new Set((await readListed(null)).flat())], now());
+  const periodMs = options.availabilityCheckMs ?? CHECK_MS;
+  disposal.defer(everyPeriod({ database, name: 'check models', periodMs, work: check, onError }));
+  return availability;
+}
