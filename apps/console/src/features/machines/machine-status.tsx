@@ -3,6 +3,9 @@ import type { ProviderStatusAnswer } from '@inference/protocol';
 import { formatRate, formatShare, pluralize, Time } from '../../ui/display/figures.js';
 import { Badge, Card, Fact, Facts } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
+import { Legend } from '../trust/legend.js';
+import { useTrustAnchor } from '../trust/trust-anchor.js';
+import { MachineVerdictBadge } from '../trust/verdict-badge.js';
 import {
   gateText,
   hostConditionText,
@@ -13,7 +16,6 @@ import {
   partLabel,
   partStateLabel,
   type StatusLabel,
-  trustLevelLabel,
 } from './status-texts.js';
 
 type Status = ProviderStatusAnswer;
@@ -135,25 +137,33 @@ interface TrustPartsProps {
 }
 
 const LEVEL_ABOUT: Readonly<Record<string, string>> = {
-  hardware: 'Verified: the key, the protections of this Mac, and an Apple certificate that binds both.',
+  hardware: 'Verified: the key, the protections of this Mac, and a certificate that binds both.',
   self_signed: 'The key and the protections of this Mac are attested. The level “hardware” also requires device management.',
   none: 'A requirement for every job is not met, so the machine gets no requests.',
 };
 
+/** A certificate or management report of a simulation proves nothing about a Mac. */
+const SIMULATED: StatusLabel = { label: 'Simulated', tone: 'warn' };
+const HARDWARE_PARTS: ReadonlySet<string> = new Set(['device_management', 'device_identity', 'device_chain', 'key_binding']);
+
 function TrustParts({ level, parts }: TrustPartsProps) {
+  const anchor = useTrustAnchor();
+  const labelOf = (name: string, state: string): StatusLabel =>
+    state === 'ok' && anchor === 'simulated' && HARDWARE_PARTS.has(name) ? SIMULATED : partStateLabel(state);
   return (
-    <Card title="Trust" about={LEVEL_ABOUT[level]} actions={<LabelBadge status={trustLevelLabel(level)} />}>
+    <Card title="Trust" about={LEVEL_ABOUT[level]} actions={<MachineVerdictBadge trustLevel={level} />}>
       <ul className="parts">
         {parts.map(({ name, state, reason, remedy }) => (
           <li key={name} className="part">
             <span className="part-head">
               <span className="part-name">{partLabel(name)}</span>
-              <LabelBadge status={partStateLabel(state)} />
+              <LabelBadge status={labelOf(name, state)} />
             </span>
             {reason === undefined ? null : <p className="part-remedy">{remedy ?? humanizeCode(reason)}</p>}
           </li>
         ))}
       </ul>
+      <Legend topics={['verdicts', 'states', 'levels']} />
     </Card>
   );
 }
