@@ -4,7 +4,6 @@ import { formatRate, formatShare, pluralize, Time } from '../../ui/display/figur
 import { Badge, Card, Fact, Facts } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import { Legend } from '../trust/legend.js';
-import { useTrustAnchor } from '../trust/trust-anchor.js';
 import { MachineVerdictBadge } from '../trust/verdict-badge.js';
 import {
   gateText,
@@ -50,7 +49,7 @@ export function MachineStatus({ status, stepsTitle = 'Recommended actions' }: Ma
           stacked
         />
       </Card>
-      <TrustParts level={status.trust_level} parts={status.trust_parts} />
+      <TrustParts level={status.trust_level} parts={status.trust_parts} simulated={status.simulated ?? false} />
       <Card
         title="Recent placement decisions"
         about="Outcome for this machine each time a request was placed. Requests that went elsewhere are sampled."
@@ -134,6 +133,7 @@ function reputationText({ state, reason, until, recent_failures }: Status['reput
 interface TrustPartsProps {
   readonly level: string;
   readonly parts: ProviderStatusAnswer['trust_parts'];
+  readonly simulated: boolean;
 }
 
 const LEVEL_ABOUT: Readonly<Record<string, string>> = {
@@ -142,22 +142,25 @@ const LEVEL_ABOUT: Readonly<Record<string, string>> = {
   none: 'A requirement for every job is not met, so the machine gets no requests.',
 };
 
-/** A certificate or management report of a simulation proves nothing about a Mac. */
-const SIMULATED: StatusLabel = { label: 'Simulated', tone: 'warn' };
-const HARDWARE_PARTS: ReadonlySet<string> = new Set(['device_management', 'device_identity', 'device_chain', 'key_binding']);
+const SIMULATION_ABOUT = 'This machine is simulated: no check says anything about a real Mac.';
 
-function TrustParts({ level, parts }: TrustPartsProps) {
-  const anchor = useTrustAnchor();
-  const labelOf = (name: string, state: string): StatusLabel =>
-    state === 'ok' && anchor === 'simulated' && HARDWARE_PARTS.has(name) ? SIMULATED : partStateLabel(state);
+/** A passed check of a simulation proves nothing. */
+const SIMULATED: StatusLabel = { label: 'Simulated', tone: 'warn' };
+
+function TrustParts({ level, parts, simulated }: TrustPartsProps) {
+  const labelOf = (state: string): StatusLabel => (simulated && state === 'ok' ? SIMULATED : partStateLabel(state));
   return (
-    <Card title="Trust" about={LEVEL_ABOUT[level]} actions={<MachineVerdictBadge trustLevel={level} />}>
+    <Card
+      title="Trust"
+      about={simulated ? SIMULATION_ABOUT : LEVEL_ABOUT[level]}
+      actions={<MachineVerdictBadge trustLevel={level} simulated={simulated} />}
+    >
       <ul className="parts">
         {parts.map(({ name, state, reason, remedy }) => (
           <li key={name} className="part">
             <span className="part-head">
               <span className="part-name">{partLabel(name)}</span>
-              <LabelBadge status={labelOf(name, state)} />
+              <LabelBadge status={labelOf(state)} />
             </span>
             {reason === undefined ? null : <p className="part-remedy">{remedy ?? humanizeCode(reason)}</p>}
           </li>
