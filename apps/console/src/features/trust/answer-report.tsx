@@ -3,15 +3,10 @@ import './trust.css';
 import { Check, X } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Fact, Facts } from '../../ui/display/page.js';
+import type { CheckLine } from './check-line.js';
 import { Legend } from './legend.js';
 import { VerdictBadge } from './verdict-badge.js';
 import type { Verdict } from './verdicts.js';
-
-export interface CheckLine {
-  readonly ok: boolean;
-  /** One sentence. */
-  readonly text: string;
-}
 
 export interface AnswerReportProps {
   readonly verdict: Verdict;

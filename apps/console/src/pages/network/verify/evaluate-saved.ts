@@ -11,7 +11,8 @@ import {
   verifyReceiptInFeed,
 } from '@inference/verifier';
 import { answerLimits } from '../../../features/trust/answer-limits.js';
-import type { AnswerReportProps, CheckLine } from '../../../features/trust/answer-report.js';
+import type { AnswerReportProps } from '../../../features/trust/answer-report.js';
+import type { CheckLine } from '../../../features/trust/check-line.js';
 import { TRUST_LEVELS } from '../../../features/trust/labels.js';
 import { VERDICT_OF_EVIDENCE, type Verdict } from '../../../features/trust/verdicts.js';
 import { formatCount } from '../../../ui/display/figures.js';

@@ -1,7 +1,7 @@
 /** Result of verifying a response in the browser. */
 import type { EnclaveEvidence, Receipt } from '@inference/protocol';
 import { api } from '../../../api/api-client.js';
-import type { CheckLine } from '../../../features/trust/answer-report.js';
+import type { CheckLine } from '../../../features/trust/check-line.js';
 import type { Evidence } from './evaluate-answer.js';
 
 export type AnswerCheck =

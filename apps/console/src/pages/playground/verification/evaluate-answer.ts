@@ -6,7 +6,7 @@
  */
 import type { AttestationFeed } from '@inference/protocol';
 import { type AnswerVerdict, FeedError, type ReceivedAnswer, verifyAnswer } from '@inference/verifier';
-import type { CheckLine } from '../../../features/trust/answer-report.js';
+import type { CheckLine } from '../../../features/trust/check-line.js';
 import { headersOf, type ProviderFacts } from '../requests/provider-facts.js';
 import type { AnswerCheck } from './check-answer.js';
 
