@@ -134,6 +134,8 @@ describeInBrowser('an owner', () => {
     await page.getByRole('heading', { name: 'Studio', level: 1 }).waitFor();
     await page.getByText('Chosen:', { exact: false }).first().waitFor();
     await page.getByText('This Mac is not enrolled in device management.', { exact: false }).first().waitFor();
+    await page.getByText('Verified · simulated machine', { exact: true }).first().waitFor();
+    expect(await page.locator('.parts [data-tone="good"]').count()).toBe(0);
     await look(page, 'machine');
 
     await page.getByRole('button', { name: 'Rename' }).click();

@@ -54,8 +54,11 @@ describeInBrowser('the playground', () => {
     await page.getByLabel('Temperature').fill('0');
     await page.getByLabel('Seed').fill('7');
     await ask(page, 'What is the capital of France?', network.model);
-    const mark = lastAnswer(page).getByRole('button', { name: 'Verified' });
+    const mark = lastAnswer(page).getByRole('button', { name: 'Verified · simulated machine' });
     await mark.waitFor();
+    // One verdict, in amber: nothing green beside a simulated machine.
+    expect(await lastAnswer(page).locator('.verdict').count()).toBe(1);
+    expect(await lastAnswer(page).locator('[data-tone="good"]').count()).toBe(0);
     expect(await lastAnswer(page).textContent()).toMatch(/Paris/);
     await expect.poll(() => lastAnswer(page).textContent()).toMatch(/\d+ → \d+ tokens\$0\.\d+/);
     await screenshot(page, 'playground-verified');
@@ -63,6 +66,12 @@ describeInBrowser('the playground', () => {
     const details = page.getByRole('dialog');
     await details.getByText('The enclave key signed the stated hash.').waitFor();
     await details.getByText(/this machine has a simulated enclave/).waitFor();
+    for (const title of ['Who answered', 'What was checked', 'What this does not prove']) {
+      await details.getByRole('heading', { name: title }).waitFor();
+    }
+    await details.getByText('Verified · simulated machine', { exact: true }).first().waitFor();
+    expect(await details.locator('.facts').textContent()).toMatch(/Trust level.*, simulated.*Model.*Tokens/);
+    await screenshot(page, 'playground-report');
     expect(await details.locator('[data-ok="false"]').count()).toBe(0);
     expect(await details.locator('[data-ok="true"]').count()).toBeGreaterThan(10);
     await expectAccessible(page);
@@ -207,6 +216,12 @@ describeInBrowser('the playground', () => {
     await page.getByRole('button', { name: 'What is the capital of France?' }).click();
     await lastAnswer(page).getByRole('button', { name: 'Verified' }).waitFor();
     await screenshot(page, 'playground-phone');
+    await lastAnswer(page).getByRole('button', { name: 'Verified' }).click();
+    await page.getByRole('dialog').getByText('What these words mean').click();
+    await page.getByRole('dialog').getByText('SHA-256 that the answer names for its own bytes.').waitFor();
+    await screenshot(page, 'playground-report-phone');
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
     await expectAccessible(page);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     expect(overflow).toBeLessThanOrEqual(0);

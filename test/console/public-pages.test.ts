@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Stats } from '@inference/formats';
+import type { AttestationFeed } from '@inference/protocol';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
@@ -34,7 +35,7 @@ const PAGES: readonly { name: string; path: () => Promise<string>; heading: RegE
   { name: 'providers', path: async () => '/providers', heading: /^Providers$/, shows: /1 to 1 of 1 providers/ },
   { name: 'provider', path: async () => `/providers/${await providerId()}`, heading: /\w/, shows: /This is a simulation/ },
   { name: 'leaderboard', path: async () => '/leaderboard', heading: /Leaderboard/, shows: /renewed every five minutes/ },
-  { name: 'verify', path: async () => '/verify', heading: /Verify a record/, shows: /JSON of a record/ },
+  { name: 'verify', path: async () => '/verify', heading: /Verify a record/, shows: /Text to verify/ },
   { name: 'modes', path: async () => '/modes', heading: /Plain and end-to-end mode/, shows: /Only a list of allowed enclave keys/ },
 ];
 
@@ -138,6 +139,36 @@ describeInBrowser('the list of providers', () => {
     await page.getByText(/of 333 providers/).waitFor();
     await page.reload();
     await page.getByText(/of 333 providers/).waitFor();
+  });
+});
+
+describeInBrowser('trust level hardware', () => {
+  it.each([
+    { simulated: true, label: '1 × Verified · simulated machine', tone: 'warn' },
+    { simulated: false, label: '1 × Verified · Apple hardware', tone: 'good' },
+  ])('is green only under the root of Apple, simulated: $simulated', async ({ simulated, label, tone }) => {
+    const { baseUrl } = await sharedNetwork();
+    const stats = (await (await fetch(`${baseUrl}/v1/stats`)).json()) as Stats;
+    const providers = stats.providers.map((provider) => ({ ...provider, trust_level: 'hardware' as const }));
+    const page = await openPage('/', {
+      width: 'phone',
+      prepare: async (context) => {
+        await context.route('**/v1/stats', (route) => route.fulfill({ json: { ...stats, providers } }));
+        await context.route('**/v1/providers/attestation*', async (route) => {
+          const response = await route.fetch();
+          const feed = (await response.json()) as AttestationFeed;
+          await route.fulfill({ response, json: { ...feed, trust_anchor: { ...feed.trust_anchor, simulated } } });
+        });
+      },
+    });
+    const badge = page.locator('.verdict', { hasText: label });
+    await badge.waitFor();
+    expect(await badge.getAttribute('data-tone')).toBe(tone);
+    await page.getByText('What these words mean').click();
+    await page.getByText('Nothing is proved about hardware.').waitFor();
+    await screenshot(page, `network-hardware-${simulated ? 'simulated' : 'apple'}`);
+    await expectAccessible(page);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
   });
 });
 

@@ -86,6 +86,7 @@ export const ProviderStatusSchema = Type.Object({
     ),
   ),
   trust_level: Type.Enum(['none', 'self_signed', 'hardware']),
+  simulated: Type.Optional(Type.Boolean({ description: 'Simulated enclave: no trust level says anything about hardware.' })),
   trust_parts: Type.Array(TrustPartSchema, { maxItems: 32 }),
   slots: Count,
   running_jobs: Count,

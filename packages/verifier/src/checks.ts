@@ -25,6 +25,8 @@ export type CheckName =
   | 'receipt_weights'
   /** The receipt names the endpoint that was called. */
   | 'receipt_endpoint'
+  /** The readable claims beside a saved receipt are the signed ones. */
+  | 'receipt_claims'
   /** The receipt names exactly these images, in this order. */
   | 'receipt_images'
   /** The receipt belongs to a completed answer, not to a cancelled one. */

@@ -17,4 +17,5 @@ export * from './response-proof.js';
 export * from './signed-stream.js';
 export * from './verify-answer.js';
 export * from './verify-attestation.js';
+export * from './verify-receipt.js';
 export * from './verify-response.js';

@@ -16,8 +16,8 @@ export interface ReceivedAnswer {
   /** Exact bytes of the body, as received. */
   readonly body: Uint8Array;
   readonly headers: HeaderSource;
-  /** Exact bytes of the request body, as sent. */
-  readonly request: Uint8Array;
+  /** Exact bytes of the request body, as sent; null: unknown, so the answer may belong to another request. */
+  readonly request: Uint8Array | null;
   /** Path of the request, such as `/v1/chat/completions`; null: unknown. */
   readonly endpoint: string | null;
   /** The `X-Inference-Nonce` as sent; null: none. */
@@ -77,12 +77,11 @@ function verdictOnBytes(answer: ReceivedAnswer, publicKey: string): ResponseVerd
 
 function expectedOf({ headers, request, endpoint, nonce, body, images, weightsSha256 }: ReceivedAnswer, isStream: boolean): Expected {
   const jobId = headerOf(headers, 'x-inference-job-id');
-  const json = jsonOf(request);
+  const json = request === null ? null : jsonOf(request);
   const [model, models] = [memberOf(json, 'model'), memberOf(json, 'models')];
   const received = isStream ? undefined : (images ?? imagesIn(body)?.held);
   return {
-    requestSha256: sha256Hex(request),
-    requestBytes: request.length,
+    ...(request === null ? {} : { requestSha256: sha256Hex(request), requestBytes: request.length }),
     ...(weightsSha256 === undefined ? {} : { weightsSha256 }),
     ...(endpoint === null ? {} : { endpoint }),
     ...(nonce === null ? {} : { nonce }),

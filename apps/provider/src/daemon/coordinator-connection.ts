@@ -35,7 +35,7 @@ const LINK_TIMEOUT_MS = 5_000;
 const ENGINE_BUILD = `${agentVersion()} ${process.platform} ${process.arch}`;
 
 interface CoordinatorConnectionOptions {
-  readonly daemon: Pick<DaemonOptions, 'dataDir' | 'drainMs' | 'enrol' | 'log' | 'simulatedManagement' | 'socketUrl'>;
+  readonly daemon: Pick<DaemonOptions, 'dataDir' | 'drainMs' | 'enrol' | 'log' | 'simulatedEnclave' | 'simulatedManagement' | 'socketUrl'>;
   readonly models: ModelPool;
   readonly host: HostFacts;
   readonly enclave: Enclave;
@@ -191,7 +191,7 @@ export class CoordinatorConnection {
         onLink: (answer) => this.#link.onAnswer(answer),
         onTrust: (trust) => {
           this.#trust = trust;
-          logTrust(log, trust);
+          logTrust(log, trust, this.#options.daemon.simulatedEnclave);
           this.#enrolment?.onTrust(trust);
         },
         onModelsRefused: (refused) => logRefusedModels(log, refused),

@@ -84,10 +84,11 @@ export function logSession(log: Logger, event: SessionEvent): void {
   );
 }
 
-export function logTrust(log: Logger, trust: TrustMessage): void {
+/** `simulated`: the agent's enclave is simulated, so no trust level says anything about hardware. */
+export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): void {
   const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
   const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };
-  log[trust.routable || trust.status === 'draining' || trust.status === 'away' ? 'info' : 'error'](facts, trustSentence(trust));
+  log[trust.routable || trust.status === 'draining' || trust.status === 'away' ? 'info' : 'error'](facts, trustSentence(trust, simulated));
 }
 
 /** A model of the owner's list cannot be served here. */
@@ -171,11 +172,11 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
 }
 
 /** A sentence for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
-export function trustSentence(trust: TrustMessage): string {
+export function trustSentence(trust: TrustMessage, simulated = false): string {
   const gap = trust.parts.find(({ state }) => state !== 'ok');
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';
   const more = gap?.remedy !== undefined && advice !== gap.remedy ? ` ${gap.remedy}` : '';
-  const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}`;
+  const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}${simulated ? ' (simulated enclave)' : ''}`;
   const routing = `${trust.routable ? 'ready for requests' : `gets NO requests (${trust.status})`}${restrictionText(trust)}`;
   const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;
   // The texts come from another machine and go to a terminal.

@@ -182,9 +182,9 @@ test('the detailed rejection and the trust message reach the owner', async () =>
   session.send({ type: 'trust', trust_level: 'self_signed', routable: true, status: 'online', parts: [...parts] });
   while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   expect(trustSentence(told[0] as TrustMessage)).toBe('trust level self_signed, ready for requests; device_chain is missing. Wait.');
-  expect(trustSentence({ ...(told[0] as TrustMessage), trust_level: 'hardware', parts: [] })).toBe(
-    'trust level hardware, ready for requests.',
-  );
+  const certified: TrustMessage = { ...(told[0] as TrustMessage), trust_level: 'hardware', parts: [] };
+  expect(trustSentence(certified, true)).toContain('trust level hardware (simulated enclave), ready for requests');
+  expect(trustSentence(certified)).toBe('trust level hardware, ready for requests.');
   const restraint = { state: 'cooling_down', reason: 'jobs_failed', since: 0, until: Date.UTC(2030, 0, 1) };
   const paused = { ...(told[0] as TrustMessage), routable: false, status: 'cooling_down', restraint };
   expect(trustSentence(paused)).toContain('gets NO requests (cooling_down) until 2030-01-01T00:00:00.000Z (jobs_failed)');

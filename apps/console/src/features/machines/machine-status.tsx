@@ -3,6 +3,8 @@ import type { ProviderStatusAnswer } from '@inference/protocol';
 import { formatRate, formatShare, pluralize, Time } from '../../ui/display/figures.js';
 import { Badge, Card, Fact, Facts } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
+import { Legend } from '../trust/legend.js';
+import { MachineVerdictBadge } from '../trust/verdict-badge.js';
 import {
   gateText,
   hostConditionText,
@@ -13,7 +15,6 @@ import {
   partLabel,
   partStateLabel,
   type StatusLabel,
-  trustLevelLabel,
 } from './status-texts.js';
 
 type Status = ProviderStatusAnswer;
@@ -48,7 +49,7 @@ export function MachineStatus({ status, stepsTitle = 'Recommended actions' }: Ma
           stacked
         />
       </Card>
-      <TrustParts level={status.trust_level} parts={status.trust_parts} />
+      <TrustParts level={status.trust_level} parts={status.trust_parts} simulated={status.simulated ?? false} />
       <Card
         title="Recent placement decisions"
         about="Outcome for this machine each time a request was placed. Requests that went elsewhere are sampled."
@@ -132,28 +133,40 @@ function reputationText({ state, reason, until, recent_failures }: Status['reput
 interface TrustPartsProps {
   readonly level: string;
   readonly parts: ProviderStatusAnswer['trust_parts'];
+  readonly simulated: boolean;
 }
 
 const LEVEL_ABOUT: Readonly<Record<string, string>> = {
-  hardware: 'Verified: the key, the protections of this Mac, and an Apple certificate that binds both.',
+  hardware: 'Verified: the key, the protections of this Mac, and a certificate that binds both.',
   self_signed: 'The key and the protections of this Mac are attested. The level “hardware” also requires device management.',
   none: 'A requirement for every job is not met, so the machine gets no requests.',
 };
 
-function TrustParts({ level, parts }: TrustPartsProps) {
+const SIMULATION_ABOUT = 'This machine is simulated: no check says anything about a real Mac.';
+
+/** A passed check of a simulation proves nothing. */
+const SIMULATED: StatusLabel = { label: 'Simulated', tone: 'warn' };
+
+function TrustParts({ level, parts, simulated }: TrustPartsProps) {
+  const labelOf = (state: string): StatusLabel => (simulated && state === 'ok' ? SIMULATED : partStateLabel(state));
   return (
-    <Card title="Trust" about={LEVEL_ABOUT[level]} actions={<LabelBadge status={trustLevelLabel(level)} />}>
+    <Card
+      title="Trust"
+      about={simulated ? SIMULATION_ABOUT : LEVEL_ABOUT[level]}
+      actions={<MachineVerdictBadge trustLevel={level} simulated={simulated} />}
+    >
       <ul className="parts">
         {parts.map(({ name, state, reason, remedy }) => (
           <li key={name} className="part">
             <span className="part-head">
               <span className="part-name">{partLabel(name)}</span>
-              <LabelBadge status={partStateLabel(state)} />
+              <LabelBadge status={labelOf(state)} />
             </span>
             {reason === undefined ? null : <p className="part-remedy">{remedy ?? humanizeCode(reason)}</p>}
           </li>
         ))}
       </ul>
+      <Legend topics={['verdicts', 'states', 'levels']} />
     </Card>
   );
 }

@@ -65,12 +65,6 @@ export const partStateLabel = labels({
   failed: { label: 'Failed', tone: 'bad' },
 });
 
-export const trustLevelLabel = labels({
-  hardware: { label: 'Hardware', tone: 'good' },
-  self_signed: { label: 'Self-signed', tone: 'accent' },
-  none: { label: 'None', tone: 'bad' },
-});
-
 export const outcomeLabel = labels({
   chosen: { label: 'Chosen', tone: 'good' },
   not_chosen: { label: 'Not chosen', tone: 'neutral' },

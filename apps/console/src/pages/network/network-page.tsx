@@ -2,10 +2,12 @@
 import './network.css';
 import type { Stats as NetworkStats } from '@inference/formats';
 import { useState } from 'react';
+import { Legend } from '../../features/trust/legend.js';
+import { MachineVerdictBadge } from '../../features/trust/verdict-badge.js';
 import { PATHS } from '../../routing/paths.js';
 import { Chart } from '../../ui/chart/chart.js';
 import { Count, formatCount, formatShort, Money } from '../../ui/display/figures.js';
-import { Badge, Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
+import { Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
@@ -37,6 +39,7 @@ export function Page() {
             </Card>
           </div>
           <Models stats={data} />
+          <Legend topics={['verdicts', 'levels']} />
         </Loaded>
       </div>
     </>
@@ -136,8 +139,8 @@ const MODEL_COLUMNS: readonly Column<ModelRow>[] = [
     header: 'Trust',
     cell: ({ hardware, providers }) => (
       <span className="row-tight">
-        {hardware > 0 ? <Badge tone="accent">{formatCount(hardware)} hardware</Badge> : null}
-        {providers - hardware > 0 ? <Badge>{formatCount(providers - hardware)} self-signed</Badge> : null}
+        {hardware > 0 ? <MachineVerdictBadge trustLevel="hardware" count={hardware} /> : null}
+        {providers - hardware > 0 ? <MachineVerdictBadge trustLevel="self_signed" count={providers - hardware} /> : null}
       </span>
     ),
   },
@@ -145,13 +148,14 @@ const MODEL_COLUMNS: readonly Column<ModelRow>[] = [
 
 function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
   return (
-    <Card title="Models" about="Available now, by trust level of the serving machines." flush>
+    <Card title="Models" about="Available now, with the coordinator's verdict on the serving machines." flush>
       <Table
         caption="Available models"
         columns={MODEL_COLUMNS}
         rows={stats && modelRows(stats)}
         rowKey={({ model }) => model}
         loadingRows={2}
+        stacked
         empty={
           <EmptyState title="No models available">
             No provider with a model is online. Requests wait briefly, then are refused without charge.

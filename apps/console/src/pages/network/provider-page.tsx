@@ -4,9 +4,13 @@ import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import { BadgeCheck, Download } from 'lucide-react';
 import { useParams } from 'wouter';
 import { LoadedPage } from '../../api/loaded-page.js';
+import { STATE_LABELS, TRUST_LEVELS } from '../../features/trust/labels.js';
+import { Legend } from '../../features/trust/legend.js';
+import { VerdictBadge } from '../../features/trust/verdict-badge.js';
+import { machineVerdict } from '../../features/trust/verdicts.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatCount, formatRate, Time } from '../../ui/display/figures.js';
-import { Badge, Card, Fact, Facts, PageHeader } from '../../ui/display/page.js';
+import { Card, Fact, Facts, PageHeader } from '../../ui/display/page.js';
 import { downloadText } from '../../ui/download.js';
 import { Note } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
@@ -14,8 +18,8 @@ import { Button, LinkButton } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 import { ModesHint } from './modes-hint.js';
 import { downloadFeed, useFeedOf, useStats } from './queries.js';
-import { StatusBadge, shortId, statusText, TRUST_MEANINGS, TrustBadge } from './status-badges.js';
-import { PART_TEXTS, REASON_TEXTS, STATE_LABELS } from './trust-texts.js';
+import { StatusBadge, shortId, statusText } from './status-badges.js';
+import { PART_TEXTS, REASON_TEXTS } from './trust-texts.js';
 import { CheckItem } from './verify/check-item.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
@@ -44,8 +48,9 @@ function Provider({ record, feed }: { readonly record: AttestationRecord; readon
           <span className="row">
             <span>Provider {shortId(id)}</span>
             <StatusBadge status={record.status} />
-            <TrustBadge level={record.trust_level} />
-            {record.simulated ? <Badge tone="warn">Simulated enclave</Badge> : null}
+            <VerdictBadge
+              verdict={machineVerdict(record.trust_level, feed.trust_anchor.simulated ? 'simulated' : 'apple', record.simulated)}
+            />
           </span>
         }
       />
@@ -60,8 +65,9 @@ function Provider({ record, feed }: { readonly record: AttestationRecord; readon
           <Card title="The machine" about="As signed by the machine, with measurements of this coordinator.">
             <RecordFacts record={record} />
           </Card>
-          <Card title="Trust checks" about={TRUST_MEANINGS[record.trust_level]}>
+          <Card title="Trust checks" about={TRUST_LEVELS[record.trust_level].meaning}>
             <TrustParts record={record} />
+            <Legend topics={['verdicts', 'states', 'levels']} />
           </Card>
         </div>
         <RawRecord feed={feed} id={id} />

@@ -2,6 +2,9 @@
 import './network.css';
 import type { ProviderSnapshot } from '@inference/formats';
 import { Link } from 'wouter';
+import { TRUST_LEVELS } from '../../features/trust/labels.js';
+import { Legend } from '../../features/trust/legend.js';
+import { MachineVerdictBadge } from '../../features/trust/verdict-badge.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatCount, formatRate } from '../../ui/display/figures.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
@@ -13,7 +16,7 @@ import { Field, Select } from '../../ui/forms/field.js';
 import { useUrlText } from '../../ui/navigation/url-state.js';
 import { filterOptions, filterProviders } from './provider-filter.js';
 import { useStats } from './queries.js';
-import { StatusBadge, shortId, TRUST_LABELS, TrustBadge } from './status-badges.js';
+import { StatusBadge, shortId } from './status-badges.js';
 
 const PAGE_SIZE = 50;
 
@@ -31,7 +34,7 @@ const COLUMNS: readonly Column<ProviderSnapshot>[] = [
   },
   { key: 'chip', header: 'Machine', cell: ({ chip, memory_gb }) => `${chip}, ${formatCount(memory_gb)} GB` },
   { key: 'status', header: 'State', cell: ({ status }) => <StatusBadge status={status} /> },
-  { key: 'trust', header: 'Trust', cell: ({ trust_level }) => <TrustBadge level={trust_level} /> },
+  { key: 'trust', header: 'Trust', cell: ({ trust_level }) => <MachineVerdictBadge trustLevel={trust_level} /> },
   {
     key: 'models',
     header: 'Models',
@@ -80,8 +83,8 @@ export function Page() {
             onValue={setTrust}
             options={[
               { value: '', label: 'All levels' },
-              { value: 'hardware', label: TRUST_LABELS.hardware },
-              { value: 'self_signed', label: TRUST_LABELS.self_signed },
+              { value: 'hardware', label: TRUST_LEVELS.hardware.label },
+              { value: 'self_signed', label: TRUST_LEVELS.self_signed.label },
             ]}
           />
         </form>
@@ -105,6 +108,7 @@ export function Page() {
           {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="providers" /> : null}
         </Loaded>
       </Card>
+      <Legend topics={['verdicts', 'levels']} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** Badges and texts for provider status and trust level. */
+/** Badge and texts of the provider status. */
 import { Badge } from '../../ui/display/page.js';
 import type { Tone } from '../../ui/feedback/note.js';
 
@@ -39,20 +39,6 @@ export function StatusBadge({ status }: { readonly status: string }) {
       {label}
     </Badge>
   );
-}
-
-export const TRUST_LABELS = {
-  hardware: 'Hardware',
-  self_signed: 'Self-signed',
-} as const;
-
-export const TRUST_MEANINGS = {
-  hardware: "Apple's certificates, device management and the machine's own signed statements agree.",
-  self_signed: 'Statements are signed only by the key of the machine; nobody else confirms them.',
-} as const;
-
-export function TrustBadge({ level }: { readonly level: 'hardware' | 'self_signed' }) {
-  return <Badge tone={level === 'hardware' ? 'accent' : 'neutral'}>{TRUST_LABELS[level]}</Badge>;
 }
 
 /** `no_free_slot` as "No free slot". */

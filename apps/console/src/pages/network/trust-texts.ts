@@ -1,6 +1,5 @@
 /** Display texts for the parts of provider trust and for the reasons of failure. */
-import type { PartState, TrustPartName, TrustReason } from '@inference/protocol';
-import type { Tone } from '../../ui/feedback/note.js';
+import type { TrustPartName, TrustReason } from '@inference/protocol';
 
 export const PART_TEXTS: Readonly<Record<TrustPartName, { readonly label: string; readonly meaning: string }>> = {
   attestation: {
@@ -30,13 +29,6 @@ export const PART_TEXTS: Readonly<Record<TrustPartName, { readonly label: string
     meaning: "Apple attested this machine: a certificate chain up to Apple's root.",
   },
   key_binding: { label: 'Key binding', meaning: 'The certificate contains a nonce derived from this enclave key.' },
-};
-
-export const STATE_LABELS: Readonly<Record<PartState, { readonly label: string; readonly tone: Tone }>> = {
-  ok: { label: 'Passed', tone: 'good' },
-  missing: { label: 'Missing', tone: 'neutral' },
-  stale: { label: 'Out of date', tone: 'warn' },
-  failed: { label: 'Failed', tone: 'bad' },
 };
 
 export const REASON_TEXTS: Readonly<Record<TrustReason, string>> = {

@@ -1,12 +1,16 @@
-/** `/verify`: checks a saved record in the browser, from a file or pasted text. */
+/** `/verify`: checks a saved record, answer or receipt in the browser, from a file or pasted text. */
 import './network.css';
 import { FileUp } from 'lucide-react';
 import { useRef, useState } from 'react';
+import { AnswerReport } from '../../features/trust/answer-report.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
+import { ErrorNote } from '../../ui/feedback/error-state.js';
+import { Progress } from '../../ui/feedback/note.js';
 import { Button } from '../../ui/forms/button.js';
 import { CheckField, TextAreaField } from '../../ui/forms/field.js';
 import { ModesHint } from './modes-hint.js';
-import { NotARecordError } from './verify/run-verification.js';
+import { InputError, readInput } from './verify/read-input.js';
+import { type SavedVerification, useSaved } from './verify/use-saved.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
 
@@ -14,40 +18,46 @@ import { VerificationView } from './verify/verification-view.js';
 const MAX_BYTES = 64 * 2 ** 20;
 
 export function Page() {
-  const { verification, start } = useVerification();
+  const { verification, start, clear: clearRecord } = useVerification();
+  const { saved, verify, clear: clearSaved } = useSaved();
   const [text, setText] = useState('');
+  const [request, setRequest] = useState('');
   const [asOfChallenge, setAsOfChallenge] = useState(false);
   const [problem, setProblem] = useState<string>();
   const file = useRef<HTMLInputElement>(null);
-  const asOf = asOfChallenge ? 'newest-challenge' : 'now';
-  const busy = verification.state === 'opening' || verification.state === 'running';
+  const busy = verification.state === 'opening' || verification.state === 'running' || saved.state === 'running';
 
-  const read = async (chosen: File | undefined): Promise<void> => {
-    if (chosen === undefined) return;
-    if (chosen.size > MAX_BYTES) {
-      setProblem('This file is too large to be a record. Choose one of at most 64 MB.');
-      return;
-    }
+  const read = async (bytes: Uint8Array, isPasted: boolean): Promise<void> => {
     setProblem(undefined);
-    await start(async () => parsed(await chosen.text()), asOf);
+    clearRecord();
+    clearSaved();
+    try {
+      const input = readInput(bytes);
+      if (input.kind === 'record') await start(async () => input.value, asOfChallenge ? 'newest-challenge' : 'now');
+      else await verify({ input, request, isPasted });
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      setProblem(error.message);
+    }
+  };
+  const readFile = async (chosen: File | undefined): Promise<void> => {
+    if (chosen === undefined) return;
+    if (chosen.size > MAX_BYTES) setProblem('This file is too large. Choose one of at most 64 MB.');
+    else await read(new Uint8Array(await chosen.arrayBuffer()), false);
   };
   const verifyText = (): void => {
-    if (text.trim() === '') {
-      setProblem('Paste a record first, or choose a file.');
-      return;
-    }
-    setProblem(undefined);
-    void start(async () => parsed(text), asOf);
+    if (text.trim() === '') setProblem('Paste a record, an answer or a receipt first, or choose a file.');
+    else void read(new TextEncoder().encode(text), true);
   };
 
   return (
     <>
       <PageHeader
         title="Verify a record"
-        about="Verifies a saved record, or a feed from /v1/providers/attestation, in this browser. No data leaves your browser."
+        about="Verifies a record, an answer or a receipt in this browser. Nothing that you paste is sent; the record behind an answer or a receipt is downloaded."
       />
       <div className="stack">
-        <Card title="Attestation record">
+        <Card title="Record, answer or receipt">
           <form
             className="stack-small"
             onSubmit={(event) => {
@@ -56,7 +66,13 @@ export function Page() {
             }}
           >
             <TextAreaField
-              label="JSON of a record or a feed"
+              label="Text to verify"
+              hint={
+                <>
+                  A record or feed from <code>/v1/providers/attestation</code>, a receipt from <code>/v1/receipts/…</code>, or an answer
+                  with its headers as <code>curl -i</code> prints it, also a stream.
+                </>
+              }
               error={problem}
               value={text}
               onChange={(event) => setText(event.target.value)}
@@ -64,12 +80,26 @@ export function Page() {
               autoComplete="off"
               rows={8}
             />
-            <CheckField
-              label="Verify as of the newest challenge"
-              hint="A record older than 20 minutes no longer proves that its machine answers now. This option verifies it as of the time of its newest challenge."
-              checked={asOfChallenge}
-              onChange={(event) => setAsOfChallenge(event.target.checked)}
-            />
+            <details className="verify-options">
+              <summary>Options</summary>
+              <div className="stack-small">
+                <TextAreaField
+                  label="Request body"
+                  hint="For an answer or a receipt: exactly the body that you sent, to check that the answer belongs to it."
+                  value={request}
+                  onChange={(event) => setRequest(event.target.value)}
+                  spellCheck={false}
+                  autoComplete="off"
+                  rows={3}
+                />
+                <CheckField
+                  label="Verify as of the newest challenge"
+                  hint="For a record: older than 20 minutes, it no longer proves that its machine answers now. This option verifies it as of the time of its newest challenge."
+                  checked={asOfChallenge}
+                  onChange={(event) => setAsOfChallenge(event.target.checked)}
+                />
+              </div>
+            </details>
             <div className="row">
               <Button type="submit" kind="primary" busy={busy}>
                 Verify
@@ -80,12 +110,11 @@ export function Page() {
               <input
                 ref={file}
                 type="file"
-                accept=".json,application/json"
-                aria-label="File with a record"
+                aria-label="File to verify"
                 tabIndex={-1}
                 className="visually-hidden"
                 onChange={(event) => {
-                  void read(event.target.files?.[0]);
+                  void readFile(event.target.files?.[0]);
                   event.target.value = '';
                 }}
               />
@@ -97,16 +126,26 @@ export function Page() {
             <VerificationView verification={verification} />
           </Card>
         )}
+        {saved.state === 'idle' ? null : (
+          <Card title="Result">
+            <SavedView saved={saved} />
+          </Card>
+        )}
         <ModesHint />
       </div>
     </>
   );
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new NotARecordError('It is not JSON. Copy the whole record, from the first brace to the last.');
+function SavedView({ saved }: { readonly saved: Exclude<SavedVerification, { readonly state: 'idle' }> }) {
+  switch (saved.state) {
+    case 'running':
+      return <Progress label="Loading the verifier and the record of the machine…" />;
+    case 'failed':
+      return (
+        <ErrorNote title={saved.error instanceof InputError ? 'This cannot be verified.' : 'Verification failed.'} error={saved.error} />
+      );
+    case 'done':
+      return <AnswerReport {...saved.report} />;
   }
 }

@@ -1,6 +1,7 @@
 /** A disconnected machine: last known state, and how to reconnect it. */
 import type { ConsoleMachineView } from '@inference/formats';
-import { disconnectText, trustLevelLabel } from '../../features/machines/status-texts.js';
+import { disconnectText } from '../../features/machines/status-texts.js';
+import { MachineVerdictBadge } from '../../features/trust/verdict-badge.js';
 import { pluralize, Time } from '../../ui/display/figures.js';
 import { Card, Fact, Facts } from '../../ui/display/page.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
@@ -24,7 +25,9 @@ export function MachineAway({ machine: { provider_id, last_seen } }: { readonly 
               <Time at={last_seen.at} as="date-time" />
             </Fact>
             <Fact label="Models">{last_seen.models.join(', ') || 'none'}</Fact>
-            <Fact label="Trust">{trustLevelLabel(last_seen.trust_level).label}</Fact>
+            <Fact label="Trust">
+              <MachineVerdictBadge trustLevel={last_seen.trust_level} />
+            </Fact>
             <Fact label="Served">
               {pluralize(last_seen.requests_served, 'request')}, {pluralize(last_seen.tokens_generated, 'token')}
             </Fact>

@@ -1,4 +1,4 @@
-/** Footer of a response: provider, trust, usage, cost and verification result. */
+/** Footer of a response: verification result, provider, usage and cost. */
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { formatCount, Money } from '../../ui/display/figures.js';
@@ -23,14 +23,9 @@ export function AnswerFooter({ provider, usage, finishReason, costMicroUsd, chec
     <div className="answer-footer">
       <CheckMark check={check} provider={provider} />
       {provider === null ? null : (
-        <>
-          <Link href={pathWithId(PATHS.provider, provider.id)} className="answer-machine" title={provider.id}>
-            {provider.chip} <code>{provider.id.slice(0, SHORT_ID)}</code>
-          </Link>
-          <Badge tone={check.state === 'verified' && check.enclave === 'certified' ? 'good' : 'neutral'}>
-            {provider.trustLevel === 'hardware' ? 'Hardware trust' : 'Self-signed'}
-          </Badge>
-        </>
+        <Link href={pathWithId(PATHS.provider, provider.id)} className="answer-machine" title={provider.id}>
+          {provider.chip} <code>{provider.id.slice(0, SHORT_ID)}</code>
+        </Link>
       )}
       {usage === null ? null : (
         <span title="Input and output tokens">{`${formatCount(usage.prompt)} → ${formatCount(usage.completion)} tokens`}</span>

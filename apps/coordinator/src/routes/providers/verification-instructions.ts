@@ -27,7 +27,9 @@ const NOT_PROVED = [
 export function verificationInstructions(anchor: TrustAnchor): string {
   const steps = STEPS.map((step, index) => `${index + 1}. ${step}`);
   const simulation = anchor.isSimulated
-    ? ['NOTE: trust_anchor is a SIMULATED authority. Chains under it prove nothing about real machines.']
+    ? [
+        'NOTE: trust_anchor is a SIMULATED authority. Chains under it prove nothing about real machines, and trust_level hardware stands for a simulated machine.',
+      ]
     : [];
   return [...simulation, ...steps, `NOT PROVED: ${NOT_PROVED.join(' ')}`].join('\n');
 }

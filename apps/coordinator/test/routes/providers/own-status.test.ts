@@ -49,7 +49,7 @@ describe('a session token', () => {
       expect([wrong, refused.status, refused.headers.get('www-authenticate')]).toEqual([wrong, 401, 'Bearer']);
       expect((await errorOf(refused)).code).toBe('invalid_api_key');
     }
-    expect((await statusOf(one)).serial_number).toBe('ONE');
+    expect(await statusOf(one)).toMatchObject({ serial_number: 'ONE', simulated: true });
     expect(harness.log.join('\n')).not.toContain(token.slice(33));
   });
 

@@ -3,11 +3,12 @@ import type { AdminProvider, AdminProviderList } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { shortId } from '../../../features/machines/machine-name.js';
-import { LabelBadge, MachineStatusBadge } from '../../../features/machines/machine-status.js';
-import { gateText, humanizeCode, statusLabel, trustLevelLabel } from '../../../features/machines/status-texts.js';
+import { MachineStatusBadge } from '../../../features/machines/machine-status.js';
+import { gateText, humanizeCode, statusLabel } from '../../../features/machines/status-texts.js';
+import { MachineVerdictBadge } from '../../../features/trust/verdict-badge.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { formatRate, Time } from '../../../ui/display/figures.js';
-import { Badge, Card, PageHeader } from '../../../ui/display/page.js';
+import { Card, PageHeader } from '../../../ui/display/page.js';
 import { type Column, Table } from '../../../ui/display/table.js';
 import { Loaded } from '../../../ui/feedback/error-state.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
@@ -84,12 +85,7 @@ const COLUMNS: readonly Column<AdminProvider>[] = [
   {
     key: 'trust',
     header: 'Trust',
-    cell: ({ trust_level, simulated }) => (
-      <span className="row">
-        <LabelBadge status={trustLevelLabel(trust_level ?? 'none')} />
-        {simulated ? <Badge>Simulated</Badge> : null}
-      </span>
-    ),
+    cell: ({ trust_level, simulated }) => <MachineVerdictBadge trustLevel={trust_level} simulated={simulated} />,
   },
   { key: 'models', header: 'Models', cell: ({ models }) => models.join(', ') || '—' },
   { key: 'jobs', header: 'Jobs', numeric: true, cell: ({ running_jobs, slots }) => `${running_jobs} of ${slots}` },

@@ -1,6 +1,5 @@
-/** Display texts for claims of a record and for the results of their verification. */
-import type { ChainStep, FindingResult, VerificationStage } from '@inference/verifier';
-import type { Tone } from '../../../ui/feedback/note.js';
+/** Display texts for claims of a record and for the steps of their verification. */
+import type { ChainStep, VerificationStage } from '@inference/verifier';
 
 /** Unlisted claims show their own name. */
 export const CLAIM_LABELS: Readonly<Record<string, string>> = {
@@ -31,24 +30,20 @@ export const CLAIM_LABELS: Readonly<Record<string, string>> = {
   trust_level: 'Trust level',
 };
 
-export const RESULT_LABELS: Readonly<Record<FindingResult, { readonly label: string; readonly tone: Tone }>> = {
-  reproduced: { label: 'Reproduced', tone: 'good' },
-  simulated: { label: 'Simulated', tone: 'warn' },
-  word: { label: "Coordinator's statement", tone: 'warn' },
-  contradicted: { label: 'Contradicted', tone: 'bad' },
-};
-
 export const STAGE_TEXTS: Readonly<Record<VerificationStage, { readonly title: string; readonly about: string }>> = {
   enclave_key: {
-    title: 'Signed by the enclave key',
+    title: 'Key',
     about: 'Each statement is verified with the enclave key and compared with the record.',
   },
   certificate_chain: {
-    title: 'Certified by Apple',
+    title: 'Apple certificate',
     about: "Certificates must chain to Apple's root, which is pinned in this page, and be bound to the enclave key.",
   },
-  device_management: { title: 'Stated only by the coordinator', about: 'This evidence cannot be published.' },
-  trust_level: { title: 'Resulting trust level', about: 'The weakest part above determines the level.' },
+  device_management: {
+    title: 'Device management',
+    about: 'Stated only by the coordinator: the evidence of device management cannot be published.',
+  },
+  trust_level: { title: 'Trust level', about: 'The weakest part above determines the level.' },
 };
 
 /** Steps of certificate chain verification, in order. */

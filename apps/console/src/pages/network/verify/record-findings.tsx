@@ -1,16 +1,21 @@
 /** Findings of one record by stage, while verification runs, and the overall result. */
 import type { DeviceChainVerdict, Finding, StageVerdict } from '@inference/verifier';
+import { RESULT_LABELS } from '../../../features/trust/labels.js';
+import { VerdictBadge } from '../../../features/trust/verdict-badge.js';
+import { VERDICT_OF_EVIDENCE } from '../../../features/trust/verdicts.js';
 import { Badge } from '../../../ui/display/page.js';
 import { Note, Progress } from '../../../ui/feedback/note.js';
 import { sentenceCase } from '../status-badges.js';
 import { CheckItem } from './check-item.js';
-import { CHAIN_STEPS, CLAIM_LABELS, RESULT_LABELS, STAGE_TEXTS } from './claim-texts.js';
+import { CHAIN_STEPS, CLAIM_LABELS, STAGE_TEXTS } from './claim-texts.js';
+import { passedTone, stageOutcome } from './stage-outcome.js';
 import type { RecordProgress } from './use-verification.js';
 
 const STAGES = 4;
 
 export function RecordFindings({ progress }: { readonly progress: RecordProgress }) {
-  const { stages, verdict } = progress;
+  const { record, anchor, stages, verdict } = progress;
+  const isCertified = record.mda_verified && !record.simulated && anchor === 'maker';
   return (
     <div>
       {verdict === null ? (
@@ -18,75 +23,90 @@ export function RecordFindings({ progress }: { readonly progress: RecordProgress
       ) : (
         <Outcome progress={progress} />
       )}
-      {stages.map((stage) => (
-        <Stage key={stage.stage} stage={stage} />
-      ))}
+      <div className="stages">
+        {stages.map((stage) => (
+          <Stage key={stage.stage} stage={stage} isCertified={isCertified} />
+        ))}
+      </div>
     </div>
   );
 }
 
-export type OutcomeKind = 'contradicted' | 'simulated' | 'claimed' | 'consistent';
-
-export function outcomeOf({ record, verdict }: RecordProgress): OutcomeKind | null {
+/** Null until all steps are done. */
+export function outcomeOf({ record, verdict }: RecordProgress): 'failed' | 'simulated' | 'claimed' | 'hardware' | null {
   if (verdict === null) return null;
-  if (!verdict.consistent) return 'contradicted';
+  if (!verdict.consistent) return 'failed';
   if (record.simulated || verdict.findings.some(({ result }) => result === 'simulated')) return 'simulated';
-  return verdict.enclave === 'certified' ? 'consistent' : 'claimed';
+  return VERDICT_OF_EVIDENCE[verdict.enclave];
 }
 
 function Outcome({ progress }: { readonly progress: RecordProgress }) {
   const findings = progress.verdict?.findings ?? [];
   const count = (result: Finding['result']): number => findings.filter((finding) => finding.result === result).length;
-  const counts = `${count('reproduced')} claims reproduced, ${count('simulated')} simulated, ${count('word')} stated only by the coordinator, ${count('contradicted')} contradicted.`;
-  switch (outcomeOf(progress)) {
-    case 'contradicted':
-      return (
-        <Note tone="bad" title="Failed: the evidence contradicts this record">
-          <p role="status">{counts} Do not trust its claims.</p>
-        </Note>
-      );
-    case 'simulated':
-      return (
-        <Note tone="warn" title="The evidence agrees, but this is a simulation">
-          <p role="status">{counts} This proves nothing about a real machine.</p>
-        </Note>
-      );
-    case 'claimed':
-      return (
-        <Note tone="warn" title="Every claim that can be checked agrees with its evidence, but the hardware is not proved">
-          <p role="status">{counts} The machine claims a Secure Enclave: no Apple certificate confirms it.</p>
-        </Note>
-      );
-    default:
-      return (
-        <Note tone="good" title="Passed: every claim that can be checked agrees with its evidence">
-          <p role="status">{counts}</p>
-        </Note>
-      );
-  }
+  const counts = `${count('reproduced')} claims reproduced, ${count('simulated')} simulated, ${count('word')} on the coordinator's word, ${count('contradicted')} contradicted.`;
+  const outcome = outcomeOf(progress);
+  if (outcome === null) return null;
+  const { tone, title, advice } = OUTCOMES[outcome];
+  return (
+    <div className="stack-small">
+      <div>
+        <VerdictBadge verdict={outcome} />
+      </div>
+      <Note tone={tone} title={title}>
+        <p role="status">
+          {counts} {advice}
+        </p>
+      </Note>
+    </div>
+  );
 }
 
-function Stage({ stage: { stage, findings, chain } }: { readonly stage: StageVerdict }) {
+const OUTCOMES = {
+  failed: { tone: 'bad', title: 'Failed: the evidence contradicts this record', advice: 'Do not trust its claims.' },
+  simulated: {
+    tone: 'warn',
+    title: 'The evidence agrees, but this is a simulation',
+    advice: 'This proves nothing about a real machine.',
+  },
+  claimed: {
+    tone: 'warn',
+    title: 'Every claim that can be checked agrees with its evidence, but the hardware is not proved',
+    advice: 'The machine claims a Secure Enclave: no Apple certificate confirms it.',
+  },
+  hardware: { tone: 'good', title: 'Passed: every claim that can be checked agrees with its evidence', advice: '' },
+} as const;
+
+interface StageProps {
+  readonly stage: StageVerdict;
+  readonly isCertified: boolean;
+}
+
+/** One step; expanded if it failed. */
+function Stage({ stage: { stage, findings, chain }, isCertified }: StageProps) {
   const { title, about } = STAGE_TEXTS[stage];
+  const outcome = stageOutcome(stage, findings, isCertified);
   return (
-    <section className="stage">
-      <h3 className="stage-title">{title}</h3>
+    <details className="stage" open={outcome.isFailed}>
+      <summary>
+        <span className="stage-title">{title}</span> <Badge tone={outcome.tone}>{outcome.label}</Badge>{' '}
+        <span className="stage-count">{outcome.count}</span>
+      </summary>
       <p className="stage-about">{about}</p>
-      {chain === null ? null : <ChainSteps chain={chain} />}
+      {chain === null ? null : <ChainSteps chain={chain} isCertified={isCertified} />}
       <ul className="check-list">
         {findings.map((finding) => (
           <CheckItem
             key={finding.claim}
             name={CLAIM_LABELS[finding.claim] ?? sentenceCase(finding.claim)}
             value={shownValue(finding)}
-            tone={RESULT_LABELS[finding.result].tone}
+            tone={passedTone(RESULT_LABELS[finding.result].tone, isCertified)}
             result={RESULT_LABELS[finding.result].label}
           >
             {finding.explanation}
           </CheckItem>
         ))}
       </ul>
-    </section>
+    </details>
   );
 }
 
@@ -95,7 +115,12 @@ function shownValue({ value }: Finding): string {
   return value.length > 40 ? `${value.slice(0, 24)}…` : value;
 }
 
-function ChainSteps({ chain }: { readonly chain: DeviceChainVerdict }) {
+interface ChainStepsProps {
+  readonly chain: DeviceChainVerdict;
+  readonly isCertified: boolean;
+}
+
+function ChainSteps({ chain, isCertified }: ChainStepsProps) {
   const failedAt = chain.ok ? null : CHAIN_STEPS.find(({ step }) => !chain.steps.includes(step))?.step;
   return (
     <ol className="chain-steps" aria-label="Steps of certificate verification">
@@ -104,7 +129,7 @@ function ChainSteps({ chain }: { readonly chain: DeviceChainVerdict }) {
         const failed = step === failedAt;
         return (
           <li key={step}>
-            <Badge tone={passed ? 'good' : failed ? 'bad' : 'neutral'}>
+            <Badge tone={passed ? passedTone('good', isCertified) : failed ? 'bad' : 'neutral'}>
               {label}: {passed ? 'ok' : failed ? `refused, ${chain.ok ? '' : sentenceCase(chain.code).toLowerCase()}` : 'not reached'}
             </Badge>
           </li>

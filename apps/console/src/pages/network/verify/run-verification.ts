@@ -5,6 +5,7 @@
  */
 import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
+import { InputError } from './read-input.js';
 
 /** Maximum records per file; whole networks are verified with the command-line tool. */
 const MAX_RECORDS = 100;
@@ -21,13 +22,10 @@ export interface AnchorName {
   readonly name: string;
 }
 
-/** The input is not an attestation record or feed. */
-export class NotARecordError extends Error {}
-
 /** `newest-challenge` verifies a saved record as of the time of its newest challenge, as stated by the record. */
 export type AsOf = 'now' | 'newest-challenge';
 
-/** Verifies a feed or a single record of one. Throws {@link NotARecordError} for anything else. */
+/** Verifies a feed or a single record of one. Throws {@link InputError} for anything else. */
 export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
   const verifier = await import('@inference/verifier');
   const { feed, anchor } = open(verifier, downloaded);
@@ -62,7 +60,7 @@ function open(verifier: typeof import('@inference/verifier'), downloaded: unknow
   try {
     return verifier.openFeed(isFeed(downloaded) ? downloaded : feedOf(downloaded));
   } catch (error) {
-    if (error instanceof verifier.FeedError) throw new NotARecordError(error.message);
+    if (error instanceof verifier.FeedError) throw new InputError(error.message);
     throw error;
   }
 }

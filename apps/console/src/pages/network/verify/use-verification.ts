@@ -6,6 +6,8 @@ import { type AnchorName, type AsOf, verifyInBrowser } from './run-verification.
 
 export interface RecordProgress {
   readonly record: AttestationRecord;
+  /** Root of the certificates. */
+  readonly anchor: AnchorName['kind'];
   readonly stages: readonly StageVerdict[];
   /** Null until all stages are done. */
   readonly verdict: RecordVerdict | null;
@@ -28,6 +30,7 @@ interface VerificationControl {
   readonly verification: Verification;
   /** Restarts with the value of `obtain`; results of an earlier run are dropped. */
   readonly start: (obtain: () => Promise<unknown>, asOf?: AsOf) => Promise<void>;
+  readonly clear: () => void;
 }
 
 export function useVerification(): VerificationControl {
@@ -46,7 +49,11 @@ export function useVerification(): VerificationControl {
       show({ state: 'failed', error });
     }
   };
-  return { verification, start };
+  const clear = (): void => {
+    newest.current += 1;
+    setVerification({ state: 'idle' });
+  };
+  return { verification, start, clear };
 }
 
 async function follow(downloaded: unknown, asOf: AsOf, show: (next: Verification) => void): Promise<void> {
@@ -57,7 +64,7 @@ async function follow(downloaded: unknown, asOf: AsOf, show: (next: Verification
     switch (step.type) {
       case 'opened':
         ({ anchor, total } = step);
-        records.push(...step.records.map((record) => ({ record, stages: [], verdict: null })));
+        records.push(...step.records.map((record) => ({ record, anchor: step.anchor.kind, stages: [], verdict: null })));
         break;
       case 'stage':
         change(records, step.record, (one) => ({ ...one, stages: [...one.stages, step.verdict] }));

@@ -1,10 +1,12 @@
 /** Progress and result of a verification: one record in full, several as an expandable list. */
+import { Legend } from '../../../features/trust/legend.js';
+import { VerdictBadge } from '../../../features/trust/verdict-badge.js';
 import { formatCount } from '../../../ui/display/figures.js';
 import { Badge } from '../../../ui/display/page.js';
 import { ErrorNote } from '../../../ui/feedback/error-state.js';
 import { Note, Progress } from '../../../ui/feedback/note.js';
-import { type OutcomeKind, outcomeOf, RecordFindings } from './record-findings.js';
-import { NotARecordError } from './run-verification.js';
+import { InputError } from './read-input.js';
+import { outcomeOf, RecordFindings } from './record-findings.js';
 import type { RecordProgress, Verification } from './use-verification.js';
 
 export function VerificationView({ verification }: { readonly verification: Verification }) {
@@ -16,7 +18,7 @@ export function VerificationView({ verification }: { readonly verification: Veri
     case 'failed':
       return (
         <ErrorNote
-          title={verification.error instanceof NotARecordError ? 'Not an attestation record.' : 'Verification failed.'}
+          title={verification.error instanceof InputError ? 'Not an attestation record.' : 'Verification failed.'}
           error={verification.error}
         />
       );
@@ -41,20 +43,14 @@ function Findings({ anchor, records, total }: Extract<Verification, { readonly s
       </p>
       {records.length === 1 ? <RecordFindings progress={only} /> : <Several records={records} total={total} />}
       <NotProved />
+      <Legend topics={['steps', 'results', 'levels', 'evidence', 'verdicts']} />
     </div>
   );
 }
 
-const OUTCOMES: Readonly<Record<OutcomeKind, { readonly label: string; readonly tone: 'good' | 'warn' | 'bad' }>> = {
-  consistent: { label: 'Passed', tone: 'good' },
-  simulated: { label: 'Simulated', tone: 'warn' },
-  claimed: { label: 'Hardware not proved', tone: 'warn' },
-  contradicted: { label: 'Failed', tone: 'bad' },
-};
-
 function Several({ records, total }: { readonly records: readonly RecordProgress[]; readonly total: number }) {
   const done = records.filter(({ verdict }) => verdict !== null);
-  const failed = done.filter((one) => outcomeOf(one) === 'contradicted').length;
+  const failed = done.filter((one) => outcomeOf(one) === 'failed').length;
   return (
     <div className="stack-small">
       <p role="status">
@@ -69,7 +65,7 @@ function Several({ records, total }: { readonly records: readonly RecordProgress
           <details key={progress.record.provider_id} className="record-details">
             <summary>
               <span className="provider-id">{progress.record.provider_id}</span> {progress.record.chip_name}{' '}
-              {outcome === null ? <Badge>Waiting</Badge> : <Badge tone={OUTCOMES[outcome].tone}>{OUTCOMES[outcome].label}</Badge>}
+              {outcome === null ? <Badge>Waiting</Badge> : <VerdictBadge verdict={outcome} />}
             </summary>
             <RecordFindings progress={progress} />
           </details>

@@ -1,6 +1,7 @@
 /** Chat mode of the playground. */
 import { useEffect, useId, useRef, useState } from 'react';
 import { type ModelEntry, modelName, textModels } from '../../../features/account/models.js';
+import { VERDICT_OF_EVIDENCE, VERDICTS } from '../../../features/trust/verdicts.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field, Select, TextAreaField } from '../../../ui/forms/field.js';
@@ -113,7 +114,7 @@ function statusOf(turns: readonly Turn[]): string {
     case 'failed':
       return '';
     case 'complete':
-      if (last.check.state === 'verified') return 'The response is complete and verified.';
+      if (last.check.state === 'verified') return `The response is complete. ${VERDICTS[VERDICT_OF_EVIDENCE[last.check.enclave]].label}.`;
       if (last.check.state === 'failed') return 'The response is complete, but verification failed.';
       return 'The response is complete.';
   }

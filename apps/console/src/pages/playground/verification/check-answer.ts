@@ -1,13 +1,8 @@
 /** Result of verifying a response in the browser. */
-import type { EnclaveEvidence } from '@inference/protocol';
+import type { EnclaveEvidence, Receipt } from '@inference/protocol';
 import { api } from '../../../api/api-client.js';
+import type { CheckLine } from '../../../features/trust/check-line.js';
 import type { Evidence } from './evaluate-answer.js';
-
-export interface CheckLine {
-  readonly ok: boolean;
-  /** One sentence. */
-  readonly text: string;
-}
 
 export type AnswerCheck =
   /** Nothing to verify: no response, or an incomplete one. */
@@ -18,23 +13,11 @@ export type AnswerCheck =
       readonly lines: readonly CheckLine[];
       readonly enclave: EnclaveEvidence;
       readonly jobId: string | null;
+      /** Null unless its signature verified. */
+      readonly receipt: Receipt | null;
     }
   /** No contradiction was found, but the evidence to verify against is missing. */
   | { readonly state: 'unknown'; readonly reason: string };
-
-/** Limits of verification in a browser, whatever the result. */
-export const NOT_PROVED: readonly string[] = [
-  'That the named model was used. The machine signs the name; its weights cannot be inspected.',
-  'That nobody read the conversation in the memory of the machine. In plain mode, which this page uses, the coordinator can read it too.',
-  'That the key is in the attested Mac: another machine could relay requests to it.',
-];
-
-/** Additional first limit, by the evidence for the Secure Enclave of the machine. */
-export const NOT_PROVED_OF_ENCLAVE: Readonly<Record<EnclaveEvidence, string | null>> = {
-  simulated: 'Anything about hardware: this machine has a simulated enclave, as in development networks. Its key is stored in software.',
-  claimed: 'That the machine has a Secure Enclave. The machine claims one, but no Apple certificate confirms the claim.',
-  certified: null,
-};
 
 /** Current attestation feed; null if the download fails. Never rejects. */
 export async function downloadFeed(): Promise<unknown> {

@@ -1,35 +1,39 @@
-/** Verification result of a response: verified, failed or unknown. Opens the list of checks and their limits. */
-import type { EnclaveEvidence } from '@inference/protocol';
-import { Check, CircleHelp, ShieldAlert, ShieldCheck, X } from 'lucide-react';
+/** Verification result of a response: a badge that opens who answered, what was checked, and what remains unproved. */
 import { useState } from 'react';
+import { Link } from 'wouter';
+import { answerLimits } from '../../../features/trust/answer-limits.js';
+import { AnswerReport, type AnswerReportProps } from '../../../features/trust/answer-report.js';
+import { TRUST_LEVELS } from '../../../features/trust/labels.js';
+import { VerdictBadge } from '../../../features/trust/verdict-badge.js';
+import { VERDICT_OF_EVIDENCE, type Verdict } from '../../../features/trust/verdicts.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Dialog } from '../../../ui/dialogs/dialog.js';
+import { formatCount, Time } from '../../../ui/display/figures.js';
 import { LinkButton } from '../../../ui/forms/button.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
-import { type AnswerCheck, NOT_PROVED, NOT_PROVED_OF_ENCLAVE } from './check-answer.js';
+import type { AnswerCheck } from './check-answer.js';
 
-export function CheckMark({ check, provider }: { readonly check: AnswerCheck; readonly provider: ProviderFacts | null }) {
+type FinishedCheck = Exclude<AnswerCheck, { state: 'none' | 'checking' }>;
+
+interface CheckMarkProps<Check> {
+  readonly check: Check;
+  readonly provider: ProviderFacts | null;
+}
+
+export function CheckMark({ check, provider }: CheckMarkProps<AnswerCheck>) {
   const [open, setOpen] = useState(false);
   if (check.state === 'none') return null;
   if (check.state === 'checking') {
     return (
-      <span className="check-mark" data-state="checking">
+      <span className="check-mark">
         <span className="spinner" aria-hidden="true" /> Checking…
       </span>
     );
   }
   return (
     <>
-      <button
-        type="button"
-        className="check-mark"
-        data-state={check.state}
-        data-enclave={check.state === 'verified' ? check.enclave : undefined}
-        onClick={() => setOpen(true)}
-      >
-        <MarkIcon state={check.state} />
-        {WORDS[check.state]}
-        {check.state === 'verified' ? <span className="check-detail">{`· ${ENCLAVE_LABELS[check.enclave]}`}</span> : null}
+      <button type="button" className="check-mark" onClick={() => setOpen(true)}>
+        <VerdictBadge verdict={verdictOf(check)} />
       </button>
       <Dialog open={open} onClose={() => setOpen(false)} title={TITLES[check.state]}>
         <Details check={check} provider={provider} />
@@ -38,68 +42,27 @@ export function CheckMark({ check, provider }: { readonly check: AnswerCheck; re
   );
 }
 
-const WORDS = { verified: 'Verified', failed: 'FAILED', unknown: 'Not verified' } as const;
-const ENCLAVE_LABELS = {
-  simulated: 'simulated machine',
-  claimed: 'hardware not proved',
-  certified: 'certified hardware',
-} as const satisfies Record<EnclaveEvidence, string>;
-
 const TITLES = {
   verified: 'Response verified',
   failed: 'Verification failed',
   unknown: 'Not verified',
 } as const;
 
-function MarkIcon({ state }: { readonly state: 'verified' | 'failed' | 'unknown' }) {
-  if (state === 'verified') return <ShieldCheck size={16} aria-hidden="true" />;
-  if (state === 'failed') return <ShieldAlert size={16} aria-hidden="true" />;
-  return <CircleHelp size={16} aria-hidden="true" />;
+function verdictOf(check: FinishedCheck): Verdict {
+  if (check.state === 'verified') return VERDICT_OF_EVIDENCE[check.enclave];
+  return check.state === 'failed' ? 'failed' : 'unverified';
 }
 
-function Details({
-  check,
-  provider,
-}: {
-  readonly check: Exclude<AnswerCheck, { state: 'none' | 'checking' }>;
-  readonly provider: ProviderFacts | null;
-}) {
-  const ofEnclave = check.state === 'verified' ? NOT_PROVED_OF_ENCLAVE[check.enclave] : null;
-  const notProved = ofEnclave === null ? NOT_PROVED : [ofEnclave, ...NOT_PROVED];
+function Details({ check, provider }: CheckMarkProps<FinishedCheck>) {
   return (
-    <div className="stack-small check-details">
-      <p>{about(check)}</p>
-      {check.state === 'unknown' ? null : (
-        <>
-          <h3>Checks in this browser</h3>
-          <ul className="check-lines">
-            {check.lines.map(({ ok, text }) => (
-              <li key={text} data-ok={ok}>
-                {ok ? <Check size={16} aria-hidden="true" /> : <X size={16} aria-hidden="true" />}
-                <span>
-                  <span className="visually-hidden">{ok ? 'Passed: ' : 'Failed: '}</span>
-                  {text}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-      {check.state === 'failed' ? null : (
-        <>
-          <h3>What this does not prove</h3>
-          <ul className="proof-limits">
-            {notProved.map((text) => (
-              <li key={text}>{text}</li>
-            ))}
-          </ul>
-        </>
-      )}
-      {check.state !== 'unknown' && check.jobId !== null ? (
-        <p className="field-hint">
-          Request <code className="breakable">{check.jobId}</code>
-        </p>
-      ) : null}
+    <div className="stack-small">
+      <AnswerReport
+        verdict={verdictOf(check)}
+        about={about(check)}
+        who={who(check, provider)}
+        lines={check.state === 'unknown' ? [] : check.lines}
+        notProved={check.state === 'failed' ? [] : answerLimits(check.state === 'verified' ? check.enclave : null)}
+      />
       <div className="row">
         {provider === null ? null : (
           <LinkButton href={pathWithId(PATHS.provider, provider.id)} kind="secondary" size="small">
@@ -114,7 +77,39 @@ function Details({
   );
 }
 
-function about(check: Exclude<AnswerCheck, { state: 'none' | 'checking' }>): string {
+/** Facts from the headers of the response, and from its receipt if the signature verified. */
+function who(check: FinishedCheck, provider: ProviderFacts | null): AnswerReportProps['who'] {
+  if (provider === null) return [];
+  const { jobId = null, receipt = null } = check.state === 'unknown' ? {} : check;
+  const { hardware, self_signed } = TRUST_LEVELS;
+  const level = provider.trustLevel === 'hardware' ? hardware : self_signed;
+  const isSimulated = check.state === 'verified' && check.enclave === 'simulated';
+  return [
+    { label: 'Machine', value: isSimulated ? `${provider.chip} (simulated)` : provider.chip },
+    {
+      label: 'Provider',
+      value: (
+        <Link href={pathWithId(PATHS.provider, provider.id)} className="breakable">
+          {provider.id}
+        </Link>
+      ),
+    },
+    { label: 'Trust level', value: isSimulated ? `${level.label}, simulated` : level.label },
+    ...(receipt === null
+      ? []
+      : [
+          { label: 'Model', value: receipt.model },
+          {
+            label: 'Tokens',
+            value: `${formatCount(receipt.usage.prompt_tokens)} input, ${formatCount(receipt.usage.completion_tokens)} output`,
+          },
+          { label: 'Completed', value: <Time at={receipt.completed_at} as="date-time" /> },
+        ]),
+    ...(jobId === null ? [] : [{ label: 'Request', value: <code className="breakable">{jobId}</code> }]),
+  ];
+}
+
+function about(check: FinishedCheck): string {
   switch (check.state) {
     case 'verified':
       return 'The received bytes match the signature of the machine for this request, made with the key in its attestation record.';

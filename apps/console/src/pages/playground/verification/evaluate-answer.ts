@@ -6,8 +6,9 @@
  */
 import type { AttestationFeed } from '@inference/protocol';
 import { type AnswerVerdict, FeedError, type ReceivedAnswer, verifyAnswer } from '@inference/verifier';
+import type { CheckLine } from '../../../features/trust/check-line.js';
 import { headersOf, type ProviderFacts } from '../requests/provider-facts.js';
-import type { AnswerCheck, CheckLine } from './check-answer.js';
+import type { AnswerCheck } from './check-answer.js';
 
 export interface Evidence {
   /** Exact bytes of the request body. */
@@ -52,6 +53,7 @@ export function evaluateAnswer(evidence: Evidence, now: number): AnswerCheck {
     lines: verdict.checks.map(({ result, explanation }) => ({ ok: result === 'ok', text: explanation })),
     enclave: verdict.enclave,
     jobId: verdict.receipt?.job_id ?? provider.jobId,
+    receipt: verdict.receipt,
   };
 }
 
@@ -80,5 +82,5 @@ function onlyOf(feed: unknown, providerId: string): unknown {
 }
 
 function failed(lines: readonly CheckLine[]): AnswerCheck {
-  return { state: 'failed', lines, enclave: 'claimed', jobId: null };
+  return { state: 'failed', lines, enclave: 'claimed', jobId: null, receipt: null };
 }

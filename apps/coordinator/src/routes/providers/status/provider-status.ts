@@ -40,6 +40,7 @@ export function providerStatus(provider: ProviderSnapshot, { registry, requestQu
     availability: availabilityBody(provider.availability),
     hardware: { ...provider.registration.hardware, adjusted: [...provider.registration.adjusted] },
     trust_level: trust.trust_level,
+    simulated: identity.simulated,
     trust_parts: trust.parts,
     slots,
     running_jobs: provider.usedSlots,

@@ -1,0 +1,70 @@
+/** Verdicts on machines and answers: labels, colours and meanings, the same on every page. Pure. */
+import type { EnclaveEvidence } from '@inference/protocol';
+import type { Tone } from '../../ui/feedback/note.js';
+
+export type Verdict = 'hardware' | 'simulated' | 'claimed' | 'self_signed' | 'level_hardware' | 'untrusted' | 'failed' | 'unverified';
+
+interface VerdictText {
+  readonly label: string;
+  /** `good` only for hardware certified by Apple. */
+  readonly tone: Tone;
+  readonly meaning: string;
+}
+
+export const VERDICTS: Readonly<Record<Verdict, VerdictText>> = {
+  hardware: {
+    label: 'Verified · Apple hardware',
+    tone: 'good',
+    meaning: "The signatures are valid, and a certificate chain up to Apple's root is bound to the key of the machine.",
+  },
+  simulated: {
+    label: 'Verified · simulated machine',
+    tone: 'warn',
+    meaning:
+      'The signatures are valid, but the key is stored in software or certified by a test authority. Nothing is proved about hardware.',
+  },
+  claimed: {
+    label: 'Verified · hardware not proved',
+    tone: 'warn',
+    meaning: 'The signatures are valid. The machine claims a Secure Enclave, but no Apple certificate confirms it.',
+  },
+  self_signed: {
+    label: 'Self-signed',
+    tone: 'neutral',
+    meaning:
+      'The statements of the machine are signed only by its own key. Nobody else confirms them. The page of the machine says whether it is simulated.',
+  },
+  level_hardware: {
+    label: 'Level hardware · not verified here',
+    tone: 'neutral',
+    meaning: 'The coordinator reports trust level hardware, but this page could not find out whether the network is a simulation.',
+  },
+  untrusted: { label: 'Not trusted', tone: 'bad', meaning: 'A requirement for every request is not met. The machine gets no requests.' },
+  failed: {
+    label: 'FAILED',
+    tone: 'bad',
+    meaning: 'A signature is invalid, or the evidence contradicts a claim. Do not rely on it.',
+  },
+  unverified: { label: 'Not verified', tone: 'warn', meaning: 'Evidence was missing, so nothing was proved and nothing contradicted.' },
+};
+
+/** Root of the network's certificates: Apple's, a simulated one, or `unknown` if it could not be read. */
+export type AnchorKind = 'apple' | 'simulated' | 'unknown';
+
+/**
+ * Verdict on a machine by its trust level. The coordinator grants `hardware` only if enclave and certificates are both simulated or both
+ * real, so the anchor decides where `simulated` is not published.
+ */
+export function machineVerdict(trustLevel: string | null, anchor: AnchorKind, simulated = false): Verdict {
+  if (trustLevel === null || trustLevel === 'none') return 'untrusted';
+  if (simulated) return 'simulated';
+  if (trustLevel !== 'hardware') return 'self_signed';
+  return anchor === 'apple' ? 'hardware' : anchor === 'simulated' ? 'simulated' : 'level_hardware';
+}
+
+/** Verdict on a verified answer, by the evidence for the enclave of its machine. */
+export const VERDICT_OF_EVIDENCE = {
+  certified: 'hardware',
+  claimed: 'claimed',
+  simulated: 'simulated',
+} as const satisfies Record<EnclaveEvidence, Verdict>;

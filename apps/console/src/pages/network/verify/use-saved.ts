@@ -1,0 +1,77 @@
+/** State of the verification of a saved answer or receipt in a page. */
+import type { AttestationFeed } from '@inference/protocol';
+import { useRef, useState } from 'react';
+import type { AnswerReportProps } from '../../../features/trust/answer-report.js';
+import { downloadFeed } from '../queries.js';
+import { InputError, type VerifyInput } from './read-input.js';
+
+export type SavedVerification =
+  | { readonly state: 'idle' }
+  | { readonly state: 'running' }
+  | { readonly state: 'failed'; readonly error: unknown }
+  | { readonly state: 'done'; readonly report: AnswerReportProps };
+
+export interface SavedInput {
+  readonly input: Exclude<VerifyInput, { readonly kind: 'record' }>;
+  /** Request body; empty: not given. */
+  readonly request: string;
+  readonly isPasted: boolean;
+}
+
+interface SavedControl {
+  readonly saved: SavedVerification;
+  readonly verify: (input: SavedInput) => Promise<void>;
+  readonly clear: () => void;
+}
+
+export function useSaved(): SavedControl {
+  const [saved, setSaved] = useState<SavedVerification>({ state: 'idle' });
+  const newest = useRef(0);
+  const show = (run: number, next: SavedVerification): void => {
+    if (run === newest.current) setSaved(next);
+  };
+  const verify = async (input: SavedInput): Promise<void> => {
+    newest.current += 1;
+    const run = newest.current;
+    show(run, { state: 'running' });
+    try {
+      show(run, { state: 'done', report: await reportOn(input) });
+    } catch (error) {
+      show(run, { state: 'failed', error });
+    }
+  };
+  const clear = (): void => {
+    newest.current += 1;
+    setSaved({ state: 'idle' });
+  };
+  return { saved, verify, clear };
+}
+
+/** Loads the verifier with the first use, because the cryptography is large. */
+async function reportOn({ input, request, isPasted }: SavedInput): Promise<AnswerReportProps> {
+  const [{ evaluateSavedAnswer, evaluateSavedReceipt }, verifier] = await Promise.all([
+    import('./evaluate-saved.js'),
+    import('@inference/verifier'),
+  ]);
+  if (input.kind === 'answer') {
+    const { answer } = input;
+    const feed = await feedOf(answer.headers.get('x-provider-id') ?? '', 'The header X-Provider-Id');
+    return evaluateSavedAnswer({ answer, request, isPasted, feed }, Date.now());
+  }
+  try {
+    const receipt = verifier.readSavedReceipt(input.value);
+    const feed = await feedOf(verifier.providerNamedBy(receipt), 'The provider_id in the receipt');
+    return evaluateSavedReceipt({ saved: receipt, request, feed }, Date.now());
+  } catch (error) {
+    if (error instanceof verifier.ReceiptError) throw new InputError(error.message);
+    throw error;
+  }
+}
+
+const PROVIDER_ID = /^[0-9a-f]{32}$/;
+
+/** Feed with the record of one provider. `member`: where the input names the provider. */
+function feedOf(providerId: string, member: string): Promise<AttestationFeed> {
+  if (!PROVIDER_ID.test(providerId)) throw new InputError(`${member} is no provider ID, which has 32 hexadecimal digits.`);
+  return downloadFeed(providerId);
+}
