@@ -29,6 +29,7 @@ import { sealedNonces } from './0063-sealed-nonces.js';
 import { e2eKeysetClaims } from './0064-e2e-keyset-claims.js';
 import { sealedNonceJobs } from './0065-sealed-nonce-jobs.js';
 import { cachedPrices } from './0070-cached-prices.js';
+import { failedRequests } from './0072-failed-requests.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -60,4 +61,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0064_e2e_keyset_claims': e2eKeysetClaims,
   '0065_sealed_nonce_jobs': sealedNonceJobs,
   '0070_cached_prices': cachedPrices,
+  '0072_failed_requests': failedRequests,
 };

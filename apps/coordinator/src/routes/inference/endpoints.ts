@@ -2,11 +2,20 @@
  * Inference endpoints of all formats except images, including token counting: each request runs as a job, and its verified response is
  * delivered as a stream or as one body. Also the parts that the image and sealed routes share: running, counting and logging a job.
  */
-import { type ApiError, apiError, formatFor, type HttpError, inferenceRouteSchema, type SignedParts } from '@inference/formats';
+import {
+  type ApiError,
+  apiError,
+  type ErrorCode,
+  formatFor,
+  type HttpError,
+  inferenceRouteSchema,
+  type SignedParts,
+} from '@inference/formats';
 import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
+import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
 import type { Delivery } from '../../inference/delivery/delivery.js';
@@ -35,6 +44,7 @@ import { sendError } from '../plugins/send-error.js';
 export interface InferenceRoutes {
   readonly runner: JobRunner;
   readonly receipts: Pick<ReceiptRepository, 'add'>;
+  readonly failedRequests: Pick<FailedRequestRepository, 'add'>;
   readonly timings: JobTimings;
   readonly prefixHashes: PrefixHashes;
   readonly log: Log;
@@ -139,11 +149,11 @@ interface JobContext {
 }
 
 /**
- * Runs a job to its end, then stores the receipt, logs and counts. Never rejects. Null: the job crashed, and the client got an
+ * Runs a job to its end, then stores the receipt or the error's code, logs and counts. Never rejects. Null: the job crashed, and the client got an
  * error.
  */
 export async function runJob(
-  routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'log' | 'now' | 'metrics'>,
+  routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'failedRequests' | 'log' | 'now' | 'metrics'>,
   job: JobRequest,
   { client, delivery, span }: JobContext,
 ): Promise<JobOutcome | null> {
@@ -153,6 +163,7 @@ export async function runJob(
     const proof = outcome.kind === 'refused' ? outcome : outcome.kind === 'failed' ? null : outcome.billed;
     if (proof !== null) storeReceipt(routes, job, proof.signed);
     const durationMs = performance.now() - startMs;
+    if (outcome.kind === 'failed') storeFailure(routes, job, { code: outcome.error.code, provider: outcome.provider, durationMs });
     logJob(routes, job, outcome, durationMs);
     countJob(routes, job, { outcome, responseBytes: delivery.delivered, durationMs });
     endSpan(span, outcome);
@@ -160,6 +171,7 @@ export async function runJob(
   } catch (error) {
     routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
     delivery.fail(apiError('internal'));
+    storeFailure(routes, job, { code: 'internal', provider: null, durationMs: performance.now() - startMs });
     span.end({}, 'internal');
     return null;
   }
@@ -202,6 +214,32 @@ function storeReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: Jo
     receiptSignature: signed.receiptSignature,
     responseSignature: signed.signature,
     createdAt: routes.now(),
+  });
+}
+
+interface Failure {
+  readonly code: ErrorCode;
+  readonly provider: ProviderConnection | null;
+  readonly durationMs: number;
+}
+
+/** Stores the name of a model only if the network knows the model; another name is arbitrary client text. */
+function storeFailure(
+  { failedRequests, now }: Pick<InferenceRoutes, 'failedRequests' | 'now'>,
+  job: JobRequest,
+  { code, provider, durationMs }: Failure,
+): void {
+  failedRequests.add({
+    jobId: job.jobId,
+    accountId: job.accountId,
+    keyId: job.apiKeyId,
+    model: code === 'model_not_found' ? null : job.params.model,
+    endpoint: job.endpoint,
+    providerId: provider?.registration.identity.providerId ?? null,
+    isSealed: job.sealed !== null,
+    code,
+    latencyMs: Math.round(durationMs),
+    failedAt: now(),
   });
 }
 
