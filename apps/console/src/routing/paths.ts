@@ -13,6 +13,7 @@ export const PATHS = {
   account: '/account',
   balance: '/balance',
   usage: '/usage',
+  usageRequest: '/usage/:id',
   keys: '/keys',
   quickStart: '/quick-start',
   playground: '/playground',
