@@ -116,6 +116,7 @@ describeInBrowser('the console', () => {
       completion_tokens: 567,
       images: 0,
       cost_micro_usd: 1234,
+      latency_ms: 1840,
     };
     const rows = Array.from({ length: 35 }, (_, index) => ({ ...entry, request_id: `r${index}` }));
     await page.route('**/console/v1/usage?*', (route) => {

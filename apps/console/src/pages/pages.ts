@@ -106,6 +106,7 @@ export const PAGES: readonly PageRoute[] = [
     load: () => import('./client/usage-page.js'),
     nav: { section: 'use', label: 'Usage', icon: ChartColumn },
   },
+  { path: PATHS.usageRequest, title: 'Request', access: 'account', load: () => import('./client/request-page.js') },
   {
     path: PATHS.balance,
     title: 'Balance',

@@ -21,6 +21,7 @@ export const PATHS = {
   account: '/account',
   balance: '/balance',
   usage: '/usage',
+  usageRequest: '/usage/:id',
   keys: '/keys',
   quickStart: '/quick-start',
   playground: '/playground',

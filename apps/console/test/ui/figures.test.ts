@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatUsd, formatUsdRounded } from '../../src/ui/display/figures.js';
+import { formatDuration, formatUsd, formatUsdRounded } from '../../src/ui/display/figures.js';
 
 describe('amounts', () => {
   it.each([
@@ -22,5 +22,18 @@ describe('amounts', () => {
     [0, '$0.00'],
   ])('%d micro-USD are %s when rounded, never more than there is', (microUsd, text) => {
     expect(formatUsdRounded(microUsd)).toBe(text);
+  });
+});
+
+describe('durations', () => {
+  it.each([
+    [0, '0 ms'],
+    [850, '850 ms'],
+    [1840, '1.8 s'],
+    [59_949, '59.9 s'],
+    [59_950, '1 min 0 s'],
+    [125_000, '2 min 5 s'],
+  ])('%d milliseconds are %s', (ms, text) => {
+    expect(formatDuration(ms)).toBe(text);
   });
 });

@@ -1,4 +1,4 @@
-/** Usage of accounts, from settled jobs that are not pruned yet: by day, as the console's list, and as the API's pages. */
+/** Usage of accounts, from settled jobs that are not pruned yet: by day, by hour, and as the API's pages. */
 import { sql } from 'kysely';
 import { unclaimedAccount } from './ledger/unclaimed-accounts.js';
 import type { Database } from './tables.js';
@@ -11,8 +11,9 @@ export interface DayRange {
   readonly to: number;
 }
 
-export interface UsageDay {
-  readonly day: number;
+export const HOUR_MS = 3_600_000;
+
+interface ModelUsage {
   readonly model: string;
   readonly requests: number;
   readonly promptTokens: number;
@@ -20,6 +21,10 @@ export interface UsageDay {
   readonly images: number;
   readonly cost: number;
 }
+
+export type UsageDay = ModelUsage & { readonly day: number };
+/** `hour`: hours since 1970 (UTC). */
+type UsageHour = ModelUsage & { readonly hour: number };
 
 export interface EarningDay {
   readonly day: number;
@@ -31,19 +36,43 @@ export interface EarningDay {
 
 // Both databases divide integers to integers. The divisor is a literal, because a parameter would have no known type.
 const DAY = sql<number>`ended_at / ${sql.lit(DAY_MS)}`;
+const HOUR = sql<number>`ended_at / ${sql.lit(HOUR_MS)}`;
 
-/** Cost of an account per day and model, oldest first. `only`: one model, or the keys of {@link keysOf}. */
+interface UsageOfKeys {
+  readonly model: string | null;
+  /** As in {@link keysOf}. */
+  readonly key: string | null;
+}
+
+/** Usage of an account per day and model, oldest first. */
 export async function usageDays(
   database: Database,
   accountId: string,
   range: DayRange,
-  only: { readonly model: string | null; readonly key: string | null } = { model: null, key: null },
+  only: UsageOfKeys = { model: null, key: null },
 ): Promise<UsageDay[]> {
-  const { model, key } = only;
+  return selectUsage(database, accountId, range, only)
+    .select(DAY.as('day'))
+    .groupBy([DAY, 'model'])
+    .orderBy(DAY)
+    .orderBy('model')
+    .execute();
+}
+
+/** Usage of an account per hour and model, oldest first. */
+export async function usageHours(database: Database, accountId: string, range: DayRange, only: UsageOfKeys): Promise<UsageHour[]> {
+  return selectUsage(database, accountId, range, only)
+    .select(HOUR.as('hour'))
+    .groupBy([HOUR, 'model'])
+    .orderBy(HOUR)
+    .orderBy('model')
+    .execute();
+}
+
+function selectUsage(database: Database, accountId: string, range: DayRange, { model, key }: UsageOfKeys) {
   return database
     .selectFrom('jobs')
     .select([
-      DAY.as('day'),
       'model',
       sql<number>`count(*)`.as('requests'),
       sql<number>`sum(prompt_tokens)`.as('promptTokens'),
@@ -56,11 +85,7 @@ export async function usageDays(
     .$if(model !== null, (query) => query.where('model', '=', model as string))
     .$if(key !== null, (query) => query.where('api_key_id', 'in', keysOf(database, accountId, key as string)))
     .where('ended_at', '>=', range.from * DAY_MS)
-    .where('ended_at', '<', (range.to + 1) * DAY_MS)
-    .groupBy([DAY, 'model'])
-    .orderBy(DAY)
-    .orderBy('model')
-    .execute();
+    .where('ended_at', '<', (range.to + 1) * DAY_MS);
 }
 
 /** Earner names of an account in job rows: its own id, and the unclaimed accounts of providers that the account claimed. */
@@ -91,86 +116,6 @@ export async function earningDays(database: Database, accountId: string, range: 
     .orderBy('provider_id')
     .execute();
   return rows.map(({ provider_id, ...rest }) => ({ ...rest, providerId: provider_id ?? '' }));
-}
-
-export interface UsedJob {
-  readonly jobId: string;
-  /** Milliseconds. */
-  readonly endedAt: number;
-  readonly model: string;
-  readonly endpoint: string;
-  readonly keyId: string;
-  /** Null: the key's row was deleted. */
-  readonly keyName: string | null;
-  readonly providerId: string | null;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly images: number;
-  /** Micro-USD. */
-  readonly cost: number;
-}
-
-export interface UsedJobFilter {
-  readonly accountId: string;
-  readonly range: DayRange;
-  readonly model: string | null;
-  /** A key id, or `playground` for all playground keys. */
-  readonly key: string | null;
-}
-
-/** Settled jobs of an account as its owner sees them, newest first: at most `limit` jobs after `after`. */
-export async function listUsage(
-  database: Database,
-  filter: UsedJobFilter,
-  page: { readonly limit: number; readonly after: { readonly at: number; readonly id: string } | null },
-): Promise<UsedJob[]> {
-  const { range, model, key } = filter;
-  let query = selectJobs(database, filter.accountId)
-    .where('ended_at', '>=', range.from * DAY_MS)
-    .where('ended_at', '<', (range.to + 1) * DAY_MS);
-  if (model !== null) query = query.where('jobs.model', '=', model);
-  if (key !== null) query = query.where('api_key_id', 'in', keysOf(database, filter.accountId, key));
-  const { after } = page;
-  if (after !== null) {
-    // Implied by the second condition, and usable by the index.
-    query = query
-      .where('ended_at', '<=', after.at)
-      .where((where) => where.or([where('ended_at', '<', after.at), where('job_id', '<', after.id)]));
-  }
-  const rows = await query.orderBy('ended_at', 'desc').orderBy('job_id', 'desc').limit(page.limit).execute();
-  return rows.map(fromRow);
-}
-
-type UsageRow = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number];
-
-function selectJobs(database: Database, accountId: string) {
-  return (
-    database
-      .selectFrom('jobs')
-      .leftJoin('api_keys', 'api_keys.id', 'jobs.api_key_id')
-      .select(['job_id', 'ended_at', 'endpoint', 'api_key_id', 'provider_id', 'prompt_tokens', 'completion_tokens', 'images', 'cost'])
-      .select(['jobs.model as model', 'api_keys.name as key_name'])
-      .where('jobs.account_id', '=', accountId)
-      // A literal, because the index is limited to state `settled`.
-      .where('state', '=', sql.lit('settled'))
-  );
-}
-
-function fromRow(row: UsageRow): UsedJob {
-  return {
-    jobId: row.job_id,
-    // Settled jobs have ended.
-    endedAt: row.ended_at as number,
-    model: row.model,
-    endpoint: row.endpoint,
-    keyId: row.api_key_id,
-    keyName: row.key_name,
-    providerId: row.provider_id,
-    promptTokens: row.prompt_tokens,
-    completionTokens: row.completion_tokens,
-    images: row.images,
-    cost: row.cost,
-  };
 }
 
 export interface UsageEntryRow {

@@ -11,6 +11,7 @@ import type { StripeSettings } from '../billing/payments/stripe-processor.js';
 import { Withdrawals } from '../billing/payments/withdrawals.js';
 import { PriceRepository } from '../billing/prices/price-repository.js';
 import type { AccountRepository } from '../database/accounts/account-repository.js';
+import { pruneFailedRequests } from '../database/failed-request-repository.js';
 import { pruneHistory } from '../database/ledger/prune-history.js';
 import { PaymentRepository } from '../database/payment-repository.js';
 import { runOncePerPeriod } from '../database/periodic-work.js';
@@ -69,7 +70,10 @@ export async function openBilling(context: StartContext, database: Database, met
     days: config.usageRetentionDays,
     now,
     prune: async (before, signal) => {
-      const prune = () => pruneHistory(database, before, signal);
+      const prune = async () => {
+        await pruneFailedRequests(database, before);
+        return pruneHistory(database, before, signal);
+      };
       const pruned = await (config.cluster === null ? prune() : runOncePerPeriod(database, 'prune history', PRUNE_HISTORY_MS, prune));
       return pruned?.jobs ?? 0;
     },

@@ -4,6 +4,7 @@ import { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
 import { ATTEMPT_NAMES_SECRET, AttemptRepository } from '../database/attempt-repository.js';
 import { openDatabase } from '../database/connection/open-database.js';
+import { FailedRequestRepository } from '../database/failed-request-repository.js';
 import { KeysetRepository } from '../database/keyset-repository.js';
 import { everyPeriod } from '../database/periodic-work.js';
 import { CatalogueRepository } from '../database/providers/catalogue-repository.js';
@@ -49,6 +50,7 @@ export interface Repositories {
   /** Counters of guesses and mails. */
   readonly attempts: AttemptCounters;
   readonly keysets: KeysetRepository;
+  readonly failedRequests: FailedRequestRepository;
   /** Models of the jobs before this process started. */
   readonly recentModels: readonly string[];
 }
@@ -88,6 +90,8 @@ export async function openRepositories(context: StartContext, database: Database
   changeHints.on('catalogue', () => catalogue.changedElsewhere());
   disposal.defer(() => catalogue.close());
   pruneNonces(context, database);
+  const failedRequests = new FailedRequestRepository({ database, onWriteError });
+  disposal.defer(() => failedRequests.close());
   return {
     apiKeyCache,
     reputations,
@@ -99,6 +103,7 @@ export async function openRepositories(context: StartContext, database: Database
     prefixHashes: new PrefixHashes(context.config.cluster === null ? undefined : await sharedSecret(database, PREFIX_HASH_SECRET)),
     attempts: await openAttempts(context, database),
     keysets: new KeysetRepository(database),
+    failedRequests,
     recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
   };
 }

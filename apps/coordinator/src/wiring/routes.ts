@@ -60,7 +60,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   const { metrics, tracer } = deps.telemetry;
   const { ledger, prices } = deps.billing;
   const { receipts, deferredReceipts, imageStore } = deps.images;
-  const { catalogue, quarantines, lastSeen, auditLog, prefixHashes, attempts } = deps.repositories;
+  const { catalogue, quarantines, lastSeen, auditLog, prefixHashes, attempts, failedRequests } = deps.repositories;
   const { providers, providerLinks, devices } = deps.providers;
   const { runner, requestQueue, imageSupply, cluster } = inference;
   const { views } = cluster;
@@ -86,6 +86,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     imageStore,
     receipts,
     deferredReceipts,
+    failedRequests,
     providers,
     directory: cluster.models,
     views,
@@ -110,6 +111,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     prices,
     providers,
     views,
+    failedRequests,
     development: config.development,
     log,
     now,

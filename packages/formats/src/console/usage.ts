@@ -1,25 +1,93 @@
-/** Console API: the usage list of an account. */
+/** Console API: the requests of an account, its failed requests, one request, and usage by hour. */
 import Type, { type Static } from 'typebox';
-import { count, microUsd, page, time } from './schema-parts.js';
+import { count, microUsd, nullable, page, time } from './schema-parts.js';
 
-/** A settled job, without any content. */
-const ConsoleUsageEntrySchema = Type.Object({
+/** API key of a request. `name` is null when unknown. */
+const key = Type.Object({ id: Type.String(), name: nullable(Type.String()) });
+
+const completed = {
   /** Job id; `X-Inference-Job-ID` of the response. */
   request_id: Type.String(),
   completed_at: time,
   model: Type.String(),
   endpoint: Type.String(),
-  /** API key of the request. `name` is null when unknown. */
-  key: Type.Object({ id: Type.String(), name: Type.Union([Type.String(), Type.Null()]) }),
+  key,
   /** Provider of the response. */
-  provider_id: Type.Union([Type.String(), Type.Null()]),
+  provider_id: nullable(Type.String()),
   prompt_tokens: count,
   completion_tokens: count,
   images: count,
   cost_micro_usd: microUsd,
-});
+  /** From the reservation to the settlement of the whole response. */
+  latency_ms: count,
+};
+
+/** A settled job, without any content. */
+const ConsoleUsageEntrySchema = Type.Object(completed);
 export type ConsoleUsageEntry = Static<typeof ConsoleUsageEntrySchema>;
 
-/** `GET /console/v1/usage?from=&to=&model=&key=`: days (UTC) as in `/usage/days`; `key` is the id of a key or `playground`. */
+/**
+ * `GET /console/v1/usage?from=&to=&model=&key=&sort=&order=`: days (UTC) as in `/usage/days`; `key` is the id of a key or
+ * `playground`.
+ */
 export const ConsoleUsagePageSchema = page(ConsoleUsageEntrySchema);
 export type ConsoleUsagePage = Static<typeof ConsoleUsagePageSchema>;
+
+/** Values of `sort` of the usage list. */
+export const USAGE_SORTS = ['time', 'model', 'tokens', 'cost', 'latency'] as const;
+export type UsageSort = (typeof USAGE_SORTS)[number];
+export const SORT_ORDERS = ['desc', 'asc'] as const;
+export type SortOrder = (typeof SORT_ORDERS)[number];
+
+const failed = {
+  request_id: Type.String(),
+  failed_at: time,
+  /** Null: the network serves no model of the requested name. */
+  model: nullable(Type.String()),
+  endpoint: Type.String(),
+  key,
+  /** The last provider that tried; null: none did. */
+  provider_id: nullable(Type.String()),
+  end_to_end: Type.Boolean(),
+  latency_ms: count,
+  /** `code` and `status` as sent to the client; `message`: meaning of the code. */
+  error: Type.Object({ code: Type.String(), status: Type.Integer(), message: Type.String() }),
+};
+
+/** A request that was answered with an error, and cost nothing. */
+const ConsoleFailedRequestSchema = Type.Object(failed);
+export type ConsoleFailedRequest = Static<typeof ConsoleFailedRequestSchema>;
+
+/** `GET /console/v1/usage/failed`, with the filters of `/usage`. */
+export const ConsoleFailedRequestPageSchema = page(ConsoleFailedRequestSchema);
+
+/** `GET /console/v1/usage/requests/{request_id}`. The receipt of a completed request is at `/v1/receipts/{request_id}`. */
+export const ConsoleRequestSchema = Type.Union([
+  Type.Object({
+    state: Type.Literal('completed'),
+    ...completed,
+    /** Part of the prompt tokens. */
+    cached_tokens: count,
+    /** Part of the completion tokens. */
+    hidden_tokens: count,
+  }),
+  Type.Object({ state: Type.Literal('failed'), ...failed }),
+]);
+export type ConsoleRequest = Static<typeof ConsoleRequestSchema>;
+
+/** `GET /console/v1/usage/hours`: one row per hour (UTC) and model, oldest first. */
+export const ConsoleUsageHoursSchema = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      /** Start of the hour. */
+      hour: time,
+      model: Type.String(),
+      requests: count,
+      prompt_tokens: count,
+      completion_tokens: count,
+      images: count,
+      cost_micro_usd: microUsd,
+    }),
+  ),
+});
+export type ConsoleUsageHours = Static<typeof ConsoleUsageHoursSchema>;

@@ -1,9 +1,9 @@
-/** Values per day as chart series, one per group. Days without a value are zero. Pure. */
+/** Values per day or hour as chart series, one per group. Buckets without a value are zero. Pure. */
 import { type DayRange, eachDay } from './utc-days.js';
 
-interface DailySeries {
+interface BucketSeries {
   readonly id: string;
-  /** One per day of the range. */
+  /** One per bucket. */
   readonly values: readonly number[];
 }
 
@@ -16,19 +16,28 @@ interface Grouping<Row> {
   readonly others: string;
 }
 
-/** Largest total first. */
+/** Series per day. Largest total first. */
 export function dailySeries<Row extends { readonly day: string }>(
   rows: readonly Row[],
   range: DayRange,
+  grouping: Grouping<Row>,
+): BucketSeries[] {
+  return bucketSeries(rows, eachDay(range), ({ day }) => day, grouping);
+}
+
+/** Series over `buckets`, such as days or hours. Rows of other buckets are left out. Largest total first. */
+export function bucketSeries<Row>(
+  rows: readonly Row[],
+  buckets: readonly string[],
+  bucketOf: (row: Row) => string,
   { group, value, max, others }: Grouping<Row>,
-): DailySeries[] {
-  const days = eachDay(range);
-  const indexByDay = new Map(days.map((day, index) => [day, index]));
+): BucketSeries[] {
+  const indexByBucket = new Map(buckets.map((bucket, index) => [bucket, index]));
   const byGroup = new Map<string, number[]>();
   for (const row of rows) {
-    const index = indexByDay.get(row.day);
+    const index = indexByBucket.get(bucketOf(row));
     if (index === undefined) continue;
-    const values = byGroup.get(group(row)) ?? days.map(() => 0);
+    const values = byGroup.get(group(row)) ?? buckets.map(() => 0);
     values[index] = (values[index] ?? 0) + value(row);
     byGroup.set(group(row), values);
   }
@@ -37,7 +46,7 @@ export function dailySeries<Row extends { readonly day: string }>(
     .sort((a, b) => sum(b.values) - sum(a.values) || a.id.localeCompare(b.id));
   if (ranked.length <= max) return ranked;
   const rest = ranked.slice(max - 1);
-  const together = days.map((_, index) => sum(rest.map(({ values }) => values[index] ?? 0)));
+  const together = buckets.map((_, index) => sum(rest.map(({ values }) => values[index] ?? 0)));
   return [...ranked.slice(0, max - 1), { id: others, values: together }];
 }
 

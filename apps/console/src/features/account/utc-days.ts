@@ -6,7 +6,16 @@ export interface DayRange {
 }
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const SHORT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const SHORT_HOUR = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+  timeZone: 'UTC',
+});
 const LONG = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 
 /** The last `count` days, including today. */
@@ -37,6 +46,17 @@ export function parseDay(text: string | null): number | null {
 /** Inverse of {@link parseDay}. */
 export function formatDay(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** All hours from one to another, both included, as in the console API: `2026-01-31T12:00:00.000Z`. */
+export function eachHour(first: string, last: string): string[] {
+  const start = Date.parse(first);
+  return Array.from({ length: (Date.parse(last) - start) / HOUR_MS + 1 }, (_, index) => new Date(start + index * HOUR_MS).toISOString());
+}
+
+/** Such as `Jan 31, 12:00`. */
+export function shortHour(hour: string): string {
+  return SHORT_HOUR.format(new Date(hour));
 }
 
 /** Such as `Jan 31`. */

@@ -36,3 +36,13 @@ export function filterQuery({ from, to, model, key }: UsageFilter): URLSearchPar
   if (key !== null) query.set('key', key);
   return query;
 }
+
+const FILTERS = ['from', 'to', 'model', 'key'];
+
+/** A URL query with these filters instead of its own; its other parameters stay. */
+export function withFilter(search: string, filter: UsageFilter): URLSearchParams {
+  const query = new URLSearchParams(search);
+  for (const name of FILTERS) query.delete(name);
+  for (const [name, value] of filterQuery(filter)) query.set(name, value);
+  return query;
+}

@@ -1,43 +1,86 @@
-/** Daily usage by model as chart series and totals. Days without usage are zero, and small models share one series. */
-import type { ConsoleUsageDays } from '@inference/formats';
-import { dailySeries, sum } from '../../features/account/daily-series.js';
-import { eachDay } from '../../features/account/utc-days.js';
+/**
+ * Usage by day or hour and model as chart series and totals. The axis reaches from the first to the last data; buckets between without
+ * usage are zero, and small models share one series.
+ */
+import type { ConsoleUsageDays, ConsoleUsageHours } from '@inference/formats';
+import { bucketSeries, sum } from '../../features/account/daily-series.js';
+import { type DayRange, eachDay, eachHour, shortDay, shortHour } from '../../features/account/utc-days.js';
 import { COLOUR_COUNT, OTHERS_COLOUR, seriesColours } from '../../ui/chart/series-colours.js';
 
 export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
 
 interface UsageSeries {
   readonly name: string;
-  /** Index: day. */
+  /** Index: bucket. */
   readonly values: readonly number[];
   readonly colour: number;
 }
 
 interface UsageChart {
-  readonly days: readonly string[];
+  /** Days or hours, as shown. */
+  readonly labels: readonly string[];
   /** Largest total first. */
   readonly series: readonly UsageSeries[];
 }
 
 type UsageDay = ConsoleUsageDays['data'][number];
+type UsageHour = ConsoleUsageHours['data'][number];
+type ModelUsage = Omit<UsageHour, 'hour'>;
 
 /** Models with their own colour; the others share one series. */
 export const MAX_SERIES = COLOUR_COUNT;
 export const OTHERS = 'Other models';
 
 /** `models`: models of the range under any filter; each keeps its colour whichever are shown. */
-export function usageChart(usage: ConsoleUsageDays, measure: Measure, models: readonly string[] = modelsUsed(usage.data)): UsageChart {
-  const series = dailySeries(
-    usage.data.filter((row) => measured(row, measure) > 0),
-    usage,
-    { group: ({ model }) => model, value: (row) => measured(row, measure), max: MAX_SERIES, others: OTHERS },
-  );
+export function dailyChart(rows: readonly UsageDay[], measure: Measure, models: readonly string[] = modelsUsed(rows)): UsageChart {
+  return chartOf(rows, measure, models, { of: ({ day }) => day, all: (from, to) => eachDay({ from, to }), label: shortDay });
+}
+
+/** Like {@link dailyChart}, by hour. */
+export function hourlyChart(rows: readonly UsageHour[], measure: Measure, models: readonly string[] = modelsUsed(rows)): UsageChart {
+  return chartOf(rows, measure, models, { of: ({ hour }) => hour, all: eachHour, label: shortHour });
+}
+
+interface Buckets<Row> {
+  readonly of: (row: Row) => string;
+  readonly all: (first: string, last: string) => readonly string[];
+  readonly label: (bucket: string) => string;
+}
+
+function chartOf<Row extends ModelUsage>(
+  rows: readonly Row[],
+  measure: Measure,
+  models: readonly string[],
+  buckets: Buckets<Row>,
+): UsageChart {
+  const shown = rows.filter((row) => measured(row, measure) > 0);
+  const [first, last] = extent(shown.map(buckets.of));
+  if (first === undefined || last === undefined) return { labels: [], series: [] };
+  const all = buckets.all(first, last);
+  const series = bucketSeries(shown, all, buckets.of, {
+    group: ({ model }) => model,
+    value: (row) => measured(row, measure),
+    max: MAX_SERIES,
+    others: OTHERS,
+  });
   const own = series.map(({ id }) => id).filter((id) => id !== OTHERS);
   const colours = seriesColours(own, models);
   return {
-    days: eachDay(usage),
+    labels: all.map(buckets.label),
     series: series.map(({ id, values }) => ({ name: id, values, colour: colours.get(id) ?? OTHERS_COLOUR })),
   };
+}
+
+/** First and last day with usage; null without usage. */
+export function usedDays(rows: readonly UsageDay[]): DayRange | null {
+  const [from, to] = extent(rows.map(({ day }) => day));
+  return from === undefined || to === undefined ? null : { from, to };
+}
+
+/** Both are undefined for an empty list. ISO 8601 texts sort by time. */
+function extent(buckets: readonly string[]): readonly [string | undefined, string | undefined] {
+  const sorted = buckets.toSorted();
+  return [sorted[0], sorted.at(-1)];
 }
 
 interface UsageTotals {
@@ -57,11 +100,11 @@ export function usageTotals(rows: readonly UsageDay[]): UsageTotals {
 }
 
 /** Models used in the range, sorted by name. */
-export function modelsUsed(rows: readonly UsageDay[]): string[] {
+export function modelsUsed(rows: readonly ModelUsage[]): string[] {
   return [...new Set(rows.map((row) => row.model))].sort();
 }
 
-function measured(row: UsageDay, measure: Measure): number {
+function measured(row: ModelUsage, measure: Measure): number {
   switch (measure) {
     case 'cost':
       return row.cost_micro_usd;

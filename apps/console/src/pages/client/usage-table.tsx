@@ -1,53 +1,105 @@
-/** Requests that match the filters, newest first. */
-import type { ConsoleUsageEntry } from '@inference/formats';
+/** Completed requests that match the filters, sorted by a column. */
+import type { ConsoleUsageEntry, SortOrder, UsageSort } from '@inference/formats';
 import { Link } from 'wouter';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { MONEY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
-import { Count, Money, Time } from '../../ui/display/figures.js';
+import { Count, formatCount, formatDuration, Money, Time } from '../../ui/display/figures.js';
 import { type Column, TableCard } from '../../ui/display/table.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
+import { Segmented, Select } from '../../ui/forms/field.js';
+import { useUrlChoice } from '../../ui/navigation/url-state.js';
 
-const PAGE_ROWS = 20;
-const SHORT_ID = 8;
+export const PAGE_ROWS = 20;
+
+export const REQUEST_LISTS = ['completed', 'failed'] as const;
+export type RequestList = (typeof REQUEST_LISTS)[number];
+
+interface ListChoiceProps {
+  readonly list: RequestList;
+  readonly onList: (list: RequestList) => void;
+}
+
+/** Choice between completed and failed requests. */
+export function ListChoice({ list, onList }: ListChoiceProps) {
+  return (
+    <Segmented<RequestList>
+      label="Requests"
+      value={list}
+      options={[
+        { value: 'completed', label: 'Completed' },
+        { value: 'failed', label: 'Failed' },
+      ]}
+      onValue={onList}
+    />
+  );
+}
+
+export function RequestLink({ id, at }: { readonly id: string; readonly at: string }) {
+  return (
+    <Link href={pathWithId(PATHS.usageRequest, id)}>
+      <Time at={at} as="date-time" />
+    </Link>
+  );
+}
 
 const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
-  { key: 'when', header: 'When', rowHeader: true, cell: ({ completed_at }) => <Time at={completed_at} as="date-time" /> },
-  { key: 'model', header: 'Model', wide: true, cell: ({ model }) => <span className="breakable">{model}</span> },
-  { key: 'key', header: 'Key', cell: ({ key }) => <span className="breakable">{key.name ?? 'unknown'}</span> },
   {
-    key: 'machine',
-    header: 'Machine',
-    cell: ({ provider_id }) =>
-      provider_id === null ? (
-        'unknown'
-      ) : (
-        <Link href={pathWithId(PATHS.provider, provider_id)} title={provider_id}>
-          <code>{provider_id.slice(0, SHORT_ID)}</code>
-        </Link>
-      ),
+    key: 'time',
+    header: 'Time',
+    rowHeader: true,
+    sortable: true,
+    cell: ({ request_id, completed_at }) => <RequestLink id={request_id} at={completed_at} />,
   },
-  { key: 'in', header: 'Input', numeric: true, cell: ({ prompt_tokens }) => <Count value={prompt_tokens} /> },
-  { key: 'out', header: 'Output', numeric: true, cell: (entry) => <Output entry={entry} /> },
-  { key: 'cost', header: 'Cost', numeric: true, cell: ({ cost_micro_usd }) => <Money microUsd={cost_micro_usd} /> },
+  { key: 'model', header: 'Model', wide: true, sortable: true, cell: ({ model }) => <span className="breakable">{model}</span> },
+  { key: 'key', header: 'Key', cell: ({ key }) => <span className="breakable">{key.name ?? 'unknown'}</span> },
+  { key: 'tokens', header: 'Tokens', numeric: true, sortable: true, cell: (entry) => <Tokens entry={entry} /> },
+  { key: 'cost', header: 'Cost', numeric: true, sortable: true, cell: ({ cost_micro_usd }) => <Money microUsd={cost_micro_usd} /> },
+  { key: 'latency', header: 'Latency', numeric: true, sortable: true, cell: ({ latency_ms }) => formatDuration(latency_ms) },
 ];
 
+const SORTS = ['time', 'model', 'tokens', 'cost', 'latency'] as const satisfies readonly UsageSort[];
+
+/** Orders as in the URL; phones choose from them, because they show no headers. */
+const ORDERS = [
+  { value: 'time-desc', label: 'Newest first' },
+  { value: 'time-asc', label: 'Oldest first' },
+  { value: 'cost-desc', label: 'Highest cost' },
+  { value: 'tokens-desc', label: 'Most tokens' },
+  { value: 'latency-desc', label: 'Slowest first' },
+  { value: 'model-asc', label: 'Model, A to Z' },
+  { value: 'model-desc', label: 'Model, Z to A' },
+  { value: 'cost-asc', label: 'Lowest cost' },
+  { value: 'tokens-asc', label: 'Fewest tokens' },
+  { value: 'latency-asc', label: 'Fastest first' },
+] as const satisfies readonly { readonly value: `${UsageSort}-${SortOrder}`; readonly label: string }[];
+type Order = (typeof ORDERS)[number]['value'];
+const ORDER_VALUES = ['time-desc', ...ORDERS.map(({ value }) => value)] as const;
+
 /** Needs `key={query}`: another filter is another list. */
-export function UsageTable({ query }: { readonly query: string }) {
-  const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY_KEY, 'usage', query], '/console/v1/usage', {
+export function UsageTable({ query, onList }: { readonly query: string; readonly onList: (list: RequestList) => void }) {
+  const [chosen, setChosen] = useUrlChoice<Order>('sort', ORDER_VALUES);
+  const sort = SORTS.find((one) => chosen.startsWith(one)) ?? 'time';
+  const order: SortOrder = chosen.endsWith('asc') ? 'asc' : 'desc';
+  const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY_KEY, 'usage', query, sort, order], '/console/v1/usage', {
     ...Object.fromEntries(new URLSearchParams(query)),
+    sort,
+    order,
     limit: PAGE_ROWS,
   });
   return (
     <TableCard
       title="Requests"
+      actions={<ListChoice list="completed" onList={onList} />}
       what="The requests"
       list={list}
       caption="List of requests"
       columns={COLUMNS}
       rowKey={({ request_id }) => request_id}
       stacked="compact"
+      sorting={{ key: sort, order }}
+      onSort={(next) => setChosen(ORDER_VALUES.find((one) => one === `${next.key}-${next.order}`) ?? 'time-desc')}
       empty={
         <EmptyState
           title="No requests match these filters"
@@ -60,11 +112,22 @@ export function UsageTable({ query }: { readonly query: string }) {
           Widen the filters, or make a request: it is listed when it completes.
         </EmptyState>
       }
-    />
+    >
+      <div className="usage-sort">
+        <Select<Order> label="Sort by" value={chosen} options={ORDERS} onValue={setChosen} />
+      </div>
+    </TableCard>
   );
 }
 
-function Output({ entry: { images, completion_tokens } }: { readonly entry: ConsoleUsageEntry }) {
+function Tokens({ entry: { images, prompt_tokens, completion_tokens } }: { readonly entry: ConsoleUsageEntry }) {
   if (images > 0) return <span className="number">{images === 1 ? '1 image' : `${images} images`}</span>;
-  return <Count value={completion_tokens} />;
+  return (
+    <span className="usage-tokens">
+      <Count value={prompt_tokens + completion_tokens} />
+      <small className="number">
+        {formatCount(prompt_tokens)} in, {formatCount(completion_tokens)} out
+      </small>
+    </span>
+  );
 }

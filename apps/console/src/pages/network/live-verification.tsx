@@ -5,6 +5,7 @@
 import type { ProviderSnapshot } from '@inference/formats';
 import { useEffect } from 'react';
 import { Link } from 'wouter';
+import { MachineVerdictBadge } from '../../features/trust/verdict-badge.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { formatCount, Time } from '../../ui/display/figures.js';
 import { Card } from '../../ui/display/page.js';
@@ -12,8 +13,7 @@ import { ErrorNote, Loaded } from '../../ui/feedback/error-state.js';
 import { Note, Progress } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { downloadFeed, useStats } from './queries.js';
-import { TrustBadge } from './status-badges.js';
-import { type OutcomeKind, outcomeOf } from './verify/record-findings.js';
+import { outcomeOf } from './verify/record-findings.js';
 import { type RecordProgress, useVerification, type Verification } from './verify/use-verification.js';
 
 export function LiveVerification() {
@@ -60,7 +60,7 @@ function Machine({ machine: { id, chip, memory_gb, trust_level } }: { readonly m
         <strong>
           {chip}, {formatCount(memory_gb)} GB
         </strong>
-        <TrustBadge level={trust_level} />
+        <MachineVerdictBadge trustLevel={trust_level} simulated={progress?.record.simulated ?? false} />
         <span className="muted">
           {answeredAt === undefined ? (
             'Reading the record…'
@@ -79,11 +79,12 @@ function Machine({ machine: { id, chip, memory_gb, trust_level } }: { readonly m
   );
 }
 
-const OUTCOMES: Readonly<Record<OutcomeKind, { readonly tone: 'good' | 'warn' | 'bad'; readonly title: string }>> = {
-  consistent: { tone: 'good', title: 'Passed: every claim that can be checked agrees with its evidence' },
+type Outcome = NonNullable<ReturnType<typeof outcomeOf>>;
+const OUTCOMES: Readonly<Record<Outcome, { readonly tone: 'good' | 'warn' | 'bad'; readonly title: string }>> = {
+  hardware: { tone: 'good', title: 'Passed: every claim that can be checked agrees with its evidence' },
   claimed: { tone: 'warn', title: 'The signatures are valid, but no Apple certificate proves the hardware' },
   simulated: { tone: 'warn', title: 'The signatures are valid, but this machine is a simulation' },
-  contradicted: { tone: 'bad', title: 'Failed: the evidence contradicts this record' },
+  failed: { tone: 'bad', title: 'Failed: the evidence contradicts this record' },
 };
 
 function Result({ verification, progress }: { readonly verification: Verification; readonly progress: RecordProgress | undefined }) {

@@ -55,6 +55,15 @@ export function formatRate(value: number): string {
   return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
 }
 
+/** `850 ms`, `1.8 s`, `2 min 5 s`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  // From here on, rounding to tenths would show 60.0 s.
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
 /** A fraction of 1 as percent, such as `7.5 %`; a dash for null (nothing to divide). */
 export function formatShare(share: number | null): string {
   if (share === null) return '—';

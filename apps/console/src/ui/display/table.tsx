@@ -4,7 +4,7 @@
  *
  * Without rows, `empty` is shown; while loading, placeholder rows of the final height.
  */
-import { ChevronLeft, ChevronRight } from 'lucide-react';
+import { ArrowDown, ArrowUp, ArrowUpDown, ChevronLeft, ChevronRight } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Loaded, type LoadedProps } from '../feedback/error-state.js';
 import { Skeleton } from '../feedback/placeholders.js';
@@ -22,9 +22,22 @@ export interface Column<Row> {
   readonly wide?: boolean;
   /** Row header for screen readers. Exactly one column per table. */
   readonly rowHeader?: boolean;
+  /** The header is a button that sorts the rows by this column. */
+  readonly sortable?: boolean;
 }
 
-interface TableProps<Row> {
+export interface Sorting {
+  /** Key of the sorted column. */
+  readonly key: string;
+  readonly order: 'asc' | 'desc';
+}
+
+interface SortableProps {
+  readonly sorting?: Sorting;
+  readonly onSort?: (sorting: Sorting) => void;
+}
+
+interface TableProps<Row> extends SortableProps {
   /** Content of the table, for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
@@ -37,7 +50,7 @@ interface TableProps<Row> {
   readonly loadingRows?: number;
 }
 
-export function Table<Row>({ caption, columns, rows, rowKey, empty, stacked = false, loadingRows = 4 }: TableProps<Row>) {
+export function Table<Row>({ caption, columns, rows, rowKey, empty, stacked = false, loadingRows = 4, ...sortable }: TableProps<Row>) {
   if (rows?.length === 0) return <>{empty}</>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1)
@@ -46,10 +59,8 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, stacked = fa
         <caption className="visually-hidden">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ key, header, numeric }) => (
-              <th key={key} scope="col" data-numeric={numeric}>
-                {header}
-              </th>
+            {columns.map((column) => (
+              <Header key={column.key} column={column} {...sortable} />
             ))}
           </tr>
         </thead>
@@ -66,6 +77,28 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, stacked = fa
         </tbody>
       </table>
     </section>
+  );
+}
+
+function Header<Row>({ column, sorting, onSort }: SortableProps & { readonly column: Column<Row> }) {
+  const { key, header, numeric, sortable = false } = column;
+  if (!sortable || onSort === undefined) {
+    return (
+      <th scope="col" data-numeric={numeric}>
+        {header}
+      </th>
+    );
+  }
+  const order = sorting?.key === key ? sorting.order : null;
+  const Icon = order === 'asc' ? ArrowUp : order === 'desc' ? ArrowDown : ArrowUpDown;
+  return (
+    <th scope="col" data-numeric={numeric} aria-sort={order === null ? 'none' : order === 'asc' ? 'ascending' : 'descending'}>
+      <span className="sort-text">{header}</span>
+      <button type="button" className="sort-button" onClick={() => onSort({ key, order: order === 'desc' ? 'asc' : 'desc' })}>
+        {header}
+        <Icon size={14} aria-hidden="true" />
+      </button>
+    </th>
   );
 }
 
@@ -117,6 +150,7 @@ function LoadMore({ list }: LoadMoreProps) {
 interface TableCardProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly title?: string | undefined;
   readonly about?: ReactNode;
+  readonly actions?: ReactNode;
   readonly list: LoadMoreProps['list'] & LoadedProps['query'] & { readonly data: readonly Row[] | undefined };
   /** Name of the list in its error, such as "The deposits". */
   readonly what: string;
@@ -125,9 +159,9 @@ interface TableCardProps<Row> extends Omit<TableProps<Row>, 'rows'> {
 }
 
 /** Card with a list that is fetched page by page. */
-export function TableCard<Row>({ title, about, list, what, children, ...table }: TableCardProps<Row>) {
+export function TableCard<Row>({ title, about, actions, list, what, children, ...table }: TableCardProps<Row>) {
   return (
-    <Card title={title} about={about} flush>
+    <Card title={title} about={about} actions={actions} flush>
       {children}
       <Loaded query={list} what={what}>
         <Table {...table} rows={list.data} />

@@ -30,6 +30,7 @@ import { e2eKeysetClaims } from './0064-e2e-keyset-claims.js';
 import { sealedNonceJobs } from './0065-sealed-nonce-jobs.js';
 import { cachedPrices } from './0070-cached-prices.js';
 import { modelAvailability } from './0071-model-availability.js';
+import { failedRequests } from './0072-failed-requests.js';
 import { lowBalanceAlerts } from './0073-low-balance-alerts.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -63,5 +64,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0065_sealed_nonce_jobs': sealedNonceJobs,
   '0070_cached_prices': cachedPrices,
   '0071_model_availability': modelAvailability,
+  '0072_failed_requests': failedRequests,
   '0073_low_balance_alerts': lowBalanceAlerts,
 };

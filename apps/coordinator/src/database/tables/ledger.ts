@@ -19,6 +19,23 @@ export interface LedgerTables {
   jobs: JobRow;
   /** Settled jobs whose sums are not yet in the roll-ups and in the fee account (`fold-jobs.ts`). */
   unfolded_jobs: { job_id: string };
+  /** Requests that were answered with an error, and cost nothing. Neither message nor content. */
+  failed_requests: {
+    job_id: string;
+    account_id: string;
+    api_key_id: string;
+    /** Null: no model of the network; then the name is arbitrary text of the client. */
+    model: string | null;
+    endpoint: string;
+    /** The last provider that tried. */
+    provider_id: string | null;
+    /** 1 in end-to-end mode. */
+    is_sealed: number;
+    /** Row of the error table (packages/formats). */
+    code: string;
+    latency_ms: number;
+    failed_at: number;
+  };
   /** Append-only double entry. Rows of an event sum to zero. Old rows are folded into `posting_openings`. */
   postings: PostingRow;
   /** Per account, the sums of pruned postings. All amounts together sum to zero. */

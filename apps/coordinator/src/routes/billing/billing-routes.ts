@@ -6,12 +6,14 @@ import type { PaymentProcessor } from '../../billing/payments/payment-processor.
 import type { Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
+import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
 import type { PaymentRepository } from '../../database/payment-repository.js';
 import type { Database } from '../../database/tables.js';
 import type { Log } from '../../log.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { ConsoleApi } from '../plugins/console-api.js';
 import { addMoneyRoutes } from './console-billing.js';
+import { addRequestRoutes } from './console-requests.js';
 import { addUsageRoutes } from './console-usage.js';
 import { addEarningsConcentration } from './earnings-concentration.js';
 import { addPayments } from './payments.js';
@@ -30,6 +32,7 @@ interface BillingRoutesDeps {
   readonly processor: PaymentProcessor | null;
   readonly providers: ProviderRegistry;
   readonly views: NetworkViews;
+  readonly failedRequests: FailedRequestRepository;
   /** In development mode deposits cost nothing. */
   readonly development: boolean;
   readonly log: Log;
@@ -37,7 +40,8 @@ interface BillingRoutesDeps {
 }
 
 export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (server, deps) => {
-  const { database, ledger, prices, payments, deposits, withdrawals, processor, providers, views, development, log, now } = deps;
+  const { database, ledger, prices, payments, deposits, withdrawals, processor, providers, views, failedRequests, development, log, now } =
+    deps;
   addPayments(server, { database, ledger });
   addPrices(server, { prices, registry: providers, views, now });
   addEarningsConcentration(server, { database, now });
@@ -45,5 +49,6 @@ export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (serve
   const api = new ConsoleApi(server);
   addMoneyRoutes(api, { database, ledger, payments, deposits, withdrawals, processor, development, now, log });
   addUsageRoutes(api, { database, now });
+  addRequestRoutes(api, { database, failedRequests, now });
   if (processor !== null) addPaymentWebhook(server, { processor, deposits, log });
 };

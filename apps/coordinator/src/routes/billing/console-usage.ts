@@ -1,11 +1,12 @@
-/** `/console/v1/usage`: usage of the signed-in account by day, by job, and as CSV. */
-import { ConsoleUsageDaysSchema, type ConsoleUsageEntry, ConsoleUsagePageSchema } from '@inference/formats';
+/** `/console/v1/usage`: usage of the signed-in account by day, by hour, and as CSV. */
+import { ConsoleUsageDaysSchema, ConsoleUsageHoursSchema, RequestError } from '@inference/formats';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
+import { listUsage, positionOf, type RequestFilter, type SortPosition, type UsedJob } from '../../database/request-list-repository.js';
 import type { Database } from '../../database/tables.js';
-import { listUsage, type UsedJob, type UsedJobFilter, usageDays } from '../../database/usage-repository.js';
-import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
-import { dayText, isoTime, readDayRange } from '../parameters/times.js';
-import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
+import { HOUR_MS, usageDays, usageHours } from '../../database/usage-repository.js';
+import { dayText, isoTime } from '../parameters/times.js';
+import type { ConsoleApi } from '../plugins/console-api.js';
+import { entryOf, readRequestFilter } from './console-requests.js';
 import { CSV_TYPE, csvLine } from './csv.js';
 
 interface UsageRoutes {
@@ -13,19 +14,14 @@ interface UsageRoutes {
   readonly now: () => number;
 }
 
+/** Maximum days of one answer by hour. */
+const MAX_HOURS_DAYS = 31;
 /** Rows per database read of the CSV download. */
 const FILE_PAGE = 500;
 
 export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes): void {
-  const filterOf = ({ caller, query }: Pick<ConsoleCall<unknown>, 'caller' | 'query'>): UsedJobFilter => ({
-    accountId: caller.account.id,
-    range: readDayRange(query, now()),
-    model: readTextFilter(query, 'model'),
-    key: readTextFilter(query, 'key'),
-  });
-
   api.add({ method: 'GET', path: '/usage/days', response: ConsoleUsageDaysSchema }, async (call) => {
-    const { accountId, range, ...only } = filterOf(call);
+    const { accountId, range, ...only } = readRequestFilter(call, now());
     const rows = await usageDays(database, accountId, range, only);
     return {
       from: dayText(range.from),
@@ -42,23 +38,36 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
     };
   });
 
-  api.add({ method: 'GET', path: '/usage', response: ConsoleUsagePageSchema }, async (call) => {
-    const { limit, after } = readPageQuery(call.query);
-    const jobs = await listUsage(database, filterOf(call), { limit: limit + 1, after });
-    return toPage(jobs, limit, markOf, entryOf);
+  api.add({ method: 'GET', path: '/usage/hours', response: ConsoleUsageHoursSchema }, async (call) => {
+    const { accountId, range, ...only } = readRequestFilter(call, now());
+    if (range.to - range.from >= MAX_HOURS_DAYS) {
+      throw new RequestError('invalid_request', 'from', `from and to must be at most ${MAX_HOURS_DAYS} days apart for hours.`);
+    }
+    const rows = await usageHours(database, accountId, range, only);
+    return {
+      data: rows.map((row) => ({
+        hour: isoTime(row.hour * HOUR_MS),
+        model: row.model,
+        requests: row.requests,
+        prompt_tokens: row.promptTokens,
+        completion_tokens: row.completionTokens,
+        images: row.images,
+        cost_micro_usd: row.cost,
+      })),
+    };
   });
 
-  api.addDownload({ path: '/usage.csv', name: 'usage.csv', type: CSV_TYPE }, (call) => csvLines(database, filterOf(call)));
+  api.addDownload({ path: '/usage.csv', name: 'usage.csv', type: CSV_TYPE }, (call) => csvLines(database, readRequestFilter(call, now())));
 }
 
-async function* csvLines(database: Database, filter: UsedJobFilter): AsyncGenerator<string> {
+async function* csvLines(database: Database, filter: RequestFilter): AsyncGenerator<string> {
   yield csvLine(COLUMNS);
-  for (let after: { at: number; id: string } | null = null; ; ) {
-    const jobs = await listUsage(database, filter, { limit: FILE_PAGE, after });
+  for (let after: SortPosition | null = null; ; ) {
+    const jobs = await listUsage(database, filter, { sort: 'time', order: 'desc' }, { limit: FILE_PAGE, after });
     if (jobs.length > 0) yield jobs.map(lineOf).join('');
     const last = jobs.at(-1);
     if (jobs.length < FILE_PAGE || last === undefined) return;
-    after = markOf(last);
+    after = positionOf(last, 'time');
   }
 }
 
@@ -91,23 +100,4 @@ function lineOf(job: UsedJob): string {
     entry.cost_micro_usd,
     formatUsd(microUsd(entry.cost_micro_usd)),
   ]);
-}
-
-function entryOf(job: UsedJob): ConsoleUsageEntry {
-  return {
-    request_id: job.jobId,
-    completed_at: isoTime(job.endedAt),
-    model: job.model,
-    endpoint: job.endpoint,
-    key: { id: job.keyId, name: job.keyName },
-    provider_id: job.providerId,
-    prompt_tokens: job.promptTokens,
-    completion_tokens: job.completionTokens,
-    images: job.images,
-    cost_micro_usd: job.cost,
-  };
-}
-
-function markOf(job: UsedJob): { readonly at: number; readonly id: string } {
-  return { at: job.endedAt, id: job.jobId };
 }

@@ -2,6 +2,7 @@
 import {
   type ApiError,
   apiError,
+  type ErrorCode,
   formatFor,
   type HttpError,
   inferenceRouteSchema,
@@ -12,6 +13,7 @@ import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES } from '@infere
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
+import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
 import type { Delivery } from '../../inference/delivery/delivery.js';
@@ -41,6 +43,7 @@ import { sendError } from '../plugins/send-error.js';
 export interface InferenceRoutes {
   readonly runner: JobRunner;
   readonly receipts: Pick<ReceiptRepository, 'add'>;
+  readonly failedRequests: Pick<FailedRequestRepository, 'add'>;
   readonly timings: JobTimings;
   readonly prefixHashes: PrefixHashes;
   readonly log: Log;
@@ -144,9 +147,9 @@ interface JobContext {
   readonly span: TraceSpan;
 }
 
-/** Runs a job to its end, stores the receipt, logs and counts. Never rejects. Null: the job crashed. */
+/** Runs a job to its end, stores the receipt or the error's code, logs and counts. Never rejects. Null: the job crashed. */
 export async function runJob(
-  routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'log' | 'now' | 'metrics'>,
+  routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'failedRequests' | 'log' | 'now' | 'metrics'>,
   job: JobRequest,
   { client, delivery, span }: JobContext,
 ): Promise<JobOutcome | null> {
@@ -156,6 +159,7 @@ export async function runJob(
     const proof = outcome.kind === 'refused' ? outcome : outcome.kind === 'failed' ? null : outcome.billed;
     if (proof !== null) storeReceipt(routes, job, proof.signed);
     const durationMs = performance.now() - startMs;
+    if (outcome.kind === 'failed') storeFailure(routes, job, { code: outcome.error.code, provider: outcome.provider, durationMs });
     logJob(routes, job, outcome, durationMs);
     countJob(routes, job, { outcome, responseBytes: delivery.delivered, startMs, durationMs });
     endSpan(span, outcome);
@@ -163,6 +167,7 @@ export async function runJob(
   } catch (error) {
     routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
     delivery.fail(apiError('internal'));
+    storeFailure(routes, job, { code: 'internal', provider: null, durationMs: performance.now() - startMs });
     span.end({}, 'internal');
     return null;
   }
@@ -214,6 +219,32 @@ interface EndedJob {
   /** By the clock of `performance.now()`. */
   readonly startMs: number;
   readonly durationMs: number;
+}
+
+interface Failure {
+  readonly code: ErrorCode;
+  readonly provider: ProviderConnection | null;
+  readonly durationMs: number;
+}
+
+/** Stores the name of a model only if the network knows the model; another name is arbitrary client text. */
+function storeFailure(
+  { failedRequests, now }: Pick<InferenceRoutes, 'failedRequests' | 'now'>,
+  job: JobRequest,
+  { code, provider, durationMs }: Failure,
+): void {
+  failedRequests.add({
+    jobId: job.jobId,
+    accountId: job.accountId,
+    keyId: job.apiKeyId,
+    model: code === 'model_not_found' ? null : job.params.model,
+    endpoint: job.endpoint,
+    providerId: provider?.registration.identity.providerId ?? null,
+    isSealed: job.sealed !== null,
+    code,
+    latencyMs: Math.round(durationMs),
+    failedAt: now(),
+  });
 }
 
 function countJob(

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
+import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
 import type { ModelAvailabilityRepository } from '../../database/model-availability-repository.js';
 import type { CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
@@ -37,6 +38,7 @@ interface InferenceRoutesDeps {
   readonly imageStore: ImageStore;
   readonly receipts: ReceiptRepository;
   readonly deferredReceipts: DeferredReceipts;
+  readonly failedRequests: FailedRequestRepository;
   readonly providers: ProviderRegistry;
   /** Models of the whole network. */
   readonly directory: NetworkModels;
@@ -62,8 +64,8 @@ interface InferenceRoutesDeps {
 }
 
 export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (server, deps) => {
-  const { runner, prefixHashes, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers, views } = deps;
-  const inference = { runner, receipts, timings, prefixHashes, log, now, metrics, tracer };
+  const { runner, prefixHashes, receipts, deferredReceipts, failedRequests, timings, log, now, metrics, tracer, providers, views } = deps;
+  const inference = { runner, receipts, failedRequests, timings, prefixHashes, log, now, metrics, tracer };
   const countTokens = {
     countTokensLimit: new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute }),
     countTokensNetworkLimit: countTokensNetworkLimit(deps),

@@ -6,15 +6,19 @@ export function readPageQuery(query: Readonly<Record<string, string | undefined>
   readonly limit: number;
   readonly after: PageCursor | null;
 } {
-  const limit = query.limit === undefined ? 50 : Number(query.limit);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 200) {
-    throw new RequestError('invalid_request', 'limit', 'limit must be a whole number from 1 to 200.');
-  }
+  const limit = readLimit(query);
   if (query.cursor === undefined) return { limit, after: null };
   const [, at, id] = /^(\d{1,15}):([^\0]{1,128})$/.exec(Buffer.from(query.cursor, 'base64url').toString('utf8')) ?? [];
   if (at === undefined || id === undefined)
     throw new RequestError('invalid_request', 'cursor', 'cursor must be the next_cursor of a page.');
   return { limit, after: { at: Number(at), id } };
+}
+
+/** Reads `limit`. Throws RequestError. */
+export function readLimit(query: Readonly<Record<string, string | undefined>>): number {
+  const limit = query.limit === undefined ? 50 : Number(query.limit);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= 200) return limit;
+  throw new RequestError('invalid_request', 'limit', 'limit must be a whole number from 1 to 200.');
 }
 
 /** Position of the last row of a page, by time and id. */

@@ -75,6 +75,7 @@ describeDatabases('usage in the console', (fresh) => {
       completion_tokens: 20,
       images: 2,
       cost_micro_usd: 50,
+      latency_ms: 2,
     });
     const second = await list(`&limit=3&cursor=${first.next_cursor}`);
     expect(idsOf(second)).toEqual(['1']);

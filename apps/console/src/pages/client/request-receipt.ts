@@ -1,0 +1,25 @@
+/** A signed receipt as `GET /v1/receipts/{id}` returns it. */
+import type { E2eReceipt, Receipt } from '@inference/protocol';
+
+export interface SignedReceipt {
+  readonly object: 'inference.receipt';
+  readonly job_id: string;
+  /** base64url of the canonical JSON of the claims. */
+  readonly receipt: string;
+  readonly receipt_signature: string;
+  readonly response_hash: string;
+  readonly se_signature: string;
+  readonly claims: Receipt | E2eReceipt;
+}
+
+export function isEndToEnd(claims: SignedReceipt['claims']): claims is E2eReceipt {
+  return 'sealed_response_sha256' in claims;
+}
+
+export const FINISH_REASONS: Readonly<Record<SignedReceipt['claims']['finish_reason'], string>> = {
+  stop: 'stop (the response is complete)',
+  length: 'length (the token limit was reached)',
+  tool_calls: 'tool_calls (the model called a tool)',
+  cancelled: 'cancelled (the client disconnected)',
+  refused: 'refused (the machine answered with an error)',
+};

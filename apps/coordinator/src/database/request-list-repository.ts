@@ -1,0 +1,135 @@
+/** Settled jobs of an account as the console lists them: sorted, filtered and paged, or one by its id. */
+import { sql } from 'kysely';
+import type { Database } from './tables.js';
+import { DAY_MS, type DayRange, keysOf } from './usage-repository.js';
+
+export interface UsedJob {
+  readonly jobId: string;
+  /** Milliseconds. */
+  readonly reservedAt: number;
+  readonly endedAt: number;
+  readonly model: string;
+  readonly endpoint: string;
+  readonly keyId: string;
+  /** Null: the key's row was deleted. */
+  readonly keyName: string | null;
+  readonly providerId: string | null;
+  readonly promptTokens: number;
+  /** Part of the prompt tokens. */
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  /** Part of the completion tokens. */
+  readonly hiddenTokens: number;
+  readonly images: number;
+  /** Micro-USD. */
+  readonly cost: number;
+}
+
+export interface RequestFilter {
+  readonly accountId: string;
+  readonly range: DayRange;
+  readonly model: string | null;
+  /** A key id, or `playground` for all playground keys. */
+  readonly key: string | null;
+}
+
+type RequestSort = keyof typeof SORTED;
+
+interface RequestOrder {
+  readonly sort: RequestSort;
+  readonly order: 'asc' | 'desc';
+}
+
+/** Position in a sorted list: the sorted value of a job, and its id. */
+export interface SortPosition {
+  readonly value: number | string;
+  readonly id: string;
+}
+
+const SORTED = {
+  time: sql<number>`ended_at`,
+  model: sql<string>`jobs.model`,
+  tokens: sql<number>`(prompt_tokens + completion_tokens)`,
+  cost: sql<number>`cost`,
+  latency: sql<number>`(ended_at - reserved_at)`,
+} as const;
+
+/** At most `limit` jobs after `after`. Jobs of equal value are ordered by id. */
+export async function listUsage(
+  database: Database,
+  filter: RequestFilter,
+  { sort, order }: RequestOrder,
+  page: { readonly limit: number; readonly after: SortPosition | null },
+): Promise<UsedJob[]> {
+  const { range, model, key } = filter;
+  const value = SORTED[sort];
+  let query = selectJobs(database, filter.accountId)
+    .where('ended_at', '>=', range.from * DAY_MS)
+    .where('ended_at', '<', (range.to + 1) * DAY_MS);
+  if (model !== null) query = query.where('jobs.model', '=', model);
+  if (key !== null) query = query.where('api_key_id', 'in', keysOf(database, filter.accountId, key));
+  const { after } = page;
+  if (after !== null) {
+    const beyond = sql.raw(order === 'desc' ? '<' : '>');
+    // Implied by the second condition, and usable by the index.
+    query = query
+      .where(sql<boolean>`${value} ${beyond}= ${after.value}`)
+      .where(sql<boolean>`(${value} ${beyond} ${after.value} or job_id ${beyond} ${after.id})`);
+  }
+  const rows = await query.orderBy(value, order).orderBy('job_id', order).limit(page.limit).execute();
+  return rows.map(fromRow);
+}
+
+/** The settled job with this id, if it belongs to the account. */
+export async function findUsedJob(database: Database, accountId: string, jobId: string): Promise<UsedJob | null> {
+  const row = await selectJobs(database, accountId).where('job_id', '=', jobId).executeTakeFirst();
+  return row === undefined ? null : fromRow(row);
+}
+
+/** Position of a job in a sorted list. */
+export function positionOf(job: UsedJob, sort: RequestSort): SortPosition {
+  const value = {
+    time: job.endedAt,
+    model: job.model,
+    tokens: job.promptTokens + job.completionTokens,
+    cost: job.cost,
+    latency: job.endedAt - job.reservedAt,
+  }[sort];
+  return { value, id: job.jobId };
+}
+
+type UsageRow = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number];
+
+function selectJobs(database: Database, accountId: string) {
+  return (
+    database
+      .selectFrom('jobs')
+      .leftJoin('api_keys', 'api_keys.id', 'jobs.api_key_id')
+      .select(['job_id', 'reserved_at', 'ended_at', 'endpoint', 'api_key_id', 'provider_id'])
+      .select(['prompt_tokens', 'cached_tokens', 'completion_tokens', 'hidden_tokens', 'images', 'cost'])
+      .select(['jobs.model as model', 'api_keys.name as key_name'])
+      .where('jobs.account_id', '=', accountId)
+      // A literal, because the index is limited to state `settled`.
+      .where('state', '=', sql.lit('settled'))
+  );
+}
+
+function fromRow(row: UsageRow): UsedJob {
+  return {
+    jobId: row.job_id,
+    reservedAt: row.reserved_at,
+    // Settled jobs have ended.
+    endedAt: row.ended_at as number,
+    model: row.model,
+    endpoint: row.endpoint,
+    keyId: row.api_key_id,
+    keyName: row.key_name,
+    providerId: row.provider_id,
+    promptTokens: row.prompt_tokens,
+    cachedTokens: row.cached_tokens,
+    completionTokens: row.completion_tokens,
+    hiddenTokens: row.hidden_tokens,
+    images: row.images,
+    cost: row.cost,
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * Pages of a list with a choice of the order: reading `sort`, `order` and `cursor`, and cutting a page. A cursor is the position of the
+ * last row, and is valid only for its own order.
+ */
+import { RequestError, SORT_ORDERS, type SortOrder } from '@inference/formats';
+import { readLimit } from './pagination.js';
+
+type Query = Readonly<Record<string, string | undefined>>;
+
+interface Position {
+  readonly value: number | string;
+  readonly id: string;
+}
+
+interface SortedPage<Sort extends string> {
+  readonly limit: number;
+  readonly sort: Sort;
+  readonly order: SortOrder;
+  readonly after: Position | null;
+}
+
+/** Reads the parameters of a page. The first of `sorts` is the default, newest or largest first. Throws RequestError. */
+export function readSortedPage<Sort extends string>(query: Query, sorts: readonly [Sort, ...Sort[]]): SortedPage<Sort> {
+  const sort = choice(query, 'sort', sorts);
+  const order = choice(query, 'order', SORT_ORDERS);
+  return { limit: readLimit(query), sort, order, after: query.cursor === undefined ? null : readCursor(query.cursor, sort, order) };
+}
+
+/** Cuts `limit + 1` fetched rows into a page and its cursor. */
+export function toSortedPage<Row, Item, Sort extends string>(
+  rows: readonly Row[],
+  { limit, sort, order }: SortedPage<Sort>,
+  position: (row: Row) => Position,
+  item: (row: Row) => Item,
+): { data: Item[]; next_cursor: string | null } {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const next = rows.length > limit && last !== undefined ? position(last) : null;
+  return {
+    data: shown.map(item),
+    next_cursor: next === null ? null : Buffer.from(JSON.stringify([sort, order, next.value, next.id])).toString('base64url'),
+  };
+}
+
+function choice<Value extends string>(query: Query, name: string, allowed: readonly [Value, ...Value[]]): Value {
+  const given = query[name];
+  if (given === undefined) return allowed[0];
+  const found = allowed.find((one) => one === given);
+  if (found !== undefined) return found;
+  throw new RequestError('invalid_request', name, `${name} must be one of ${allowed.join(', ')}.`);
+}
+
+const MAX_ID_LENGTH = 128;
+const MAX_VALUE_LENGTH = 256;
+
+function readCursor(cursor: string, sort: string, order: SortOrder): Position {
+  const [ofSort, ofOrder, value, id] = parsed(cursor);
+  const isOfText = sort === 'model';
+  const isValue = isOfText ? isText(value, MAX_VALUE_LENGTH) : Number.isSafeInteger(value);
+  if (ofSort === sort && ofOrder === order && isValue && isText(id, MAX_ID_LENGTH)) return { value: value as number | string, id };
+  throw new RequestError('invalid_request', 'cursor', 'cursor must be the next_cursor of a page with the same sort and order.');
+}
+
+/** PostgreSQL refuses NUL in texts. */
+function isText(value: unknown, maxLength: number): value is string {
+  return typeof value === 'string' && value.length <= maxLength && !value.includes('\0');
+}
+
+function parsed(cursor: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
