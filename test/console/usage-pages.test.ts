@@ -63,7 +63,17 @@ describeInBrowser('requests of a client', () => {
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
     expect((await download).suggestedFilename()).toBe(`receipt-${completed}.json`);
-    expect(await page.getByRole('link', { name: 'Verify', exact: true }).getAttribute('href')).toBe(`/verify?receipt=${completed}`);
+    await page.getByRole('link', { name: 'Verify', exact: true }).click();
+    await expect.poll(() => page.getByLabel('Text to verify').inputValue()).toContain(completed);
+    await page.getByRole('heading', { name: 'Result' }).waitFor();
+    await page.getByText('Verified · simulated machine').first().waitFor();
+    await screenshot(page, 'usage-verified');
+  });
+
+  it('have receipts that only their account opens', async () => {
+    const stranger = await newPerson(network);
+    const page = await openPage(`/verify?receipt=${completed}`, { signedInAs: stranger, expectedErrors: [/404/] });
+    await page.getByText('There is no receipt for this job.').waitFor();
   });
 
   it('that failed are listed with the meaning of their error', async () => {

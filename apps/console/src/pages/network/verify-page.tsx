@@ -1,13 +1,15 @@
-/** `/verify`: checks a saved record, answer or receipt in the browser, from a file or pasted text. */
+/** `/verify`: checks a record, answer or receipt in the browser, from a file, pasted text, or the account's receipt `?receipt=<id>`. */
 import './network.css';
 import { FileUp } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
+import { api } from '../../api/api-client.js';
 import { AnswerReport } from '../../features/trust/answer-report.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
-import { ErrorNote } from '../../ui/feedback/error-state.js';
+import { ErrorNote, errorText } from '../../ui/feedback/error-state.js';
 import { Progress } from '../../ui/feedback/note.js';
 import { Button } from '../../ui/forms/button.js';
 import { CheckField, TextAreaField } from '../../ui/forms/field.js';
+import { useUrlText } from '../../ui/navigation/url-state.js';
 import { ModesHint } from './modes-hint.js';
 import { InputError, readInput } from './verify/read-input.js';
 import { type SavedVerification, useSaved } from './verify/use-saved.js';
@@ -49,6 +51,25 @@ export function Page() {
     if (text.trim() === '') setProblem('Paste a record, an answer or a receipt first, or choose a file.');
     else void read(new TextEncoder().encode(text), true);
   };
+
+  const [receiptId] = useUrlText('receipt');
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a receipt is opened once per address
+  useEffect(() => {
+    if (receiptId === '') return;
+    const leaving = new AbortController();
+    const open = async (): Promise<void> => {
+      try {
+        const receipt = await api.get<object>(`/v1/receipts/${encodeURIComponent(receiptId)}`, { signal: leaving.signal });
+        const json = JSON.stringify(receipt, null, 2);
+        setText(json);
+        await read(new TextEncoder().encode(json), true);
+      } catch (error) {
+        if (!leaving.signal.aborted) setProblem(errorText(error));
+      }
+    };
+    void open();
+    return () => leaving.abort();
+  }, [receiptId]);
 
   return (
     <>
