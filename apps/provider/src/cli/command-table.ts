@@ -9,7 +9,9 @@ import { logoutCommand } from './commands/logout.js';
 import { logsCommand } from './commands/logs.js';
 import { modelsListCommand } from './commands/models/list.js';
 import { modelsPullCommand } from './commands/models/pull.js';
+import { modelsRecommendCommand } from './commands/models/recommend.js';
 import { modelsRemoveCommand } from './commands/models/remove.js';
+import { modelsSearchCommand } from './commands/models/search.js';
 import { modelsUseCommand } from './commands/models/use.js';
 import { pauseCommand, resumeCommand } from './commands/pause.js';
 import { restartCommand } from './commands/restart.js';
@@ -41,6 +43,8 @@ export const COMMANDS: readonly Command[] = [
   logoutCommand,
   verifyCommand,
   logsCommand,
+  modelsRecommendCommand,
+  modelsSearchCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,
