@@ -243,6 +243,7 @@ describe('a machine and its owner', () => {
       terminal = new Terminal(`${process.execPath} ${MAIN} setup --simulated-enclave --name 'Attic Mac' --data-dir ${fresh}`, {
         columns: 100,
         rows: 40,
+        env: { HF_ENDPOINT: NOWHERE },
       });
       return terminal;
     };
@@ -287,7 +288,9 @@ describe('a machine and its owner', () => {
         second.type(`${answer}\r`);
       }
       const done = await second.shows('Start the provider: inference-provider start');
-      expect(done).toMatch(/This machine is ready to serve the small model that ships, and earns for\s+your\s+account\./);
+      expect(done).toMatch(
+        /This machine is set up to serve the demo model, and serves nothing yet\.\s+Earnings\s+go\s+to\s+your\s+account\./,
+      );
       expect(await second.exit).toBe(0);
       expect(readFileSync(join(fresh, 'config.toml'), 'utf8')).toContain(`coordinator = "${harness.url}"`);
     });
@@ -296,13 +299,11 @@ describe('a machine and its owner', () => {
       const file = fileURLToPath(new URL('../apps/provider/demo-models/pico/pico.gguf', import.meta.url));
       const { code, output } = await run('setup', '--yes', '--model', file, '--no-start', '--data-dir', fresh);
       expect([code, output]).toEqual([0, expect.stringContaining('Account: signed in already')]);
-      expect(output).toMatch(/ready to serve \S+, and earns for your account/);
+      expect(output).toMatch(/set up to serve \S+, and serves nothing yet\.\s+Earnings\s+go\s+to\s+your\s+account/);
       const again = await run('setup', '--yes', '--no-start', '--data-dir', fresh);
       expect(again).toMatchObject({ code: 0, output: expect.stringMatching(/^Models: \S+$/m) });
       // The small model is served while no stored model is in use.
-      expect((await run('setup', '--yes', '--model', 'demo', '--no-start', '--data-dir', fresh)).output).toContain(
-        'the small model that ships',
-      );
+      expect((await run('setup', '--yes', '--model', 'demo', '--no-start', '--data-dir', fresh)).output).toContain('the demo model');
       expect((await run('models', 'list', '--data-dir', fresh)).output).toContain('not served');
     });
   });

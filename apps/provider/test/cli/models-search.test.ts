@@ -1,5 +1,7 @@
 /** `models search` and `models recommend` against a model repository and a coordinator. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +10,7 @@ import { temporaryDirectory } from '../../../../test/support/temporary-directory
 import { recommendationLines } from '../../src/cli/recommendation/recommendation-text.js';
 import { recommendModels } from '../../src/cli/recommendation/recommendations.js';
 import { ModelStore } from '../../src/models/store/model-store.js';
+import { demoModel } from '../demo-model.js';
 import { FileServer } from '../file-server.js';
 import { MAIN } from '../support/owner-command.js';
 
@@ -47,8 +50,11 @@ afterAll(async () => {
 function run(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
     const env = { ...process.env, HF_ENDPOINT: hub.url };
-    execFile(process.execPath, [MAIN, 'models', ...args, '--data-dir', dataDir], { env }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    execFile(
+      process.execPath,
+      [MAIN, 'models', ...args, ...(args.includes('--data-dir') ? [] : ['--data-dir', dataDir])],
+      { env },
+      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });
 }
@@ -75,6 +81,31 @@ describe('models search', () => {
     expect(await run('search')).toMatchObject({ code: 2 });
     expect(await run('search', 'x', '--limit', '0')).toMatchObject({ code: 2, stderr: expect.stringContaining('--limit') });
   });
+});
+
+it('models pull says that it resumes an interrupted download', async () => {
+  const pulled = temporaryDirectory('resume');
+  const path = '/lab/Real-GGUF/resolve/main/Real-Q4_K_M.gguf';
+  hub.put(path, readFileSync(demoModel()));
+  const hasSent = new Promise<void>((resolve) => {
+    hub.fault = (request, response, { body, etag }) => {
+      if (request.headers.range === 'bytes=0-0') return false;
+      const headers = { etag: etag ?? '', 'content-length': body.length, 'content-range': `bytes 0-${body.length - 1}/${body.length}` };
+      response.writeHead(206, headers).write(body.subarray(0, 1_000_000), () => resolve());
+      return true;
+    };
+  });
+  const args = [MAIN, 'models', 'pull', 'hf:lab/Real-GGUF', '--data-dir', pulled];
+  const child = spawn(process.execPath, args, { env: { ...process.env, HF_ENDPOINT: hub.url }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(child, 'close');
+  await hasSent;
+  const state = join(pulled, 'models', 'Real-Q4_K_M.gguf.part');
+  while (!existsSync(state) || statSync(state).size < 1_000_000) await new Promise((resolve) => setImmediate(resolve));
+  child.kill('SIGINT');
+  expect((await ended)[0]).toBe(1);
+  hub.fault = () => false;
+  const { code, stdout } = await run('pull', 'hf:lab/Real-GGUF', '--data-dir', pulled);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('Resuming after 1.0 MB')]);
 });
 
 describe('recommendations', () => {

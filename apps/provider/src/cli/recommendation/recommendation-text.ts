@@ -12,7 +12,7 @@ export function modelRow(name: string, size: string, speed: string, last: string
   return `${left(name, NAME)}${right(size, 10)}${right(speed, 11)}${right(last, 14)}`.trimEnd();
 }
 
-export function machineLine({ chip, memoryBytes, bandwidthGbs, reserve }: Machine): string {
+function machineLine({ chip, memoryBytes, bandwidthGbs, reserve }: Machine): string {
   const bandwidth = bandwidthGbs > 0 ? `, ${bandwidthGbs} GB/s` : ', memory bandwidth unknown';
   const memory = memoryBytes > 0 ? `${byteSizeText(memoryBytes)} of memory, ` : 'memory unknown';
   const free = memoryBytes > 0 ? `${byteSizeText(memoryCeiling(memoryBytes, reserve))} for models` : '';
@@ -24,13 +24,24 @@ export function speedText(tokensPerSecond: number | null): string {
   return `~${tokensPerSecond < 10 ? tokensPerSecond.toFixed(1) : Math.round(tokensPerSecond)}`;
 }
 
-export function recommendationLines({ models, noDemand, repositoryProblem }: Recommendations, machine: Machine): string[] {
+export function recommendationLines(found: Recommendations, machine: Machine): string[] {
   return [
-    ...wrapped('', machineLine(machine)),
+    ...recommendationHead(found, machine),
+    ...found.models.map((model) => recommendationRow(clean(model.source), model)),
     '',
-    ...(models.length === 0 ? ['No model was found that fits this machine.'] : [modelRow('Model', 'size', 'tokens/s', 'earned/day')]),
-    ...models.map((model) => recommendationRow(clean(model.source), model)),
-    '',
+    ...recommendationFooter(found),
+  ];
+}
+
+/** Lines above the table, with its heading. */
+export function recommendationHead({ models }: Recommendations, machine: Machine): string[] {
+  const heading = models.length === 0 ? 'No model was found that fits this machine.' : modelRow('Model', 'size', 'tokens/s', 'earned/day');
+  return [...wrapped('', machineLine(machine)), '', heading];
+}
+
+/** What the figures are, and which are missing. */
+export function recommendationFooter({ models, noDemand, repositoryProblem }: Recommendations): string[] {
+  return [
     ...(models.length === 0 ? [] : wrapped('', ESTIMATES)),
     ...(noDemand === null ? wrapped('', EARNINGS) : wrapped('', `No demand data, so no estimated earnings: ${noDemand}.`)),
     ...(repositoryProblem === null ? [] : wrapped('', `Downloads may be missing: ${repositoryProblem}.`)),
