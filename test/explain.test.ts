@@ -111,7 +111,7 @@ describe('status', () => {
     for (const line of text.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
     expect(text.stdout).toMatch(/^Trust +self_signed \(simulated enclave\), ready for requests$/m);
     expect(text.stdout).toContain('Chosen: ');
-    expect(text.stdout).toContain('Next steps');
+    expect(text.stdout).toMatch(/^State {8}Ready for requests\n(?:Reason .+\n)?(?: .+\n)*Next {9}\S/);
   });
 
   it('says so when no provider runs there, or the command line is wrong', async () => {

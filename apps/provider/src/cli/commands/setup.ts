@@ -10,7 +10,7 @@ import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { Prompt, PromptAborted } from '../input/prompt.js';
 import { runningDaemon } from '../input/service-options.js';
 import { clean, print, wrapped } from '../output/terminal.js';
-import { jobOutlook } from '../output/why-no-jobs.js';
+import { jobOutlook, outlookText } from '../output/why-no-jobs.js';
 import { missingOptions, readAnswers, SETUP_OPTIONS, settledIn } from '../setup/answers.js';
 import { chooseEnrolment, enrol } from '../setup/enrolment.js';
 import { chooseCoordinator, chooseModel, chooseSchedule, linkAccount, type Setup, StepFailed, startService } from '../setup/steps.js';
@@ -84,7 +84,7 @@ async function closingLines(dataDir: string, isRunning: boolean, model: string, 
       'Start the provider: inference-provider start',
     ];
   const status = await settledStatus(dataDir);
-  const state = status === null ? 'The provider does not answer. See: inference-provider doctor' : jobOutlook(status).text;
+  const state = status === null ? 'The provider does not answer. See: inference-provider doctor' : outlookText(jobOutlook(status));
   return [
     ...wrapped('State   ', state),
     ...wrapped('Models  ', model),

@@ -2,7 +2,7 @@
 import type { MachineEarnings } from '@inference/protocol';
 import type { EarningsView, Sum } from '../../account/earnings.js';
 import { fit, left, right } from './columns.js';
-import { clean, dollars } from './terminal.js';
+import { clean, count, dollars } from './terminal.js';
 
 const NAME = 30;
 const MAX_MODELS = 12;
@@ -61,11 +61,6 @@ function row(name: string, { earned, requests, tokens, images, duty }: Row): str
   const work = tokens === 0 && images > 0 ? `${count(images)} images` : count(tokens);
   const busy = duty === undefined ? '' : duty === null ? '-' : `${(duty * 100).toFixed(duty < 0.1 ? 1 : 0)} %`;
   return `${left(name, NAME)}${right(dollars(earned), 14)}${right(count(requests), 11)}${right(work, 15)}${right(busy, 8)}`;
-}
-
-/** A number with separators: 1234567 as 1,234,567. */
-function count(number: number): string {
-  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
 
 const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', timeZone: 'UTC' });
