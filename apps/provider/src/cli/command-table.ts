@@ -2,6 +2,7 @@
 import { didYouMean, nearest } from '../config/did-you-mean.js';
 import type { Command } from './command.js';
 import { bugreportCommand } from './commands/bugreport.js';
+import { completionCommand } from './commands/completion.js';
 import { doctorCommand } from './commands/doctor.js';
 import { earningsCommand } from './commands/earnings.js';
 import { loginCommand } from './commands/login.js';
@@ -51,6 +52,7 @@ export const COMMANDS: readonly Command[] = [
   modelsRemoveCommand,
   updateCommand,
   bugreportCommand,
+  completionCommand,
   uninstallCommand,
 ];
 
