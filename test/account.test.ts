@@ -154,6 +154,16 @@ describe('a machine and its owner', () => {
     expect(output).toContain('Earnings of this machine for Ada');
     expect(output).toMatch(/^Today +\$0\.\d{6} +1 +\d+/m);
     expect(output).toContain('Withdrawable');
+    expect(output).toMatch(/^Next 30 days {5}(?:~\$|no estimate)/m);
+    const csv = await run('earnings', '--days', '2', '--csv', ...at);
+    expect(csv.output).toMatch(
+      /^day,time_zone,provider_id,model,.+,earned_usd\n\d{4}-\d{2}-\d{2},[^,]+,[0-9a-f]+,pico-demo,\d+,\d+,\d+,0,0\.\d{6}\n/,
+    );
+    expect(await run('earnings', '--csv', '--json', ...at)).toMatchObject({ code: 2 });
+    expect(await run('earnings', '--watts', '50', ...at)).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining('--electricity-price'),
+    });
     for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
     expect((await run('status', ...at)).output).toMatch(/^Today +\$0\.\d{6} +1 request +\d+ tokens/m);
   });
