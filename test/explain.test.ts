@@ -156,7 +156,7 @@ describe('doctor', () => {
     expect(ended.code).toBe(1);
     expect(ended.stdout).toMatch(/^PROBLEM +provider +no provider runs/m);
     expect(ended.stdout).toMatch(/^ok +network /m);
-    expect(ended.stdout).toMatch(/^1 thing needs you\.$/m);
+    expect(ended.stdout).toMatch(/^1 problem to fix\.$/m);
   });
 
   it('ends while the provider is frozen, and says that it does not answer', async () => {
@@ -166,7 +166,7 @@ describe('doctor', () => {
       const ended = await run('doctor', '--data-dir', dataDir);
       expect(ended.code).toBe(1);
       expect(ended.stdout).toMatch(/^PROBLEM +provider +the provider does not answer/m);
-      expect(ended.stdout).toMatch(/^1 thing needs you\.$/m);
+      expect(ended.stdout).toMatch(/^1 problem to fix\.$/m);
     } finally {
       process.kill(pid, 'SIGCONT');
     }

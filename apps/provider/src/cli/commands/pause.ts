@@ -52,7 +52,7 @@ export const resumeCommand: Command = {
   summary: 'Ends a pause.',
   usage: `resume [--data-dir DIR] [--json]
 
-Exit codes: 0 done, 2 the command line cannot be understood, 3 no provider runs.`,
+Exit codes: 0 success, 2 invalid command line, 3 no provider runs.`,
   run: resume,
 };
 

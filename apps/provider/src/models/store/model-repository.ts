@@ -176,7 +176,7 @@ export async function repositoryJson(url: string, headers: Record<string, string
       await response.body?.cancel();
       throw new DownloadError(
         response.status === 404 || response.status === 401
-          ? 'there is no such repository, or it wants a key (set HF_TOKEN)'
+          ? 'there is no such repository, or it requires a token (set HF_TOKEN)'
           : `the model repository answered with status ${response.status}`,
       );
     }

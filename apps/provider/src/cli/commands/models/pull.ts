@@ -17,7 +17,7 @@ import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '
 import { ProgressLine } from '../../output/progress-line.js';
 
 const USAGE =
-  'models pull hf:OWNER/REPOSITORY[:QUANTISATION]|https://ADDRESS|FILE [--data-dir DIR] [--id ID] [--sha256 HEX] [--coordinator URL] [--json]';
+  'models pull hf:OWNER/REPOSITORY[:QUANTIZATION]|https://ADDRESS|FILE [--data-dir DIR] [--id ID] [--sha256 HEX] [--coordinator URL] [--json]';
 
 export const modelsPullCommand: Command = {
   name: 'models pull',
