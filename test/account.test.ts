@@ -154,8 +154,18 @@ describe('a machine and its owner', () => {
     expect(output).toContain('Earnings of this machine for Ada');
     expect(output).toMatch(/^Today +\$0\.\d{6} +1 +\d+/m);
     expect(output).toContain('Withdrawable');
+    expect(output).toMatch(/^Next 30 days {5}(?:~\$|no estimate)/m);
+    const csv = await run('earnings', '--days', '2', '--csv', ...at);
+    expect(csv.output).toMatch(
+      /^day,time_zone,provider_id,model,.+,earned_usd\n\d{4}-\d{2}-\d{2},[^,]+,[0-9a-f]+,pico-demo,\d+,\d+,\d+,0,0\.\d{6}\n/,
+    );
+    expect(await run('earnings', '--csv', '--json', ...at)).toMatchObject({ code: 2 });
+    expect(await run('earnings', '--watts', '50', ...at)).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining('--electricity-price'),
+    });
     for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-    expect((await run('status', ...at)).output).toMatch(/^Today {8}\$0\.\d{6} for 1 request, \d+ tokens/m);
+    expect((await run('status', ...at)).output).toMatch(/^Today +\$0\.\d{6} +1 request +\d+ tokens/m);
   });
 
   it('checks what is published of it, and is told when that is not true', async () => {
@@ -200,9 +210,9 @@ describe('a machine and its owner', () => {
     let output = '';
     await harness.until(async () => {
       ({ output } = await run('status', ...at));
-      return output.includes('NOT LINKED');
+      return output.includes('not linked:');
     });
-    expect(output).toContain('NOT LINKED (token revoked)');
+    expect(output).toContain('not linked: token revoked.');
     expect(output).toContain('inference-provider login');
     expect(output).toMatch(/^State {8}Ready for requests/m);
     const doctor = await run('doctor', ...at);
@@ -215,7 +225,7 @@ describe('a machine and its owner', () => {
     expect(await machines()).toEqual([id]);
     expect(await run('logout', ...at)).toMatchObject({ code: 0, output: expect.stringContaining('Earlier earnings stay there') });
     expect(await machines()).toEqual([]);
-    expect((await run('status', ...at)).output).toMatch(/^Account {6}NONE\. /m);
+    expect((await run('status', ...at)).output).toMatch(/^Account {6}none\. /m);
   });
 
   it('forgets its sign-in though the coordinator cannot be told, and says which', async () => {
@@ -243,6 +253,7 @@ describe('a machine and its owner', () => {
       terminal = new Terminal(`${process.execPath} ${MAIN} setup --simulated-enclave --name 'Attic Mac' --data-dir ${fresh}`, {
         columns: 100,
         rows: 40,
+        env: { HF_ENDPOINT: NOWHERE },
       });
       return terminal;
     };
@@ -287,7 +298,9 @@ describe('a machine and its owner', () => {
         second.type(`${answer}\r`);
       }
       const done = await second.shows('Start the provider: inference-provider start');
-      expect(done).toMatch(/This machine is ready to serve the small model that ships, and earns for\s+your\s+account\./);
+      expect(done).toMatch(
+        /This machine is set up to serve the demo model, and serves nothing yet\.\s+Earnings\s+go\s+to\s+your\s+account\./,
+      );
       expect(await second.exit).toBe(0);
       expect(readFileSync(join(fresh, 'config.toml'), 'utf8')).toContain(`coordinator = "${harness.url}"`);
     });
@@ -296,13 +309,11 @@ describe('a machine and its owner', () => {
       const file = fileURLToPath(new URL('../apps/provider/demo-models/pico/pico.gguf', import.meta.url));
       const { code, output } = await run('setup', '--yes', '--model', file, '--no-start', '--data-dir', fresh);
       expect([code, output]).toEqual([0, expect.stringContaining('Account: signed in already')]);
-      expect(output).toMatch(/ready to serve \S+, and earns for your account/);
+      expect(output).toMatch(/set up to serve \S+, and serves nothing yet\.\s+Earnings\s+go\s+to\s+your\s+account/);
       const again = await run('setup', '--yes', '--no-start', '--data-dir', fresh);
       expect(again).toMatchObject({ code: 0, output: expect.stringMatching(/^Models: \S+$/m) });
       // The small model is served while no stored model is in use.
-      expect((await run('setup', '--yes', '--model', 'demo', '--no-start', '--data-dir', fresh)).output).toContain(
-        'the small model that ships',
-      );
+      expect((await run('setup', '--yes', '--model', 'demo', '--no-start', '--data-dir', fresh)).output).toContain('the demo model');
       expect((await run('models', 'list', '--data-dir', fresh)).output).toContain('not served');
     });
   });

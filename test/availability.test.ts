@@ -104,7 +104,7 @@ describe('a paused machine', () => {
 
     const paused = await run('pause', '2h');
     expect([paused.code, paused.stderr]).toEqual([0, '']);
-    expect(paused.stdout).toMatch(/Paused until (?:[A-Z][a-z]{2} )?\d\d:\d\d\./);
+    expect(paused.stdout).toMatch(/^Not accepting (?:new )?requests: paused until (?:[A-Z][a-z]{2} )?\d\d:\d\d\./m);
     const away = await inState('away', 'paused');
     expect(await waitUntilGone([...holding, keeper])).toEqual([]);
     expect(away.connection).toEqual(before.connection);
@@ -117,7 +117,9 @@ describe('a paused machine', () => {
     });
     expect(away.coordinator_view?.next_steps[0]).toMatchObject({ code: 'paused' });
     expect([await served(), (await ask()).status]).toEqual([0, 503]);
-    expect((await run('status')).stdout).toMatch(/^Serving +Not accepting requests\. Paused until /m);
+    expect((await run('status')).stdout).toMatch(
+      /^State {8}Not accepting requests\nReason {7}Paused until .+\nNext {9}Resume: inference-provider resume$/m,
+    );
 
     const resumed = await run('resume', '--json');
     expect(JSON.parse(resumed.stdout)).toMatchObject({ availability: { state: 'serving', pause: null } });
@@ -129,7 +131,7 @@ describe('a paused machine', () => {
 
   it('is still paused when it was killed and is started again', async () => {
     const { pid } = await status();
-    expect((await run('pause')).stdout).toContain('Paused until you resume.');
+    expect((await run('pause')).stdout).toContain('paused until you resume.');
     process.kill(pid, 'SIGKILL');
     const later = await until(
       'another process',
@@ -164,7 +166,7 @@ describe('a schedule', () => {
     expect([set.code, set.stderr]).toEqual([0, '']);
     expect(set.stdout).toContain('The running provider uses the schedule now.');
     const { availability } = await inState('away', 'outside_schedule');
-    expect(availability?.reasons[0]?.text).toContain('The schedule begins again at ');
+    expect(availability?.reasons[0]?.text).toContain('Outside your schedule until ');
     const shown = JSON.parse((await run('schedule', '--json')).stdout) as { open_times: { from: string }[] };
     expect(shown).toMatchObject({ time_zone: zone, open_now: false });
     expect(shown.open_times.length).toBeGreaterThanOrEqual(7);

@@ -111,7 +111,7 @@ describe('status', () => {
     for (const line of text.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
     expect(text.stdout).toMatch(/^Trust +self_signed \(simulated enclave\), ready for requests$/m);
     expect(text.stdout).toContain('Chosen: ');
-    expect(text.stdout).toContain('Next steps');
+    expect(text.stdout).toMatch(/^State {8}Ready for requests\n(?:Reason .+\n)?(?: .+\n)*Next {9}\S/);
   });
 
   it('says so when no provider runs there, or the command line is wrong', async () => {
@@ -156,7 +156,7 @@ describe('doctor', () => {
     expect(ended.code).toBe(1);
     expect(ended.stdout).toMatch(/^PROBLEM +provider +no provider runs/m);
     expect(ended.stdout).toMatch(/^ok +network /m);
-    expect(ended.stdout).toMatch(/^1 thing needs you\.$/m);
+    expect(ended.stdout).toMatch(/^1 problem to fix\.$/m);
   });
 
   it('ends while the provider is frozen, and says that it does not answer', async () => {
@@ -166,7 +166,7 @@ describe('doctor', () => {
       const ended = await run('doctor', '--data-dir', dataDir);
       expect(ended.code).toBe(1);
       expect(ended.stdout).toMatch(/^PROBLEM +provider +the provider does not answer/m);
-      expect(ended.stdout).toMatch(/^1 thing needs you\.$/m);
+      expect(ended.stdout).toMatch(/^1 problem to fix\.$/m);
     } finally {
       process.kill(pid, 'SIGCONT');
     }

@@ -13,6 +13,11 @@ export type Fault = (request: IncomingMessage, response: ServerResponse, file: S
 
 export class FileServer {
   readonly files = new Map<string, ServedFile>();
+  /** Answers of the hub's search. */
+  readonly repositories: { readonly id: string; readonly downloads: number; readonly gated?: string; readonly pipeline_tag?: string }[] =
+    [];
+  /** Sizes that the hub tells for files, where they are others than the true ones. */
+  readonly toldSizes = new Map<string, number>();
   readonly ranges: string[] = [];
   readonly authorizations: (string | undefined)[] = [];
   supportsRanges = true;
@@ -45,6 +50,10 @@ export class FileServer {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const path = decodeURIComponent((request.url ?? '').split('?')[0] as string);
     this.authorizations.push(request.headers.authorization);
+    if (path === '/api/models') {
+      this.#search(new URL(request.url ?? '', this.url).searchParams, response);
+      return;
+    }
     const repository = /^\/api\/models\/(.+)\/tree\/main$/.exec(path)?.[1];
     if (repository !== undefined) {
       this.#tree(repository, response);
@@ -82,6 +91,16 @@ export class FileServer {
     else response.write(part, () => response.destroy());
   }
 
+  /** Repositories whose names hold every word of the search, most downloaded first. */
+  #search(query: URLSearchParams, response: ServerResponse): void {
+    const words = (query.get('search') ?? '').toLowerCase().split(' ');
+    const found = this.repositories
+      .filter(({ id }) => words.every((word) => id.toLowerCase().includes(word)))
+      .sort((a, b) => b.downloads - a.downloads)
+      .slice(0, Number(query.get('limit')));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(found));
+  }
+
   #tree(repository: string, response: ServerResponse): void {
     const prefix = `/${repository}/resolve/main/`;
     const entries = [...this.files].filter(([path]) => path.startsWith(prefix));
@@ -92,7 +111,7 @@ export class FileServer {
     const list = entries.map(([path, { body }]) => ({
       type: 'file',
       oid: 'a'.repeat(40),
-      size: body.length,
+      size: this.toldSizes.get(path) ?? body.length,
       path: path.slice(prefix.length),
       lfs: { oid: this.wrongHash ?? createHash('sha256').update(body).digest('hex'), size: body.length, pointerSize: 134 },
     }));

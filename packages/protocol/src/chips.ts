@@ -68,3 +68,24 @@ export function chipFacts(name: string): ChipFacts | null {
 export function bandwidthOf({ bandwidthGbs, faster }: ChipFacts, gpuCores: number): number {
   return faster !== undefined && gpuCores >= faster.fromGpuCores ? faster.bandwidthGbs : bandwidthGbs;
 }
+
+export interface ChipPower {
+  /** At the wall, with only the Finder open. */
+  readonly idleWatts: number;
+  /** At the wall, under full load. */
+  readonly maxWatts: number;
+}
+
+/** Apple's measurements of desktop Macs: support.apple.com/102027 (Mac Studio); the Mac mini (M1, 2020) by its own page. */
+const POWER: ReadonlyMap<string, ChipPower> = new Map([
+  ['Apple M1', { idleWatts: 6.8, maxWatts: 39 }],
+  ['Apple M1 Max', { idleWatts: 11, maxWatts: 115 }],
+  ['Apple M1 Ultra', { idleWatts: 13, maxWatts: 215 }],
+  ['Apple M2 Max', { idleWatts: 9, maxWatts: 145 }],
+  ['Apple M2 Ultra', { idleWatts: 10, maxWatts: 295 }],
+]);
+
+/** Power of the chip's desktop Mac; a notebook draws less. Null: Apple published none that is listed here. */
+export function chipPower(name: string): ChipPower | null {
+  return POWER.get(name) ?? null;
+}

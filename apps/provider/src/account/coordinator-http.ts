@@ -91,7 +91,7 @@ async function boundedText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const part of response.body ?? []) {
     bytes += (part as Uint8Array).length;
-    if (bytes > MAX_BYTES) throw new CoordinatorError('invalid_answer', 'the coordinator answered with more than can be meant');
+    if (bytes > MAX_BYTES) throw new CoordinatorError('invalid_answer', 'the answer of the coordinator is too large');
     parts.push(part as Uint8Array);
   }
   return Buffer.concat(parts).toString('utf8');

@@ -24,8 +24,8 @@ export function interpret(typed: readonly string[], commands: readonly Command[]
   if (group.length > 0 && (found === null || found.command.name === first)) {
     if (words.length === 2) return { kind: 'wrong', text: unknownCommand(typed, commands) };
     if (asksForHelp) return { kind: 'help', text: groupHelp(first, commands) };
-    const command = found?.command ?? group.find(({ isDefault }) => isDefault === true);
-    if (command !== undefined) return { kind: 'run', command, args: typed.slice(1) };
+    if (found !== null) return { kind: 'run', ...found };
+    if (typed.length === 1) return { kind: 'help', text: groupHelp(first, commands) };
   }
   if (found === null) return { kind: 'wrong', text: unknownCommand(typed, commands) };
   return asksForHelp ? { kind: 'help', text: usageOf(found.command) } : { kind: 'run', ...found };
@@ -45,16 +45,12 @@ function helpFor(typed: readonly string[], commands: readonly Command[]): Comman
   return { kind: 'help', text: usageOf(found.command) };
 }
 
-/** Help of a command group: its members, and the effect of the group's name alone. */
+/** Help of a command group: its members. */
 function groupHelp(word: string, commands: readonly Command[]): string {
   const own = commands.find(({ name }) => name === word);
   const members = [...(own === undefined ? [] : [own]), ...groupOf(word, commands)];
   const width = Math.max(...members.map(({ name }) => name.length)) + 2;
   const lines = members.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
-  const defaultCommand = members.find(({ isDefault }) => isDefault === true);
-  const alone = defaultCommand === undefined ? [] : [`\`${word}\` alone is \`${defaultCommand.name}\`.`];
   const usage = own?.usage ?? `${word} COMMAND [OPTIONS]`;
-  return [`Usage: inference-provider ${usage}`, '', ...lines, '', ...alone, '`COMMAND --help` lists the options of one command.', ''].join(
-    '\n',
-  );
+  return [`Usage: inference-provider ${usage}`, '', ...lines, '', '`COMMAND --help` lists the options of one command.', ''].join('\n');
 }

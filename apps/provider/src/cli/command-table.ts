@@ -2,6 +2,7 @@
 import { didYouMean, nearest } from '../config/did-you-mean.js';
 import type { Command } from './command.js';
 import { bugreportCommand } from './commands/bugreport.js';
+import { completionCommand } from './commands/completion.js';
 import { doctorCommand } from './commands/doctor.js';
 import { earningsCommand } from './commands/earnings.js';
 import { loginCommand } from './commands/login.js';
@@ -9,7 +10,9 @@ import { logoutCommand } from './commands/logout.js';
 import { logsCommand } from './commands/logs.js';
 import { modelsListCommand } from './commands/models/list.js';
 import { modelsPullCommand } from './commands/models/pull.js';
+import { modelsRecommendCommand } from './commands/models/recommend.js';
 import { modelsRemoveCommand } from './commands/models/remove.js';
+import { modelsSearchCommand } from './commands/models/search.js';
 import { modelsUseCommand } from './commands/models/use.js';
 import { pauseCommand, resumeCommand } from './commands/pause.js';
 import { restartCommand } from './commands/restart.js';
@@ -41,12 +44,15 @@ export const COMMANDS: readonly Command[] = [
   logoutCommand,
   verifyCommand,
   logsCommand,
+  modelsRecommendCommand,
+  modelsSearchCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,
   modelsRemoveCommand,
   updateCommand,
   bugreportCommand,
+  completionCommand,
   uninstallCommand,
 ];
 

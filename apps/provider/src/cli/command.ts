@@ -7,8 +7,6 @@ export interface Command {
   readonly summary: string;
   /** The arguments, after `inference-provider`. */
   readonly usage: string;
-  /** True if the first word of the name alone also runs this command. */
-  readonly isDefault?: true;
   /** Runs the command. Resolves to the exit code of the process. */
   readonly run: (args: readonly string[]) => Promise<number>;
 }

@@ -5,6 +5,7 @@ import { FileHashes } from '../models/file-hash.js';
 import { ModelStore } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
 import { parsed, UsageError } from './input/owner-options.js';
+import { PromptAborted } from './input/prompt.js';
 
 export interface OpenStore {
   readonly store: ModelStore;
@@ -35,12 +36,12 @@ export function openStore(dataDir: string | undefined): OpenStore {
   return modelStoreOf(dataDirOf({ 'data-dir': dataDir }));
 }
 
-/** Runs a command. Errors become one sentence on stderr and exit code 1; UsageError is rethrown. */
+/** Runs a command. Errors become one sentence on stderr and exit code 1; UsageError and PromptAborted are rethrown. */
 export async function withErrorText(run: () => Promise<number>): Promise<number> {
   try {
     return await run();
   } catch (error) {
-    if (error instanceof UsageError) throw error;
+    if (error instanceof UsageError || error instanceof PromptAborted) throw error;
     process.stderr.write(`${startupErrorText(error)}\n`);
     return 1;
   }

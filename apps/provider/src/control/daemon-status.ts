@@ -39,6 +39,13 @@ const DaemonStatusSchema = Type.Object({
   /** This machine's clock minus the coordinator's, at the last connection. */
   clock_skew_ms: nullable(Type.Integer()),
   trust: nullable(TrustSchema),
+  /** Enrolment in device management; absent: not requested, or no answer yet. */
+  enrolment: Type.Optional(
+    Type.Union([
+      Type.Object({ state: Type.Literal('offered'), url: Type.String(), expires_at: Type.Integer() }),
+      Type.Object({ state: Type.Literal('refused'), reason: Type.String() }),
+    ]),
+  ),
   /** Link to the account that gets the earnings. */
   account: LinkStatusSchema,
   engine: Type.Enum(['starting', 'ready', 'down']),

@@ -57,6 +57,7 @@ export class CoordinatorConnection {
   #session: Session | null = null;
   #jobs: SessionJobs | null = null;
   #trust: TrustMessage | null = null;
+  #enrolmentOffer: DaemonStatus['enrolment'] | null = null;
 
   constructor(options: CoordinatorConnectionOptions) {
     this.#options = options;
@@ -97,6 +98,7 @@ export class CoordinatorConnection {
       connection: this.#state.connection,
       clock_skew_ms: this.#state.clockSkewMs,
       trust: this.registered ? this.#trust : null,
+      ...(this.#enrolmentOffer == null ? {} : { enrolment: this.#enrolmentOffer }),
       account: this.#link.status,
       hardware: hardwareStatus(this.#options.host, this.#jobs?.rates ?? { decodeTps: null, prefillTps: null }),
       running_jobs: this.#jobs?.active ?? 0,
@@ -250,7 +252,11 @@ export class CoordinatorConnection {
     const enrolment = new Enrolment({
       send: (message) => void this.#send(message),
       install: simulatedManagement === null ? null : simulatedInstaller(simulatedManagement, this.#abort.signal),
-      onEvent: (event) => logEnrolment(log, event),
+      onEvent: (event) => {
+        if (event.type === 'offered') this.#enrolmentOffer = { state: 'offered', url: event.url, expires_at: event.expiresAt };
+        if (event.type === 'refused') this.#enrolmentOffer = { state: 'refused', reason: event.reason };
+        logEnrolment(log, event);
+      },
     });
     this.#abort.signal.addEventListener('abort', () => enrolment.stop(), { once: true });
     return enrolment;

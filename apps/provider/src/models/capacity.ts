@@ -95,6 +95,11 @@ export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Cap
   return PROCESS_OVERHEAD_BYTES + model.fileBytes + model.cacheBytesPerToken * contextSize * streams;
 }
 
+/** Bytes that a text model of this file size needs at least, with room for a few short conversations. */
+export function minMemoryNeed(fileBytes: number): number {
+  return MIN_BYTES_PER_WEIGHT_BYTE * fileBytes + PROCESS_OVERHEAD_BYTES;
+}
+
 /** A model on the owner's list. */
 export interface ListedModel {
   readonly facts: ModelFacts;

@@ -135,7 +135,7 @@ export function modelFacts(path: string, header: GgufHeader): ModelFacts {
 }
 
 /** An id of a name. Lowercase, other characters than the wire allows become a dash: `Pico demo` is `pico-demo`. */
-function slug(name: string): string {
+export function slug(name: string): string {
   return name
     .normalize('NFKD')
     .toLowerCase()

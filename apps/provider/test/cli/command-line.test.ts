@@ -37,9 +37,9 @@ describe('the command table', () => {
       return line.kind === 'run' ? [line.command.name, ...line.args] : line.kind;
     };
 
-    it("runs the group's default command with its options", () => {
-      expect(name('models')).toEqual(['models list']);
-      expect(name('models --json --data-dir x')).toEqual(['models list', '--json', '--data-dir', 'x']);
+    it('lists the commands of a group without a command of its own', () => {
+      expect(interpret(['models'])).toEqual(interpret(['help', 'models']));
+      expect(name('models --json --data-dir x')).toBe('wrong');
       expect(name('models list --json')).toEqual(['models list', '--json']);
       expect(name('models pull pico')).toEqual(['models pull', 'pico']);
       expect(name('schedule')).toEqual(['schedule']);
@@ -75,7 +75,10 @@ describe('the command table', () => {
         ['model', 'There is no command "model" (did you mean models?).'],
         ['modles lst', 'There is no command "modles" (did you mean models list?).'],
         ['models lits', 'There is no command "models lits" (did you mean models list?).'],
-        ['models foo', 'There is no command "models foo". Commands: models pull, models list, models use, models rm.'],
+        [
+          'models foo',
+          'There is no command "models foo". Commands: models recommend, models search, models pull, models list, models use, models rm.',
+        ],
         ['schedule claer', 'There is no command "schedule claer" (did you mean schedule clear?).'],
         ['schedule mon-fri', 'There is no command "schedule mon-fri". Commands: schedule, schedule set, schedule clear.'],
         ['help modles', 'There is no command "modles" (did you mean models?).'],

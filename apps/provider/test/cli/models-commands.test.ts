@@ -27,20 +27,23 @@ test('a model is pulled, listed, used, served and removed', async () => {
   const choice = { path: demoModel(), keep: { kind: 'idle', minutes: 15 }, id: 'mine', sha256: pulled.sha256 };
   expect(serve()).toEqual([choice]);
   expect(serve('mine@on_demand')).toEqual([{ ...choice, keep: { kind: 'on_demand' } }]);
-  expect((await run('rm', 'mine')).stdout).toContain('mine is removed');
+  const kept = (await run('rm', 'mine').catch((error: unknown) => error)) as { code: number; stderr: string };
+  expect(kept).toMatchObject({ code: 2, stderr: expect.stringContaining('This machine serves mine.') });
+  expect((await run('rm', 'mine', '--yes')).stdout).toContain('mine is removed');
   const failed = (await run('rm', 'mine').catch((error: unknown) => error)) as { code: number; stderr: string };
   expect(failed).toMatchObject({ code: 1, stderr: 'There is no model mine; run: inference-provider models list.\n' });
 });
 
-test('invalid arguments are usage errors, and a bare `models` lists models', async () => {
+test('invalid arguments are usage errors, and a bare `models` lists its commands', async () => {
   const refused = async (...args: string[]) => (await run(...args).catch((error: unknown) => error)) as { code: number; stderr: string };
   expect(await refused('list', '--jsno')).toMatchObject({ code: 2, stderr: expect.stringContaining('(did you mean --json?)') });
   expect(await refused('use', 'mine', '--keep', 'forever')).toMatchObject({ code: 2, stderr: expect.stringContaining('--keep must be') });
   expect(await refused('pull', demoModel(), '--sha256', 'ab')).toMatchObject({ code: 2 });
   expect(await refused('pull', demoModel(), '--id', '')).toMatchObject({ code: 2, stderr: expect.stringContaining('--id needs a value.') });
   expect((await refused('lost')).stderr).toContain('There is no command "models lost" (did you mean models list?).');
-  expect((await run()).stdout).toBe((await run('list')).stdout);
-  expect((await run('--help')).stdout).toContain('models pull');
+  const bare = await promisify(execFile)(process.execPath, [MAIN, 'models']);
+  expect(bare.stdout).toBe((await run('--help')).stdout);
+  for (const name of ['recommend', 'search', 'pull', 'list', 'use', 'rm']) expect(bare.stdout).toContain(`models ${name} `);
 });
 
 test('serve takes several models, each with a keep-alive time', () => {
@@ -59,7 +62,7 @@ test('an image model folder is pulled, listed with sizes, used and removed, and 
   expect((await run('list')).stdout).toContain('image, 32bit');
   await run('use', 'tiny-pictures', '--keep', '15');
   expect(serve()).toEqual([{ path: folder, keep: { kind: 'idle', minutes: 15 }, id: 'tiny-pictures', sha256: pulled.sha256 }]);
-  await run('rm', 'tiny-pictures');
+  await run('rm', 'tiny-pictures', '--yes');
   expect(existsSync(join(folder, 'unet/model.onnx'))).toBe(true);
   remove();
 });

@@ -57,7 +57,7 @@ describe('a picture', () => {
     const whole = textOf(frame(snapshot, { columns: 80, rows: 50 }, NOW));
     expect(whole).toContain('Serving 3 requests.');
     expect(whole).toContain('Account      Ada 漢字漢字');
-    expect(whole).toContain('Today        $0.012345 for 12 requests, 34567 tokens, busy 3.4 % of the time');
+    expect(whole).toContain('Today           $0.012345       12 requests         34,567 tokens  busy 3.4 %');
     expect(whole).toContain('and 4 more');
     expect(whole).toMatch(/owner\/a-model.*…/);
     const low = textOf(frame(snapshot, { columns: 80, rows: 8 }, NOW));
@@ -75,7 +75,7 @@ describe('a picture', () => {
     const stateOf = (status: Partial<DaemonStatus>): string =>
       textOf(frame({ ...snapshot, status: { ...running, ...status } }, { columns: 80, rows: 24 }, NOW));
     const lost = { state: 'not_connected', since: 0, problem: 'the network is down', retry_at: null } as const;
-    expect(stateOf({ connection: lost })).toContain('Not accepting requests: not connected. the network is down.');
+    expect(stateOf({ connection: lost })).toContain('Not accepting requests: not connected to the coordinator: the network is down.');
     expect(stateOf({ models: [] })).toContain('Not accepting requests: no model is served.');
     expect(stateOf({ state: 'starting' })).toContain('Starting');
     const remedy = 'Turn on System Integrity Protection.';
@@ -87,7 +87,7 @@ describe('a picture', () => {
       status_remedy: remedy,
       parts: [],
     };
-    expect(stateOf({ trust: untrusted })).toContain(`Not accepting requests: untrusted. ${remedy}`);
+    expect(stateOf({ trust: untrusted })).toContain(`Not accepting requests: untrusted.\nNext: ${remedy}`);
   });
 
   it('is one line without a terminal', () => {

@@ -75,7 +75,7 @@ test("a selected model is added during another's job, and a deselected one is re
 
 test('a removed model is no longer served', async () => {
   await models('use', 'first', '--keep', 'on_demand');
-  expect((await models('rm', 'second')).stdout).toBe('second is removed.\n');
+  expect((await models('rm', 'second', '--yes')).stdout).toBe('second is removed.\n');
   for (;;) {
     const { models: offers } = await session.next('models', STUCK_MS);
     if (offers.map(({ id }) => id).join() === 'first') break;

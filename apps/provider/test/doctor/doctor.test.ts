@@ -317,8 +317,7 @@ describe('the coordinator’s view', () => {
     const text = lines.join('\n');
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
     expect(text).toContain('  00:05:06  Not chosen: slower by 2.1 s. [2J (7 times) pico');
-    expect(text).toContain('Earned       $0.001234 today, $12.345678 in all (this machine)');
-    expect(text).toContain('25 % of all placed requests');
+    expect(text).toContain('Earned       $0.001234 today (UTC), $12.345678 in all; held until an account');
     expect(text).not.toContain('\u001b');
     expect(statusLines(base, 0).join('\n')).toContain('the provider is still starting');
   });

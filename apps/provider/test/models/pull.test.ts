@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wr
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
+import { widthOf } from '../../src/cli/output/columns.js';
 import { ProgressLine } from '../../src/cli/output/progress-line.js';
 import { byteSizeText } from '../../src/models/byte-size-text.js';
 import { FileHashes, modelHash } from '../../src/models/file-hash.js';
@@ -351,16 +352,27 @@ test('a damaged list of models is reported', () => {
   expect(() => store.entries()).toThrow(ModelStoreError);
 });
 
-test('progress shows rate and time left', () => {
+test('progress is a bar with rate and time left, and fits the terminal', () => {
   let now = 0;
   const written: string[] = [];
-  const line = new ProgressLine({ isTTY: true, write: (text) => written.push(text) }, () => now);
+  const output = { isTTY: true, columns: 80, write: (text: string) => written.push(text) };
+  const line = new ProgressLine(output, () => now);
   line.update({ phase: 'downloading', bytes: 0, total: 100e6 });
   now = 100;
   expect(line.update({ phase: 'downloading', bytes: 1e6, total: 100e6 })).toBeNull();
   now = 2000;
   expect(line.update({ phase: 'downloading', bytes: 20e6, total: 100e6 })).toMatchObject({ bytes_per_second: 10e6, seconds_left: 8 });
-  expect(written.at(-1)).toContain('downloading 20.0 MB of 100.0 MB (20 %), 10.0 MB/s, 8 s left');
+  expect(written.at(-1)).toMatch(/^\r\S+downloading █+░+ {3}20 % {2}20\.0 MB of 100\.0 MB {2}10\.0 MB\/s {2}8 s left$/);
+  for (const columns of [120, 80, 60, 40, 10]) {
+    now += 1000;
+    output.columns = columns;
+    line.update({ phase: 'downloading', bytes: 50e6, total: 100e6 });
+    expect(widthOf((written.at(-1) ?? '').replace('\r\u001b[K', ''))).toBeLessThan(columns);
+  }
+  now += 1000;
+  output.columns = 80;
+  line.update({ phase: 'verifying', bytes: 50e6, total: null });
+  expect(written.at(-1)).toContain('verifying 50.0 MB');
 });
 
 test('sizes below a gigabyte are in megabytes, so that little free space is not "0.0 GB"', () => {

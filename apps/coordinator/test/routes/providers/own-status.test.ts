@@ -113,9 +113,9 @@ describe('provider status', () => {
     const provider = await harness.provider({ onJob });
     const codes = async () => (await statusOf(provider)).next_steps.map(({ code }) => code);
     expect(await codes()).toEqual(['no_demand', 'not_enrolled', 'not_linked', 'not_measured']);
-    // The console has no enrolment; the agent's setting and log have.
+    // The console has no enrolment; the agent's setup has.
     const enrol = (await statusOf(provider)).next_steps.find(({ code }) => code === 'not_enrolled');
-    expect(enrol?.text).toContain('enrol = true');
+    expect(enrol?.text).toContain('inference-provider setup --enrol');
     expect(enrol?.text).not.toContain('console');
     await ask();
     await until(async () => (await statusOf(provider)).reputation.recent_failures > 0);

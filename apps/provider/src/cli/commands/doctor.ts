@@ -67,5 +67,5 @@ function linesOf(results: readonly CheckResult[]): string[] {
     ...(remedy === null ? [] : wrapped(' '.repeat(11), remedy)),
   ]);
   const problems = results.filter(({ state }) => state === 'problem').length;
-  return [...lines, '', problems === 0 ? 'Nothing needs you.' : `${problems} ${problems === 1 ? 'thing needs' : 'things need'} you.`];
+  return [...lines, '', problems === 0 ? 'No problems found.' : `${problems} ${problems === 1 ? 'problem' : 'problems'} to fix.`];
 }

@@ -1,19 +1,25 @@
 /** `earnings`: earnings of this machine by day and by model, in the owner's time zone. */
+
+import { type ChipPower, chipPower } from '@inference/protocol';
 import { readAccount } from '../../account/account-file.js';
 import { readActivity } from '../../account/duty-cycle.js';
 import { fetchEarnings, MAX_DAYS, UnlinkedError, viewOf } from '../../account/earnings.js';
+import { electricityOf, forecastOf } from '../../account/earnings-forecast.js';
 import { isTimeZone, settingsTimeZone } from '../../config/read-config.js';
+import { readHostFacts } from '../../host/hardware/host-facts.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
-import { earningsLines } from '../output/earnings-text.js';
+import { earningsCsv, earningsLines, forecastLines } from '../output/earnings-text.js';
 import { print } from '../output/terminal.js';
 
 export const earningsCommand: Command = {
   name: 'earnings',
   summary: 'Shows earnings of this machine: today, this week, by model and by day.',
-  usage: `earnings [--days N] [--time-zone NAME] [--data-dir DIR] [--json]
+  usage: `earnings [--days N] [--time-zone NAME] [--csv] [--electricity-price USD] [--watts N] [--data-dir DIR] [--json]
 
+--csv prints one line per day and model for a spreadsheet. --electricity-price, in USD per kWh, estimates the cost of
+electricity from Apple's published power of the chip's desktop Mac; --watts overrides the power under load.
 Days use the time zone of the settings, or of this system. "busy" is the share of the connected time with running jobs.
 Exit codes: 0 success, 1 this machine is not linked to an account, 4 the coordinator is unreachable.`,
   run: earnings,
@@ -22,7 +28,18 @@ Exit codes: 0 success, 1 this machine is not linked to an account, 4 the coordin
 const DAYS = 7;
 
 async function earnings(args: readonly string[]): Promise<number> {
-  const { dataDir, json, values } = ownerOptions(args, { days: { type: 'string' }, 'time-zone': { type: 'string' } });
+  const { dataDir, json, values } = ownerOptions(args, {
+    days: { type: 'string' },
+    'time-zone': { type: 'string' },
+    csv: { type: 'boolean' },
+    'electricity-price': { type: 'string' },
+    watts: { type: 'string' },
+  });
+  const csv = values.csv === true;
+  if (csv && json) throw new UsageError('--csv and --json do not go together.');
+  const price = positive('--electricity-price', values['electricity-price'], 10);
+  const watts = positive('--watts', values.watts, 2000);
+  if (watts !== null && price === null) throw new UsageError('--watts needs --electricity-price.');
   const days = daysOf(values.days);
   const timeZone = timeZoneOf(values['time-zone'], dataDir);
   const account = readAccount(dataDir);
@@ -41,8 +58,31 @@ async function earnings(args: readonly string[]): Promise<number> {
     return EXIT.needsOwner;
   }
   const view = viewOf(answer, readActivity(dataDir));
-  await print(json ? [JSON.stringify({ ...answer, summary: view }, null, 2)] : earningsLines(answer, view));
+  if (csv) {
+    await print(earningsCsv(answer));
+    return EXIT.fine;
+  }
+  const forecast = forecastOf(view);
+  const electricity = price === null ? null : electricityOf(view, await powerOf(watts), price);
+  await print(
+    json
+      ? [JSON.stringify({ ...answer, summary: view, forecast, electricity }, null, 2)]
+      : [...earningsLines(answer, view), '', ...forecastLines(forecast, electricity, price !== null)],
+  );
   return EXIT.fine;
+}
+
+/** Power of this machine; null: unknown. */
+async function powerOf(loadWatts: number | null): Promise<ChipPower | null> {
+  const known = chipPower((await readHostFacts()).chip);
+  return loadWatts === null ? known : { idleWatts: Math.min(known?.idleWatts ?? 0, loadWatts), maxWatts: loadWatts };
+}
+
+function positive(name: string, text: string | boolean | undefined, max: number): number | null {
+  if (typeof text !== 'string') return null;
+  const value = Number(text);
+  if (!/^\d+(?:\.\d+)?$/.test(text) || value <= 0 || value > max) throw new UsageError(`${name} must be a number above 0, at most ${max}.`);
+  return value;
 }
 
 function daysOf(text: string | boolean | undefined): number {

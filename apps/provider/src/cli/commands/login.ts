@@ -54,8 +54,7 @@ async function login(args: readonly string[]): Promise<number> {
 
 export function showCode(code: DeviceCode, mayOpen: boolean): void {
   const minutes = Math.max(1, Math.round(code.expiresInMs / 60_000));
-  const environment = { platform: process.platform, env: process.env, isTerminal: process.stdout.isTTY === true };
-  const opened = mayOpen && openBrowser(code.verificationUriComplete, environment);
+  const opened = mayOpen && openAddress(code.verificationUriComplete);
   process.stdout.write(
     [
       '',
@@ -110,7 +109,8 @@ export function browserCommand(address: string, { platform, env, isTerminal }: B
 }
 
 /** Whether a browser was started. Does not wait for its end. */
-function openBrowser(address: string, environment: BrowserEnvironment): boolean {
+export function openAddress(address: string): boolean {
+  const environment = { platform: process.platform, env: process.env, isTerminal: process.stdout.isTTY === true };
   const command = browserCommand(address, environment);
   if (command === null) return false;
   const [program, ...args] = command;

@@ -1,4 +1,4 @@
-/** `pause`: the running provider takes no more jobs, for a while or until `resume`. */
+/** `pause`: the running provider accepts no more requests, for a while or until `resume`. */
 import { settingsTimeZone } from '../../config/read-config.js';
 import { isAvailabilityAnswer } from '../../control/availability-routes.js';
 import { requestDaemon } from '../../control/control-client.js';
@@ -8,12 +8,12 @@ import { systemTimeZone } from '../../host/condition/time-zone.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
-import { availabilityLines } from '../output/status-text.js';
+import { availabilityText } from '../output/status-text.js';
 import { print } from '../output/terminal.js';
 
 export const pauseCommand: Command = {
   name: 'pause',
-  summary: 'Takes no jobs for a while, or until `resume`.',
+  summary: 'Stops accepting requests for a while, or until `resume`.',
   usage: `pause [DURATION | until HH:MM] [--data-dir DIR] [--json]
 
 DURATION is for example 30m, 2h or 1h30m. Without DURATION the pause lasts until \`resume\`, also over restarts.
@@ -43,7 +43,7 @@ function parsePause(words: readonly string[], timeZone: string): { until: number
 /** Prints the availability after `pause` and `resume`. */
 async function printAvailability(availability: AvailabilityStatus | null, json: boolean): Promise<void> {
   if (json) await print([JSON.stringify({ availability }, null, 2)]);
-  else await print(availability === null ? ['The provider is still starting.'] : availabilityLines(availability));
+  else await print([availability === null ? 'The provider is still starting.' : availabilityText(availability)]);
 }
 
 /** `resume`: ends a pause. Schedule and host condition may still prevent serving. */
@@ -52,7 +52,7 @@ export const resumeCommand: Command = {
   summary: 'Ends a pause.',
   usage: `resume [--data-dir DIR] [--json]
 
-Exit codes: 0 done, 2 the command line cannot be understood, 3 no provider runs.`,
+Exit codes: 0 success, 2 invalid command line, 3 no provider runs.`,
   run: resume,
 };
 

@@ -2,23 +2,27 @@
  * `setup`: guides from a new installation to a serving provider. Options answer the questions for scripts. An interrupted setup
  * continues at the step where it stopped.
  */
-
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DaemonStatus } from '../../control/daemon-status.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { Prompt, PromptAborted } from '../input/prompt.js';
 import { runningDaemon } from '../input/service-options.js';
 import { clean, print, wrapped } from '../output/terminal.js';
+import { jobOutlook, outlookText } from '../output/why-no-jobs.js';
 import { missingOptions, readAnswers, SETUP_OPTIONS, settledIn } from '../setup/answers.js';
+import { chooseEnrolment, enrol } from '../setup/enrolment.js';
 import { chooseCoordinator, chooseModel, chooseSchedule, linkAccount, type Setup, StepFailed, startService } from '../setup/steps.js';
 
 export const setupCommand: Command = {
   name: 'setup',
   summary: 'Sets this machine up: coordinator, account, model, schedule, start.',
-  usage: `setup [--coordinator URL] [--link|--no-link] [--model SOURCE|ID|demo] [--schedule TEXT|always] [--start|--no-start] [--yes]
-      [--name NAME] [--no-browser] [--simulated-enclave] [--data-dir DIR]
+  usage: `setup [--coordinator URL] [--link|--no-link] [--model SOURCE|ID|recommended|demo] [--schedule TEXT|always]
+      [--enrol|--no-enrol] [--start|--no-start] [--yes] [--name NAME] [--no-browser] [--simulated-enclave] [--data-dir DIR]
 
-Each option answers one question; --yes uses defaults for the rest. An interrupted setup continues when run again.
+Each option answers one question; --yes uses defaults for the rest, and downloads and enrols nothing. An interrupted
+setup resumes when run again.
 Exit codes: 0 done, 1 a step failed or was cancelled, 2 options are missing without a terminal, 4 no coordinator.`,
   run: setup,
 };
@@ -58,15 +62,51 @@ async function setup(args: readonly string[]): Promise<number> {
 
 async function steps(setup: Setup): Promise<number> {
   const coordinator = await chooseCoordinator(setup);
+  await print(wrapped('', PUBLISHED));
   const isLinked = await linkAccount(setup, coordinator);
   const model = await chooseModel(setup, coordinator);
   await chooseSchedule(setup);
+  const isEnrolling = await chooseEnrolment(setup);
   const isRunning = await startService(setup, (await runningDaemon(setup.dataDir)) !== null);
-  const now = isRunning ? `This machine serves ${clean(model)}` : `This machine is ready to serve ${clean(model)}`;
-  const whose = isLinked
-    ? 'and earns for your account'
-    : 'and earnings are held until you link the machine with "inference-provider login"';
-  const next = isRunning ? 'Watch the provider: inference-provider status --watch' : 'Start the provider: inference-provider start';
-  await print(['', ...wrapped('', `${now}, ${whose}.`), next]);
+  if (isRunning && isEnrolling) await enrol(setup);
+  await print(['', ...(await closingLines(setup.dataDir, isRunning, model, isLinked))]);
   return EXIT.fine;
 }
+
+/** What is true at the end of the setup. */
+async function closingLines(dataDir: string, isRunning: boolean, model: string, isLinked: boolean): Promise<string[]> {
+  const whose = isLinked
+    ? 'Earnings go to your account.'
+    : 'Earnings are held until you link this machine with "inference-provider login".';
+  if (!isRunning)
+    return [
+      ...wrapped('', `This machine is set up to serve ${clean(model)}, and serves nothing yet. ${whose}`),
+      'Start the provider: inference-provider start',
+    ];
+  const status = await settledStatus(dataDir);
+  const state = status === null ? 'The provider does not answer. See: inference-provider doctor' : outlookText(jobOutlook(status));
+  return [
+    ...wrapped('State   ', state),
+    ...wrapped('Models  ', model),
+    ...wrapped('        ', whose),
+    'Follow it: inference-provider status --watch',
+  ];
+}
+
+/** Time for connection and verification after the start. */
+const SETTLE_MS = 20_000;
+const POLL_MS = 500;
+
+/** Status once the coordinator has decided on this machine, or after a while. Null: no daemon answers. */
+async function settledStatus(dataDir: string): Promise<DaemonStatus | null> {
+  const deadline = performance.now() + SETTLE_MS;
+  for (;;) {
+    const status = await runningDaemon(dataDir);
+    const isSettled = status !== null && status.state === 'running' && (status.trust !== null || status.connection.problem !== null);
+    if (isSettled || performance.now() > deadline) return status;
+    await delay(POLL_MS);
+  }
+}
+
+const PUBLISHED =
+  'Published by the coordinator, so that clients can verify answers: the serial number, chip, memory and security settings of this machine, and its models. Your account, prompts and answers are not published.';

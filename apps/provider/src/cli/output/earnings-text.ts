@@ -1,8 +1,9 @@
-/** Formats earnings as text, in 80 columns. Pure. */
+/** Formats earnings as text in 80 columns, and as CSV. Pure. */
 import type { MachineEarnings } from '@inference/protocol';
 import type { EarningsView, Sum } from '../../account/earnings.js';
+import type { EarningsForecast, ElectricityEstimate } from '../../account/earnings-forecast.js';
 import { fit, left, right } from './columns.js';
-import { clean, dollars } from './terminal.js';
+import { clean, count, dollars, wrapped } from './terminal.js';
 
 const NAME = 30;
 const MAX_MODELS = 12;
@@ -34,6 +35,50 @@ export function earningsLines(earnings: MachineEarnings, view: EarningsView): st
   ];
 }
 
+/** RFC 4180 with a heading: one line per day and model of this machine, oldest first. Amounts are exact, in USD. */
+export function earningsCsv({ provider_id, time_zone, data }: MachineEarnings): string[] {
+  const head = ['day', 'time_zone', 'provider_id', 'model', 'requests', 'prompt_tokens', 'completion_tokens', 'images', 'earned_usd'];
+  const rows = data.map((row) => [
+    row.day,
+    time_zone,
+    provider_id,
+    row.model,
+    row.requests,
+    row.prompt_tokens,
+    row.completion_tokens,
+    row.images,
+    dollars(row.earned_micro_usd).replace('$', ''),
+  ]);
+  return [head, ...rows].map((row) => row.map((value) => csvField(String(value))).join(','));
+}
+
+/** Quotes where needed. A leading apostrophe keeps spreadsheets from running a text as a formula. */
+function csvField(value: string): string {
+  const text = clean(value);
+  const safe = /^[=+@\t]|^-(?!\d)/.test(text) ? `'${text}` : text;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Estimates below the earnings. */
+export function forecastLines(forecast: EarningsForecast | null, electricity: ElectricityEstimate | null, isAsked: boolean): string[] {
+  return [
+    ...wrapped(
+      'Next 30 days     ',
+      forecast === null
+        ? 'no estimate: no complete day with earnings in this period'
+        : `~${dollars(forecast.next_30_days_micro_usd)} (estimate: the mean of the last ${forecast.from_days} complete days)`,
+    ),
+    ...(electricity === null
+      ? isAsked
+        ? wrapped('Electricity      ', 'no estimate: give --watts if the power of this chip is unknown; it also needs a day of activity')
+        : []
+      : wrapped(
+          'Electricity      ',
+          `~${dollars(electricity.cost_per_day_micro_usd)} a day for ${electricity.kwh_per_day} kWh (estimate from power and busy time)`,
+        )),
+  ];
+}
+
 function accountLines({
   machines,
   earned_total_micro_usd,
@@ -61,11 +106,6 @@ function row(name: string, { earned, requests, tokens, images, duty }: Row): str
   const work = tokens === 0 && images > 0 ? `${count(images)} images` : count(tokens);
   const busy = duty === undefined ? '' : duty === null ? '-' : `${(duty * 100).toFixed(duty < 0.1 ? 1 : 0)} %`;
   return `${left(name, NAME)}${right(dollars(earned), 14)}${right(count(requests), 11)}${right(work, 15)}${right(busy, 8)}`;
-}
-
-/** A number with separators: 1234567 as 1,234,567. */
-function count(number: number): string {
-  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
 
 const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', timeZone: 'UTC' });

@@ -1,5 +1,6 @@
-/** `ProgressLine`: progress of a download with rate and remaining time. On a terminal, one line that is overwritten. */
+/** `ProgressLine`: progress of a download with rate and remaining time. On a terminal, a bar in one line that is overwritten. */
 import type { Progress } from '../../models/store/download.js';
+import { fit, widthOf } from './columns.js';
 
 interface ProgressReport {
   readonly phase: Progress['phase'];
@@ -20,7 +21,7 @@ export class ProgressLine {
   #shown = false;
 
   constructor(
-    private readonly output: { readonly isTTY?: boolean; write(text: string): unknown },
+    private readonly output: { readonly isTTY?: boolean; readonly columns?: number; write(text: string): unknown },
     private readonly now: () => number,
   ) {}
 
@@ -40,7 +41,7 @@ export class ProgressLine {
     const left = rate === null || rate <= 0 || total === null ? null : Math.ceil((total - bytes) / rate);
     const news = { phase, bytes, total, bytes_per_second: rate === null ? null : Math.round(rate), seconds_left: left };
     if (this.output.isTTY === true) {
-      this.output.write(`\r\x1b[K${lineOf(news)}`);
+      this.output.write(`\r\x1b[K${lineOf(news, this.output.columns || DEFAULT_COLUMNS)}`);
       this.#shown = true;
     }
     return news;
@@ -52,13 +53,26 @@ export class ProgressLine {
   }
 }
 
-/** The report as text for people. */
-export function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport): string {
-  const part = total === null || total === 0 ? '' : ` (${Math.floor((100 * bytes) / total)} %)`;
-  const of = total === null ? '' : ` of ${megabytes(total)}`;
-  const rate = bytes_per_second === null ? '' : `, ${megabytes(bytes_per_second)}/s`;
-  const left = seconds_left === null ? '' : `, ${duration(seconds_left)} left`;
-  return `${phase} ${megabytes(bytes)}${of}${part}${rate}${left}`;
+const DEFAULT_COLUMNS = 80;
+const MAX_BAR = 30;
+/** A narrower bar says less than the numbers that would have to go. */
+const MIN_BAR = 5;
+
+/** The report as one line of at most `columns`; the bar takes what the numbers leave. */
+function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport, columns: number): string {
+  const rate = bytes_per_second === null ? '' : `  ${megabytes(bytes_per_second)}/s`;
+  const left = seconds_left === null ? '' : `  ${duration(seconds_left)} left`;
+  if (total === null || total === 0) return fit(`${phase} ${megabytes(bytes)}${rate}${left}`, columns);
+  const share = Math.min(1, bytes / total);
+  const numbers = `${String(Math.floor(100 * share)).padStart(3)} %  ${megabytes(bytes)} of ${megabytes(total)}${rate}${left}`;
+  // The last column stays free: some terminals wrap a full line.
+  const room = Math.min(MAX_BAR, columns - 1 - widthOf(`${phase}   ${numbers}`));
+  return fit(room < MIN_BAR ? `${phase} ${numbers}` : `${phase} ${bar(share, room)}  ${numbers}`, columns - 1);
+}
+
+function bar(share: number, width: number): string {
+  const filled = Math.floor(share * width);
+  return '█'.repeat(filled) + '░'.repeat(width - filled);
 }
 
 function megabytes(bytes: number): string {

@@ -3,35 +3,93 @@ import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { EarningsView } from '../../account/earnings.js';
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
 import type { LinkStatus } from '../../control/link-status.js';
-import { clean, dollars, percent, spanOf, wrapped } from './terminal.js';
-import { jobOutlook } from './why-no-jobs.js';
+import { left, right } from './columns.js';
+import { clean, count, dollars, percent, spanOf, wrapped } from './terminal.js';
+import { closedText, jobOutlook, outlookText } from './why-no-jobs.js';
 
 const HEAD = 13;
 /** Maximum number of listed decisions. */
 const MAX_DECISIONS = 6;
+const MAX_COLUMNS = 80;
 
-/** Output lines without line feeds. `now` in milliseconds; `earnings` null if unknown. */
+/** Output lines without line feeds: state, reason and next step, then the facts. `now` in milliseconds; `earnings` null if unknown. */
 export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
-  const { version, pid, started_at, running_jobs, slots, jobs, host, coordinator_view: view } = status;
+  const { version, pid, started_at, coordinator_view: view } = status;
+  const { headline, reason, next } = jobOutlook(status);
   return [
-    ...entry('State', jobOutlook(status).text),
+    ...entry('State', headline),
+    ...(reason === null ? [] : entry('Reason', reason)),
+    ...entry('Next', next ?? 'None needed.'),
+    '',
     ...entry('Account', accountText(status.account)),
-    ...(earnings === null ? [] : [...entry('Today', earnedText(earnings.today)), ...entry('Last 7 days', earnedText(earnings.week))]),
-    ...entry('Provider', `${version}, process ${pid}, ${status.state} for ${spanOf(now - started_at)}`),
+    ...earningsFacts(status, earnings).flatMap(([name, text]) => (earnings === null ? entry(name, text) : `${name.padEnd(HEAD)}${text}`)),
+    `${'Requests'.padEnd(HEAD)}${requestsText(status)}`,
+    '',
+    ...modelTable(status, MAX_COLUMNS).map(({ text }) => text),
+    '',
     ...entry('Coordinator', connectionText(status, now)),
     ...entry('Trust', trustText(status)),
-    ...entry('Serving', availabilitySummary(status)),
-    ...entry('Jobs', `${running_jobs} running of ${slots}; ${jobs.completed} done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`),
-    ...entry('Machine', `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}`),
+    ...entry('Machine', machineText(status)),
+    ...entry('Provider', `${version}, process ${pid}, running for ${spanOf(now - started_at)}`),
     ...settingsLines(status),
-    ...modelLines(status),
-    ...(view === null ? entry('View', status.coordinator_problem ?? 'none') : viewLines(view)),
+    ...(view === null ? entry('Network', `no data: ${status.coordinator_problem ?? 'not connected'}`) : decisionLines(view)),
   ];
 }
 
-export function earnedText({ earned, requests, tokens, duty }: EarningsView['today']): string {
-  const busy = duty === null ? '' : `, busy ${percent(duty)} of the time`;
-  return `${dollars(earned)} for ${requests} ${requests === 1 ? 'request' : 'requests'}, ${tokens} tokens${busy}`;
+/** Named lines of earnings: by day if the machine is linked, else the coordinator's sums. */
+export function earningsFacts({ coordinator_view: view }: DaemonStatus, earnings: EarningsView | null): (readonly [string, string])[] {
+  if (earnings !== null)
+    return [
+      ['Today', earnedText(earnings.today)],
+      ['Last 7 days', earnedText(earnings.week)],
+    ];
+  const reported = view?.earnings ?? null;
+  if (reported === null) return [];
+  const whose = reported.of === 'account' ? 'all machines of the account' : 'held until an account links this machine';
+  return [['Earned', `${dollars(reported.today_micro_usd)} today (UTC), ${dollars(reported.total_micro_usd)} in all; ${whose}`]];
+}
+
+/** Columns of the same width in each line. */
+function earnedText({ earned, requests, tokens, duty }: EarningsView['today']): string {
+  const busy = duty === null ? '' : right(`busy ${percent(duty)}`, 12);
+  return `${right(dollars(earned), 12)}${right(`${count(requests)} ${requests === 1 ? 'request ' : 'requests'}`, 18)}${right(`${count(tokens)} tokens`, 22)}${busy}`;
+}
+
+export function requestsText({ running_jobs, slots, jobs }: DaemonStatus): string {
+  const { completed, failed, cancelled } = jobs;
+  return `${running_jobs} of ${slots} running; ${count(completed)} completed, ${count(failed)} failed, ${count(cancelled)} cancelled`;
+}
+
+export function machineText({ host, availability }: DaemonStatus): string {
+  const awake = availability?.keeps_awake === true ? ', system sleep prevented' : '';
+  return `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}${awake}`;
+}
+
+interface TableLine {
+  readonly text: string;
+  readonly isHeading: boolean;
+}
+
+const MAX_MODELS = 8;
+
+/** Served models with state, speed and requests, in aligned columns. Empty without models. */
+export function modelTable({ models, coordinator_view: view }: DaemonStatus, columns: number): TableLine[] {
+  if (models.length === 0) return [];
+  const name = Math.max(12, columns - 42);
+  const row = (id: string, state: string, speed: string, given: string, share: string): string =>
+    `${left(id, name)} ${left(state, 14)}${right(speed, 9)}${right(given, 9)}${right(share, 8)}`;
+  const rows = models.slice(0, MAX_MODELS).map(({ id }) => {
+    const seen = view?.models.find((model) => model.id === id);
+    if (seen === undefined) return row(clean(id), '-', '-', '-', '-');
+    const state = (seen.routable ? seen.state : (seen.gate ?? seen.state)).replaceAll('_', ' ');
+    const speed = `${seen.measured_jobs === 0 ? '~' : ''}${seen.decode_tps.toFixed(1)}`;
+    return row(clean(id), state, speed, count(seen.placements), seen.share === null ? '-' : percent(seen.share));
+  });
+  const more = models.length - rows.length;
+  return [
+    { text: row('Model', 'state', 'tokens/s', 'requests', 'share'), isHeading: true },
+    ...[...rows, ...(more > 0 ? [`and ${more} more`] : [])].map((text) => ({ text, isHeading: false })),
+  ];
 }
 
 function connectionText({ connection, coordinator }: DaemonStatus, now: number): string {
@@ -45,10 +103,7 @@ function trustText({ trust, simulated_enclave, connection }: DaemonStatus): stri
   const simulated = simulated_enclave ? ' (simulated enclave)' : '';
   if (connection.state !== 'connected') return `unknown until connected${simulated}`;
   if (trust === null) return `unknown${simulated}`;
-  const jobs = trust.routable
-    ? 'ready for requests'
-    : `gets NO requests: ${trust.status.replaceAll('_', ' ')}. ${trust.status_remedy ?? ''}`;
-  return `${trust.trust_level}${simulated}, ${jobs}`;
+  return `${trust.trust_level}${simulated}, ${trust.routable ? 'ready for requests' : trust.status.replaceAll('_', ' ')}`;
 }
 
 /** Lines about problems only. */
@@ -69,38 +124,13 @@ function settingsLines({ settings, hardening }: DaemonStatus): string[] {
   ];
 }
 
-function modelLines({ models, engine, coordinator_view }: DaemonStatus): string[] {
-  if (models.length === 0) return entry('Models', `none served; the engine is ${engine}`);
-  return models.flatMap(({ id, context_length }) => {
-    const seen = coordinator_view?.models.find((model) => model.id === id);
-    const parts = [`${id}, context ${context_length}`];
-    if (seen !== undefined) {
-      parts.push(
-        seen.routable ? 'ready for requests' : `no requests now (${(seen.gate ?? seen.state).replaceAll('_', ' ')})`,
-        `${seen.decode_tps} tokens/s (${seen.measured_jobs === 0 ? 'estimate' : `measured in ${seen.measured_jobs} jobs`})`,
-        `${seen.placements} requests, ${percent(seen.share)} of the model's`,
-        `network: ${seen.demand.requests_last_5_minutes} requests in 5 min, ${seen.demand.waiting_requests} waiting`,
-      );
-    }
-    return entry('Model', parts.join('; '));
-  });
-}
-
-function viewLines({ earnings, share, placements, decisions, next_steps }: ProviderStatusAnswer): string[] {
-  const whose = earnings?.of === 'account' ? 'all machines of the account' : 'this machine';
+function decisionLines({ decisions }: ProviderStatusAnswer): string[] {
   return [
-    ...entry('Share', `${placements} requests on this connection; ${percent(share)} of all placed requests`),
-    ...(earnings === null
-      ? []
-      : entry('Earned', `${dollars(earnings.today_micro_usd)} today, ${dollars(earnings.total_micro_usd)} in all (${whose})`)),
     ...(decisions.length === 0 ? [] : ['', 'Last decisions of the coordinator (UTC)']),
-    ...decisions.slice(0, MAX_DECISIONS).flatMap(({ last_at, count, text, model }) => {
-      const times = count === 1 ? '' : ` (${count} times)`;
-      return wrapped(`  ${clockTime(last_at)}  `, `${text}${times} ${model}`);
+    ...decisions.slice(0, MAX_DECISIONS).flatMap(({ last_at, count: times, text, model }) => {
+      const often = times === 1 ? '' : ` (${times} times)`;
+      return wrapped(`  ${clockTime(last_at)}  `, `${text}${often} ${model}`);
     }),
-    '',
-    'Next steps',
-    ...next_steps.flatMap(({ text, model }, index) => wrapped(`  ${index + 1}. `, model === undefined ? text : `${text} (${model})`)),
   ];
 }
 
@@ -119,23 +149,13 @@ export function accountText({ state, account_name, reason, remedy }: LinkStatus)
     case 'waiting':
       return 'signed in; the link is confirmed at the next connection';
     case 'none':
-      return `NONE. ${remedy ?? ''}`;
+      return `none. ${remedy ?? ''}`;
     default:
-      return `NOT LINKED (${(reason ?? state).replaceAll('_', ' ')}). ${remedy ?? ''}`;
+      return `not linked: ${(reason ?? state).replaceAll('_', ' ')}. ${remedy ?? ''}`;
   }
 }
 
-/** One line for the state, and one per reason. */
-export function availabilityLines({ state, reasons }: AvailabilityStatus): string[] {
-  if (state === 'serving') return ['Serving.'];
-  const head = state === 'leaving' ? 'Finishing running requests.' : 'Not accepting requests.';
-  return [head, ...reasons.map(({ text }) => text)];
-}
-
-/** Availability in one line of `status`. */
-function availabilitySummary({ availability, connection }: DaemonStatus): string {
-  if (availability === null) return 'not yet: the provider is starting';
-  if (availability.state === 'serving' && connection.state !== 'connected') return 'no: not connected to the coordinator';
-  const awake = availability.keeps_awake ? ', and system sleep is prevented' : '';
-  return availability.state === 'serving' ? `yes${awake}` : availabilityLines(availability).join(' ');
+/** The state with its reasons, after `pause` and `resume`. */
+export function availabilityText(availability: AvailabilityStatus): string {
+  return availability.state === 'serving' ? 'Accepting requests.' : outlookText(closedText(availability));
 }

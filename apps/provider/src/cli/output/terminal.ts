@@ -44,6 +44,11 @@ export function spanOf(ms: number): string {
   return `${Math.floor(seconds / 86_400)} days`;
 }
 
+/** A number with separators: 1234567 as 1,234,567. */
+export function count(number: number): string {
+  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+}
+
 /** Micro-USD as dollars, exact. */
 export function dollars(microUsd: number): string {
   const digits = String(Math.abs(microUsd)).padStart(7, '0');

@@ -1,60 +1,108 @@
-/** `jobOutlook`: one sentence on whether this machine gets requests, and otherwise the reason and the remedy. Pure. */
-import type { DaemonStatus } from '../../control/daemon-status.js';
+/** `jobOutlook`: whether this machine gets requests, as one headline, one reason and one next step. Pure. */
+import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
 
-interface JobOutlook {
+export interface JobOutlook {
   /**
    * `serving`: jobs may come. `idle`: no demand. `held`: temporarily no jobs, without action of the owner. `needs_owner`: the owner
    * must act.
    */
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
-  readonly text: string;
+  /** Without a full stop. */
+  readonly headline: string;
+  /** A sentence; null: the headline says it all. */
+  readonly reason: string | null;
+  /** The most useful action of the owner; null: none is needed. */
+  readonly next: string | null;
 }
 
+const CLOSED = 'Not accepting requests';
+const READY = 'Ready for requests';
+
+/** What the owner can do about a reason of the availability. A reason without an entry ends by itself. */
+const NEXT_STEPS: Readonly<Record<string, string>> = {
+  paused: 'Resume: inference-provider resume',
+  outside_schedule: 'None needed. See or change the times: inference-provider schedule',
+  owner_active: 'None needed. To serve while you work, remove only_when_idle_minutes from config.toml.',
+  idle_unknown: 'Remove only_when_idle_minutes from config.toml.',
+  on_battery: 'Connect the power adapter.',
+  low_battery: 'Connect the power adapter.',
+  too_hot: 'Improve the cooling, or run fewer other programs.',
+  no_memory: 'Close programs, or serve a smaller model: inference-provider models recommend',
+};
+
 export function jobOutlook(status: DaemonStatus): JobOutlook {
-  const { connection, trust, models, coordinator_view: view, running_jobs } = status;
-  if (status.state === 'starting') return { state: 'held', text: 'Starting: the model is being loaded.' };
-  if (status.state === 'stopping') return { state: 'held', text: 'Stopping: finishing running requests.' };
-  const { availability } = status;
+  const { connection, trust, models, availability, coordinator_view: view, running_jobs } = status;
+  if (status.state === 'starting') return { state: 'held', headline: 'Starting', reason: 'The models are being loaded.', next: null };
+  if (status.state === 'stopping') return { state: 'held', headline: 'Stopping', reason: 'Running requests finish first.', next: null };
   if (availability !== null && availability.state !== 'serving') {
-    const why = availability.reasons.map(({ text }) => sentence(text)).join(' ');
+    const [first] = availability.reasons;
     return {
       state: 'held',
-      text: availability.state === 'leaving' ? `Finishing running requests. ${why}` : `Not accepting requests. ${why}`,
+      ...closedText(availability),
+      next: first === undefined ? null : (NEXT_STEPS[first.code] ?? null),
     };
   }
   if (connection.state !== 'connected') {
-    return { state: 'needs_owner', text: `Not accepting requests: not connected. ${sentence(connection.problem ?? 'Connecting')}` };
+    const problem = connection.problem === null ? '' : `: ${connection.problem}`;
+    return {
+      state: 'needs_owner',
+      headline: CLOSED,
+      reason: sentence(`Not connected to the coordinator${problem}`),
+      next: 'The provider reconnects automatically. Find the cause: inference-provider doctor',
+    };
   }
   if (models.length === 0)
     return {
       state: 'needs_owner',
-      text: 'Not accepting requests: no model is served. See `inference-provider doctor` and `inference-provider models list`.',
+      headline: CLOSED,
+      reason: 'No model is served.',
+      next: 'Choose a model: inference-provider models recommend. If you have: inference-provider doctor',
     };
-  if (trust === null) return { state: 'held', text: 'Connected. The coordinator is verifying this machine.' };
+  if (trust === null) return { state: 'held', headline: 'Connected', reason: 'The coordinator is verifying this machine.', next: null };
   if (!trust.routable) {
-    return {
-      state: 'needs_owner',
-      text: `Not accepting requests: ${trust.status.replaceAll('_', ' ')}. ${sentence(trust.status_remedy ?? '')}`,
-    };
+    const remedy = trust.status_remedy ?? null;
+    const reason = sentence(capitalized(trust.status.replaceAll('_', ' ')));
+    return { state: 'needs_owner', headline: CLOSED, reason, next: remedy ?? 'See the reasons: inference-provider doctor' };
   }
-  if (running_jobs > 0) return { state: 'serving', text: `Serving ${running_jobs} ${running_jobs === 1 ? 'request' : 'requests'}.` };
-  if (view === null) return { state: 'serving', text: 'Ready for requests.' };
+  const step = view?.next_steps.find(({ code }) => code !== 'nothing');
+  const next = step === undefined ? null : step.model === undefined ? step.text : `${sentence(step.text)} (${step.model})`;
+  if (running_jobs > 0)
+    return { state: 'serving', headline: `Serving ${running_jobs} ${running_jobs === 1 ? 'request' : 'requests'}`, reason: null, next };
+  if (view === null) return { state: 'serving', headline: READY, reason: null, next };
   const open = view.models.filter(({ routable }) => routable);
   if (view.models.length > 0 && open.length === 0) {
     const [first] = view.models;
-    return {
-      state: 'held',
-      text: `Not accepting requests right now: ${(first?.gate ?? first?.state ?? 'unknown reason').replaceAll('_', ' ')}.`,
-    };
+    const gate = (first?.gate ?? first?.state ?? 'unknown reason').replaceAll('_', ' ');
+    return { state: 'held', headline: `${CLOSED} right now`, reason: sentence(capitalized(gate)), next };
   }
   const requestCount = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
-  if (requestCount === 0) return { state: 'idle', text: 'Ready for requests. There were none for these models in the last five minutes.' };
+  if (requestCount === 0) return { state: 'idle', headline: READY, reason: 'No requests for these models in the last five minutes.', next };
   const [passed] = view.decisions;
-  if (passed !== undefined && passed.outcome !== 'chosen')
-    return { state: 'serving', text: `Ready for requests. Last decision: ${sentence(passed.text)}` };
-  return { state: 'serving', text: 'Ready for requests.' };
+  const reason = passed === undefined || passed.outcome === 'chosen' ? null : `Last decision: ${sentence(passed.text)}`;
+  return { state: 'serving', headline: READY, reason, next };
+}
+
+/** Headline and reason of a machine that is closed by its owner, its schedule or its condition. */
+export function closedText({ state, reasons }: AvailabilityStatus): Pick<JobOutlook, 'headline' | 'reason'> {
+  const texts = reasons.map(({ text }) => sentence(text));
+  const all = state === 'leaving' ? [...texts, 'Running requests finish first.'] : texts;
+  return { headline: state === 'leaving' ? 'Not accepting new requests' : CLOSED, reason: all.join(' ') || null };
+}
+
+/** Headline and reason in one line: `Not accepting requests: paused until 18:00.` */
+export function outlookText({ headline, reason }: Pick<JobOutlook, 'headline' | 'reason'>): string {
+  return reason === null ? `${headline}.` : `${headline}: ${uncapitalized(reason)}`;
 }
 
 function sentence(text: string): string {
   return text === '' || /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Leaves names such as `FileVault` and `HTTP` alone. */
+function uncapitalized(text: string): string {
+  return /^[A-Z][a-z]*\b/.test(text) && !/^[A-Z][a-z]*[A-Z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }

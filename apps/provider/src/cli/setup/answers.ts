@@ -16,6 +16,8 @@ export const SETUP_OPTIONS = {
   'no-browser': { type: 'boolean' },
   model: { type: 'string' },
   schedule: { type: 'string' },
+  enrol: { type: 'boolean' },
+  'no-enrol': { type: 'boolean' },
   start: { type: 'boolean' },
   'no-start': { type: 'boolean' },
   'simulated-enclave': { type: 'boolean' },
@@ -28,10 +30,12 @@ export interface Answers {
   readonly link: boolean | null;
   readonly name: string | null;
   readonly mayOpenBrowser: boolean;
-  /** Id in the model store, a source for `models pull`, or `demo`. */
+  /** Id in the model store, a source for `models pull`, `recommended`, or `demo`. */
   readonly model: string | null;
   /** Text for `schedule set`, or `always`. */
   readonly schedule: string | null;
+  /** Enrolment in device management. */
+  readonly enrol: boolean | null;
   readonly start: boolean | null;
   readonly simulatedEnclave: boolean;
   /** Uses defaults for missing answers. */
@@ -56,6 +60,7 @@ export function readAnswers({ values }: OwnerOptions): Answers {
     mayOpenBrowser: values['no-browser'] !== true,
     model: text('model'),
     schedule: text('schedule'),
+    enrol: choice('enrol'),
     start: choice('start'),
     simulatedEnclave: values['simulated-enclave'] === true,
     yes: values.yes === true,
@@ -70,12 +75,14 @@ export interface Settled {
   /** Ids of the stored models in use. */
   readonly models: readonly string[];
   readonly schedule: boolean;
+  readonly enrol: boolean;
+  readonly simulatedEnclave: boolean;
 }
 
 /** Throws ConfigError and ModelStoreError. */
 export function settledIn(dataDir: string): Settled {
   const path = configPath(dataDir);
-  const { coordinator } = readConfig(path);
+  const { coordinator, enrolment, simulated_enclave } = readConfig(path);
   const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
   return {
     coordinator: coordinator === undefined ? null : coordinatorAddress(coordinator),
@@ -85,6 +92,8 @@ export function settledIn(dataDir: string): Settled {
       .filter(({ use }) => use !== null)
       .map(({ id }) => id),
     schedule: locate(text).has(pointer(['availability', 'windows'])),
+    enrol: enrolment.enrol,
+    simulatedEnclave: simulated_enclave,
   };
 }
 
@@ -104,7 +113,7 @@ export function missingOptions(answers: Answers, settled: Settled, knowsSchedule
   if (answers.yes) return missing;
   const isLinked = settled.linkedAt !== null && settled.linkedAt === (answers.coordinator ?? settled.coordinator);
   if (answers.link === null && !isLinked) missing.push('--link or --no-link');
-  if (answers.model === null && settled.models.length === 0) missing.push('--model SOURCE|ID|demo');
+  if (answers.model === null && settled.models.length === 0) missing.push('--model SOURCE|ID|recommended|demo');
   if (answers.schedule === null && !settled.schedule && knowsSchedules) missing.push('--schedule "DAYS HH:MM-HH:MM"|always');
   if (answers.start === null) missing.push('--start or --no-start');
   return missing;

@@ -19,7 +19,7 @@ import type { Prompt } from '../input/prompt.js';
 import { modelStoreOf } from '../models-command.js';
 import { clean, print } from '../output/terminal.js';
 import type { Answers, Settled } from './answers.js';
-import { DEMO, type MenuItem, modelMenu } from './model-menu.js';
+import { DEMO, type ModelMenu, modelMenu } from './model-menu.js';
 
 export interface Setup {
   readonly dataDir: string;
@@ -104,26 +104,28 @@ export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, 
   return true;
 }
 
+/** Value of `--model` for the first recommendation. */
+const RECOMMENDED = 'recommended';
+
 /** Returns the served models as text. */
-export async function chooseModel({ dataDir, answers, settled, prompt, run }: Setup, coordinator: string): Promise<string> {
+export async function chooseModel(setup: Setup, coordinator: string): Promise<string> {
+  const { dataDir, answers, settled, prompt, run } = setup;
   if (answers.model === null && settled.models.length > 0) {
     await print([`Models: ${settled.models.join(', ')}`]);
     return settled.models.join(', ');
   }
   if (prompt !== null && answers.model === null && settled.coordinator !== null)
-    await print(['Models: none chosen yet; this machine serves the small model that ships with this program.']);
+    await print(['Models: none chosen yet. Until then this machine serves only the demo model.']);
   const opened = modelStoreOf(dataDir);
-  const menu = answers.model === null ? await modelMenu(opened, coordinator, modelMemorySettings(readConfig(configPath(dataDir)))) : [];
-  const choice =
-    answers.model ?? (prompt === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, prompt));
-  if (choice === DEMO.choice) {
+  const choice = answers.model === null || answers.model === RECOMMENDED ? await choiceOf(setup, coordinator) : answers.model;
+  if (choice === DEMO) {
     // The demo model is served only while the owner selects none.
     for (const served of settled.models) {
       const code = await run('models', 'use', served, '--off', '--data-dir', dataDir);
       if (code !== EXIT.fine) throw new StepFailed(code);
     }
-    await print(['Models: the small model that ships with this program']);
-    return 'the small model that ships';
+    await print(['Models: the demo model only, which earns hardly anything']);
+    return 'the demo model';
   }
   const known = opened.store.find(choice);
   const before = new Set(opened.store.entries().map(({ id }) => id));
@@ -140,13 +142,27 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
   return id;
 }
 
-async function pick(menu: readonly MenuItem[], prompt: Prompt): Promise<string> {
-  await print(['', 'Models', ...menu.map(({ choice, text }, index) => `  ${index + 1}. ${clean(choice)}: ${text}`)]);
+/** The first recommendation if asked for or if it needs no download, else the owner's choice. Throws StartupError without any. */
+async function choiceOf({ dataDir, answers, prompt }: Setup, coordinator: string): Promise<string> {
+  const menu = await modelMenu(modelStoreOf(dataDir), coordinator, modelMemorySettings(readConfig(configPath(dataDir))));
+  const [first] = menu.items;
+  if (answers.model === RECOMMENDED) {
+    if (first === undefined || first.choice === DEMO)
+      throw new StartupError(`there is no recommendation: ${menu.footer.join(' ') || 'no known model fits this machine'}`);
+    return first.choice;
+  }
+  // Without a question, nothing is downloaded.
+  return prompt === null ? (menu.items.find(({ isHere }) => isHere)?.choice ?? DEMO) : await pick(menu, prompt);
+}
+
+async function pick(menu: ModelMenu, prompt: Prompt): Promise<string> {
+  const { head, items, footer } = menu;
+  await print(['', ...head, ...items.map(({ text }) => text), '', ...footer, '']);
   const typed = await prompt.ask('Model: its number, hf:OWNER/REPOSITORY:QUANTIZATION, an https address or a file', '1');
   if (!/^\d+$/.test(typed)) return typed;
-  const chosen = menu[Number(typed) - 1];
+  const chosen = items[Number(typed) - 1];
   if (chosen !== undefined) return chosen.choice;
-  process.stderr.write(`There is no model ${typed} in this list; its numbers are 1 to ${menu.length}.\n`);
+  process.stderr.write(`There is no model ${typed} in this list; its numbers are 1 to ${items.length}.\n`);
   return pick(menu, prompt);
 }
 

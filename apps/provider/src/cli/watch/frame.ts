@@ -3,10 +3,10 @@
  * end. Pure.
  */
 import type { DaemonStatus } from '../../control/daemon-status.js';
-import { fit, left, right, widthOf } from '../output/columns.js';
-import { accountText, earnedText } from '../output/status-text.js';
-import { clean, dollars, percent, spanOf } from '../output/terminal.js';
-import { jobOutlook } from '../output/why-no-jobs.js';
+import { fit, widthOf } from '../output/columns.js';
+import { accountText, earningsFacts, machineText, modelTable, requestsText } from '../output/status-text.js';
+import { clean, spanOf } from '../output/terminal.js';
+import { jobOutlook, outlookText } from '../output/why-no-jobs.js';
 import type { StatusSnapshot } from './status-poller.js';
 
 export interface Size {
@@ -22,7 +22,6 @@ export interface Line {
 
 const NAME = 13;
 const MAX_COLUMNS = 100;
-const MAX_MODELS = 8;
 const MAX_DECISIONS = 5;
 
 export function frame({ status, problem, earnings }: StatusSnapshot, size: Size, now: Date): Line[] {
@@ -33,12 +32,12 @@ export function frame({ status, problem, earnings }: StatusSnapshot, size: Size,
   const clock = now.toTimeString().slice(0, 8);
   const body =
     status === null
-      ? [line(`NOT RUNNING: ${clean(problem ?? 'the provider does not answer')}. Waiting for it.`, 'bad')]
+      ? [line(`NOT RUNNING: ${clean(problem ?? 'the provider does not answer')}. Waiting for the provider.`, 'bad')]
       : [
           ...stateLines(status, columns),
           ...factLines(status, earnings, now.getTime()),
           ...modelLines(status, columns),
-          ...viewLines(status),
+          ...decisionLines(status),
         ];
   const whole = [line(beside(title, clock, columns), 'strong'), line('', 'plain'), ...body];
   const room = rows >= 4 ? rows - 2 : rows;
@@ -48,25 +47,25 @@ export function frame({ status, problem, earnings }: StatusSnapshot, size: Size,
 }
 
 function stateLines(status: DaemonStatus, columns: number): Line[] {
-  const { state, text } = jobOutlook(status);
-  const style = state === 'needs_owner' ? 'bad' : state === 'held' ? 'strong' : 'good';
-  return [...broken(text, columns).map((part) => line(part, style)), line('', 'plain')];
+  const outlook = jobOutlook(status);
+  const style = outlook.state === 'needs_owner' ? 'bad' : outlook.state === 'held' ? 'strong' : 'good';
+  const next = outlook.next === null ? [] : broken(`Next: ${outlook.next}`, columns);
+  return [
+    ...broken(outlookText(outlook), columns).map((part) => line(part, style)),
+    ...next.map((part) => line(part, 'plain')),
+    line('', 'plain'),
+  ];
 }
 
 function factLines(status: DaemonStatus, earnings: StatusSnapshot['earnings'], now: number): Line[] {
-  const { connection, jobs, host, trust, account } = status;
+  const { connection, trust, account } = status;
   const simulated = status.simulated_enclave ? ' (simulated enclave)' : '';
   const isLinked = account.state === 'linked' || account.state === 'waiting';
   return [
     fact('Account', accountText(account), isLinked ? 'plain' : 'bad'),
-    ...(earnings === null
-      ? viewEarnings(status)
-      : [fact('Today', earnedText(earnings.today)), fact('Last 7 days', earnedText(earnings.week))]),
-    fact(
-      'Jobs',
-      `${status.running_jobs} of ${status.slots} ${bar(status.running_jobs, status.slots)}  ${jobs.completed} done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`,
-    ),
-    fact('Machine', `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}`),
+    ...earningsFacts(status, earnings).map(([name, text]) => line(`${name.padEnd(NAME)}${text}`, 'plain')),
+    fact('Requests', `${bar(status.running_jobs, status.slots)} ${requestsText(status)}`),
+    fact('Machine', machineText(status)),
     fact('Trust', trust === null ? `not known${simulated}` : `${trust.trust_level}${simulated}`),
     fact(
       'Coordinator',
@@ -76,47 +75,17 @@ function factLines(status: DaemonStatus, earnings: StatusSnapshot['earnings'], n
   ];
 }
 
-function viewEarnings({ coordinator_view: view }: DaemonStatus): Line[] {
-  const reported = view?.earnings ?? null;
-  if (reported === null) return [];
-  const whose = reported.of === 'account' ? 'all machines of the account' : 'held until an account links this machine';
-  return [fact('Earned', `${dollars(reported.today_micro_usd)} today (UTC), ${dollars(reported.total_micro_usd)} in all; ${whose}`)];
+function modelLines(status: DaemonStatus, columns: number): Line[] {
+  const table = modelTable(status, columns).map(({ text, isHeading }) => line(text, isHeading ? 'strong' : 'plain'));
+  return table.length === 0 ? [] : [line('', 'plain'), ...table];
 }
 
-function modelLines({ models, coordinator_view: view }: DaemonStatus, columns: number): Line[] {
-  if (models.length === 0) return [];
-  const name = Math.max(12, columns - 42);
-  const row = (id: string, state: string, speed: string, given: string, share: string): string =>
-    `${left(id, name)} ${left(state, 14)}${right(speed, 9)}${right(given, 9)}${right(share, 8)}`;
-  const rows = models.slice(0, MAX_MODELS).map(({ id }) => {
-    const seen = view?.models.find((model) => model.id === id);
-    if (seen === undefined) return line(row(clean(id), '-', '-', '-', '-'), 'plain');
-    const state = seen.routable ? seen.state : (seen.gate ?? seen.state);
-    const share = seen.share === null ? '-' : percent(seen.share);
-    return line(row(clean(id), state.replaceAll('_', ' '), seen.decode_tps.toFixed(1), String(seen.placements), share), 'plain');
-  });
-  const more = models.length - rows.length;
-  return [
-    line('', 'plain'),
-    line(row('Model', 'state', 'tokens/s', 'requests', 'share'), 'strong'),
-    ...rows,
-    ...(more > 0 ? [line(`and ${more} more`, 'dim')] : []),
-  ];
-}
-
-function viewLines({ coordinator_view: view }: DaemonStatus): Line[] {
-  if (view === null) return [];
-  const steps = view.next_steps.filter(({ code }) => code !== 'nothing');
-  const decisions = view.decisions.slice(0, MAX_DECISIONS).map(({ last_at, text, count }) => {
+function decisionLines({ coordinator_view: view }: DaemonStatus): Line[] {
+  const decisions = (view?.decisions ?? []).slice(0, MAX_DECISIONS).map(({ last_at, text, count }) => {
     const times = count === 1 ? '' : ` (${count} times)`;
     return line(`${clean(last_at).slice(11, 19)}  ${clean(text)}${times}`, 'plain');
   });
-  return [
-    ...(steps.length === 0
-      ? []
-      : [line('', 'plain'), line('Next steps', 'strong'), ...steps.map(({ text }) => line(clean(text), 'plain'))]),
-    ...(decisions.length === 0 ? [] : [line('', 'plain'), line('Last decisions of the coordinator (UTC)', 'strong'), ...decisions]),
-  ];
+  return decisions.length === 0 ? [] : [line('', 'plain'), line('Last decisions of the coordinator (UTC)', 'strong'), ...decisions];
 }
 
 function fact(name: string, text: string, style: Line['style'] = 'plain'): Line {

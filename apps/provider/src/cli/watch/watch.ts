@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { clean } from '../output/terminal.js';
-import { jobOutlook } from '../output/why-no-jobs.js';
+import { jobOutlook, outlookText } from '../output/why-no-jobs.js';
 import { frame } from './frame.js';
 import { Screen } from './screen.js';
 import { INITIAL_SNAPSHOT, type StatusPoller, type StatusSnapshot } from './status-poller.js';
@@ -74,7 +74,7 @@ async function inLines(poller: StatusPoller, signal: AbortSignal): Promise<void>
 export function plainLine({ status, problem, earnings }: StatusSnapshot): string {
   if (status === null) return `not running: ${clean(problem ?? 'no answer')}`;
   const today = earnings === null ? '' : ` earned_today_micro_usd=${earnings.today.earned}`;
-  return `${facts(status)}${today}  ${clean(jobOutlook(status).text)}`;
+  return `${facts(status)}${today}  ${clean(outlookText(jobOutlook(status)))}`;
 }
 
 function facts({ state, connection, account, running_jobs, jobs }: DaemonStatus): string {

@@ -1,4 +1,4 @@
-/** `reasonText`: a sentence for the owner per reason for accepting no jobs. */
+/** `reasonText`: a sentence for the owner per reason for accepting no requests. Remedies are the commands' part. */
 import type { AwayReason } from '@inference/protocol';
 import type { AvailabilityFacts } from './availability.js';
 import { momentText } from './moment-text.js';
@@ -14,28 +14,24 @@ interface Circumstances {
 export function reasonText(code: AwayReason, { policy, facts, until, now }: Circumstances): string {
   const zone = policy.timeZone ?? facts.timeZone;
   const end = until === null ? null : momentText(until, zone, now);
-  const held = end === null ? '' : ` Now recovered; serves again at ${end} unless this recurs.`;
+  const held = end === null ? '' : ` It has recovered; requests are accepted again at ${end} unless this recurs.`;
   switch (code) {
     case 'paused':
       return end === null ? 'Paused until you resume.' : `Paused until ${end}.`;
     case 'outside_schedule':
-      return end === null ? 'The schedule has no time this week.' : `The schedule begins again at ${end}.`;
+      return end === null ? 'Outside your schedule, which has no time this week.' : `Outside your schedule until ${end}.`;
     case 'owner_active':
-      return `This machine is in use. Serves after ${minutes(policy.onlyWhenIdleMinutes ?? 0)} without use.`;
+      return `This machine is in use; requests are accepted after ${minutes(policy.onlyWhenIdleMinutes ?? 0)} without use.`;
     case 'idle_unknown':
-      return 'Serves only while this machine is unused, which cannot be measured here. Remove only_when_idle_minutes from the configuration.';
+      return 'Set to serve only while this machine is unused, which cannot be measured here.';
     case 'on_battery':
-      return held === '' ? 'This machine runs on battery. Connect the power adapter.' : `This machine ran on battery.${held}`;
+      return held === '' ? 'This machine runs on battery.' : `This machine ran on battery.${held}`;
     case 'low_battery':
-      return held === '' ? 'The battery is low. Connect this machine to power.' : `The battery was low.${held}`;
+      return held === '' ? 'The battery is low.' : `The battery was low.${held}`;
     case 'too_hot':
-      return held === ''
-        ? 'This machine is too hot. Improve the cooling, or run fewer other programs.'
-        : `This machine was too hot.${held}`;
+      return held === '' ? 'This machine is too hot.' : `This machine was too hot.${held}`;
     case 'no_memory':
-      return held === ''
-        ? 'This machine is out of memory. Close programs, or serve a smaller model.'
-        : `This machine was out of memory.${held}`;
+      return held === '' ? 'This machine is out of memory.' : `This machine was out of memory.${held}`;
     default:
       return code satisfies never;
   }

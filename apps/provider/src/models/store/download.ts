@@ -186,6 +186,7 @@ async function inOne(options: Download, tuning: Tuning, bytes: number | null, pa
     const handle = await open(part, 'w');
     try {
       let written = 0;
+      onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
       for await (const bytesRead of readWhole(options, signal, tuning.stallMs)) {
         await writeAll(handle, bytesRead, written);
         written += bytesRead.length;

@@ -126,7 +126,7 @@ async function request(
 
 function statusSentence(status: number): string {
   if (status === 401 || status === 403)
-    return `the server wants a key for this file (status ${status}); set HF_TOKEN to one that may read it`;
+    return `the server requires a token for this file (status ${status}): set HF_TOKEN to one with access`;
   if (status === 404) return 'the server knows no such file (status 404)';
   return `the server answered with status ${status}`;
 }

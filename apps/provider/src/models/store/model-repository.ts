@@ -72,14 +72,51 @@ export async function repositoryEntries(
   return await list(`${modelRepository.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(modelRepository), signal);
 }
 
+/** One quantisation of a repository, as `pull` downloads it. */
+export interface Variant {
+  /** For example `hf:owner/repository:Q4_K_M`. */
+  readonly source: string;
+  /** Null: the repository's single model has no label in its name. */
+  readonly quantization: string | null;
+  readonly bytes: number;
+  /** One per file. */
+  readonly sha256: readonly (string | null)[];
+}
+
+/** Label of a quantisation in a file name, for example `Q4_K_M`, `IQ3_XXS`, `MXFP4` or `BF16`. */
+const QUANTIZATION = /(?:^|[-_./])(I?Q\d(?:_[A-Z0-9]+)*|T?MXFP4|B?F16|F32)(?=[-./]|$)/gi;
+
+/** The quantisations that `pull` can name, smallest first. */
+export function variantsOf(repository: string, entries: Entries): Variant[] {
+  const groups = groupsOf(modelFiles(entries));
+  const names = [...groups.keys()];
+  return [...groups]
+    .flatMap(([name, files]) => {
+      const label = [...name.matchAll(QUANTIZATION)].at(-1)?.[1] ?? null;
+      const isUnique = label === null ? names.length === 1 : names.filter((other) => isOf(other, label)).length === 1;
+      if (!isUnique) return [];
+      return {
+        source: label === null ? `hf:${repository}` : `hf:${repository}:${label}`,
+        quantization: label,
+        bytes: files.reduce((sum, { size }) => sum + size, 0),
+        sha256: files.toSorted((a, b) => (a.path < b.path ? -1 : 1)).map(({ lfs }) => lfs?.oid ?? null),
+      };
+    })
+    .sort((a, b) => a.bytes - b.bytes);
+}
+
+/** The usual quantisation if it is among these, else the largest; null without any. */
+export function preferredVariant(variants: readonly Variant[]): Variant | null {
+  return variants.find(({ quantization }) => quantization?.toUpperCase() === USUAL) ?? variants.at(-1) ?? null;
+}
+
 /** The files of a quantisation, in order; or the single file of a model. Throws {@link DownloadError}. */
 export function repositoryFiles(
   { repository, quantization }: Repository,
   entries: Entries,
   modelRepository: ModelRepository,
 ): RemoteFile[] {
-  const models = entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
-  const groups = groupsOf(models);
+  const groups = groupsOf(modelFiles(entries));
   const names = [...groups.keys()];
   const requested = quantization ?? (names.length === 1 ? null : USUAL);
   const fitting = requested === null ? names : names.filter((name) => isOf(name, requested));
@@ -121,29 +158,38 @@ function remoteFile({ path, size, lfs }: Entries[number], name: string, reposito
   return { name, url, headers: headersOf(modelRepository), bytes: size, sha256: lfs?.oid ?? null };
 }
 
-function headersOf({ token }: ModelRepository): Record<string, string> {
+export function headersOf({ token }: ModelRepository): Record<string, string> {
   return token === null ? {} : { authorization: `Bearer ${token}` };
 }
 
-async function list(url: string, headers: Record<string, string>, signal: AbortSignal) {
-  let body: unknown;
+async function list(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Entries> {
+  const body = await repositoryJson(url, headers, signal);
+  if (!tree.Check(body)) throw new DownloadError('the model repository did not answer with a list of files');
+  return body;
+}
+
+/** JSON of the model repository's API. Throws {@link DownloadError}. */
+export async function repositoryJson(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<unknown> {
   try {
     const response = await fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]) });
     if (!response.ok) {
       await response.body?.cancel();
       throw new DownloadError(
         response.status === 404 || response.status === 401
-          ? 'there is no such repository, or it wants a key (set HF_TOKEN)'
+          ? 'there is no such repository, or it requires a token (set HF_TOKEN)'
           : `the model repository answered with status ${response.status}`,
       );
     }
-    body = await response.json();
+    return await response.json();
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof DownloadError ? error : new DownloadError('the model repository cannot be reached or sent an invalid response');
   }
-  if (!tree.Check(body)) throw new DownloadError('the model repository did not answer with a list of files');
-  return body;
+}
+
+/** GGUF files of models, without projectors and importance matrices. */
+function modelFiles(entries: Entries): Entries {
+  return entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
 }
 
 /** Path without the part number and the ending. */

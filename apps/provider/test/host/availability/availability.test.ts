@@ -34,62 +34,41 @@ describe('a machine', () => {
   it.each([
     ['paused', {}, { pause: { until: null } }, 'leave', null, 'Paused until you resume.'],
     ['paused', {}, { pause: { until: NOW + 2 * HOUR } }, 'leave', NOW + 2 * HOUR, 'Paused until 12:30.'],
-    ['outside_schedule', { windows: [NIGHTS] }, {}, 'leave', NOW + 11.5 * HOUR, 'The schedule begins again at 22:00.'],
+    ['outside_schedule', { windows: [NIGHTS] }, {}, 'leave', NOW + 11.5 * HOUR, 'Outside your schedule until 22:00.'],
     [
       'outside_schedule',
       { windows: [{ days: ['mon'], from: '06:00', to: '08:00' }] },
       {},
       'leave',
       NOW + 19.5 * HOUR,
-      'The schedule begins again at Mon 06:00.',
+      'Outside your schedule until Mon 06:00.',
     ],
-    [
-      'on_battery',
-      {},
-      { condition: { ...NORMAL_CONDITION, power: 'battery' } },
-      'leave',
-      null,
-      'This machine runs on battery. Connect the power adapter.',
-    ],
+    ['on_battery', {}, { condition: { ...NORMAL_CONDITION, power: 'battery' } }, 'leave', null, 'This machine runs on battery.'],
     [
       'low_battery',
       { onBattery: 'serve' },
       { condition: { ...NORMAL_CONDITION, power: 'low_battery' } },
       'leave',
       null,
-      'The battery is low. Connect this machine to power.',
+      'The battery is low.',
     ],
-    [
-      'too_hot',
-      {},
-      { condition: { ...NORMAL_CONDITION, thermal: 'serious' } },
-      'refuse',
-      null,
-      'This machine is too hot. Improve the cooling, or run fewer other programs.',
-    ],
+    ['too_hot', {}, { condition: { ...NORMAL_CONDITION, thermal: 'serious' } }, 'refuse', null, 'This machine is too hot.'],
     [
       'too_hot',
       { whenHot: 'serve' },
       { condition: { ...NORMAL_CONDITION, thermal: 'critical' } },
       'refuse',
       null,
-      'This machine is too hot. Improve the cooling, or run fewer other programs.',
+      'This machine is too hot.',
     ],
-    [
-      'no_memory',
-      {},
-      { condition: { ...NORMAL_CONDITION, memoryPressure: 'critical' } },
-      'refuse',
-      null,
-      'This machine is out of memory. Close programs, or serve a smaller model.',
-    ],
+    ['no_memory', {}, { condition: { ...NORMAL_CONDITION, memoryPressure: 'critical' } }, 'refuse', null, 'This machine is out of memory.'],
     [
       'owner_active',
       { onlyWhenIdleMinutes: 10 },
       { ownerIdleMs: 4 * MINUTE },
       'leave',
       NOW + 6 * MINUTE,
-      'This machine is in use. Serves after 10 minutes without use.',
+      'This machine is in use; requests are accepted after 10 minutes without use.',
     ],
     [
       'idle_unknown',
@@ -97,7 +76,7 @@ describe('a machine', () => {
       {},
       'leave',
       null,
-      'Serves only while this machine is unused, which cannot be measured here. Remove only_when_idle_minutes from the configuration.',
+      'Set to serve only while this machine is unused, which cannot be measured here.',
     ],
   ] as const)('does not while it is %s', (code, policy, facts, state, nextChangeAt, text) => {
     const found = judge(policy as Partial<AvailabilityPolicy>, facts as Partial<AvailabilityFacts>);
@@ -137,7 +116,7 @@ describe('a machine', () => {
   it('reports the cooldown of ended stress, and does not hand back jobs for it', () => {
     const found = judge({}, { remainingCooldowns: { ...NO_COOLDOWNS, heat: 30_000 } });
     expect(found).toMatchObject({ state: 'leave', nextChangeAt: NOW + 30_000, reasons: [{ code: 'too_hot', until: null }] });
-    expect(found.reasons[0]?.text).toMatch(/^This machine was too hot\. Now recovered/);
+    expect(found.reasons[0]?.text).toMatch(/^This machine was too hot\. It has recovered/);
   });
 
   it('is constant until its next change, for any policy', () => {

@@ -21,7 +21,6 @@ export const modelsListCommand: Command = {
   name: 'models list',
   summary: 'Lists models with their memory need and expected speed.',
   usage: USAGE,
-  isDefault: true,
   run: (args) => withErrorText(() => run(args)),
 };
 
@@ -100,5 +99,5 @@ export function emptyStoreText(served: readonly string[] | null): string {
     served === null || served.length === 0
       ? 'No models in the store. Until you add one, this machine serves the small model that ships with this program.'
       : `Served now: ${served.map(clean).join(', ')}. No models in the store.`;
-  return `${now}\nAdd a model: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION`;
+  return `${now}\nFind a model that fits: inference-provider models recommend`;
 }

@@ -17,7 +17,7 @@ import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '
 import { ProgressLine } from '../../output/progress-line.js';
 
 const USAGE =
-  'models pull hf:OWNER/REPOSITORY[:QUANTISATION]|https://ADDRESS|FILE [--data-dir DIR] [--id ID] [--sha256 HEX] [--coordinator URL] [--json]';
+  'models pull hf:OWNER/REPOSITORY[:QUANTIZATION]|https://ADDRESS|FILE [--data-dir DIR] [--id ID] [--sha256 HEX] [--coordinator URL] [--json]';
 
 export const modelsPullCommand: Command = {
   name: 'models pull',
@@ -46,6 +46,7 @@ async function run(args: readonly string[]): Promise<number> {
   const json = values.json ?? false;
   const line = new ProgressLine(process.stderr, performance.now.bind(performance));
   const { coordinator } = values;
+  let isFirst = true;
   const pulled = await pull({
     source: positionals[0] as string,
     store,
@@ -60,9 +61,14 @@ async function run(args: readonly string[]): Promise<number> {
       await installAddOn(path, installSignal);
     },
     onFile: ({ name, index, count }) => {
+      line.end();
+      isFirst = true;
       if (!json) print(count === 1 ? name : `${name} (${index + 1} of ${count})`);
     },
     onProgress: (progress: Progress) => {
+      if (isFirst && !json && progress.phase === 'downloading' && progress.bytes > 0)
+        print(`Resuming after ${byteSizeText(progress.bytes)}`);
+      isFirst = false;
       const news = line.update(progress);
       if (json && news !== null) print(JSON.stringify({ type: 'progress', ...news }));
     },

@@ -1,0 +1,122 @@
+/**
+ * What a coordinator publishes about models without a key: catalogue, prices, and the demand of the last 24 hours. Demand per model is
+ * an estimate: the network's tokens, divided by what the connected providers of each model have generated.
+ */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { CoordinatorError, requestCoordinator } from './coordinator-http.js';
+
+const Count = Type.Integer({ minimum: 0 });
+const Id = Type.String({ maxLength: 256 });
+const rates = { prompt_per_million: Count, completion_per_million: Count };
+const CatalogueSchema = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Id,
+      display_name: Id,
+      quantization: Type.String({ maxLength: 64 }),
+      min_memory_bytes: Type.Union([Count, Type.Null()]),
+      file_sha256: Type.Array(Type.String({ maxLength: 64 })),
+    }),
+    { maxItems: 10_000 },
+  ),
+});
+const PricesSchema = Type.Object({ data: Type.Array(Type.Object({ model: Id, ...rates }), { maxItems: 100_000 }) });
+const StatsSchema = Type.Object({
+  total_prompt_tokens: Count,
+  total_completion_tokens: Count,
+  providers: Type.Array(Type.Object({ decode_tps: Type.Number({ minimum: 0 }), tokens_generated: Count, models: Type.Array(Id) })),
+});
+const TotalsSchema = Type.Object({ tokens: Count });
+
+const catalogueValidator = Compile(CatalogueSchema);
+const pricesValidator = Compile(PricesSchema);
+const statsValidator = Compile(StatsSchema);
+const totalsValidator = Compile(TotalsSchema);
+
+export type CatalogueEntry = Static<typeof CatalogueSchema>['data'][number];
+export type NetworkStatistics = Static<typeof StatsSchema>;
+type Price = Static<typeof PricesSchema>['data'][number];
+
+export interface ModelDemand {
+  /** Prompt and completion tokens of the last 24 hours. */
+  readonly tokensPerDay: number;
+  /** Decode speeds of the model's providers that have measured ones. */
+  readonly speeds: readonly number[];
+  readonly providerCount: number;
+  readonly completionShare: number;
+  /** Micro-USD per million tokens, in the network's mix of prompt and completion. */
+  readonly pricePerMillion: number;
+}
+
+export interface PublishedModels {
+  readonly catalogue: readonly CatalogueEntry[];
+  /** By id of the served model. */
+  readonly demand: ReadonlyMap<string, ModelDemand>;
+  /** Why there is no demand data; null: there is. */
+  readonly noDemand: string | null;
+}
+
+const ANSWER_MS = 10_000;
+
+/** Never rejects for an unreachable coordinator; `noDemand` then says so. */
+export async function publishedModels(coordinator: string): Promise<PublishedModels> {
+  const read = async <Body>(path: string, validator: { Check(value: unknown): value is Body }): Promise<Body | null> => {
+    try {
+      const { status, value } = await requestCoordinator(coordinator, path, { ms: ANSWER_MS });
+      return status === 200 && validator.Check(value) ? value : null;
+    } catch (error) {
+      if (error instanceof CoordinatorError) return null;
+      throw error;
+    }
+  };
+  const [catalogue, prices, stats, totals] = await Promise.all([
+    read('/v1/catalogue', catalogueValidator),
+    read('/v1/prices', pricesValidator),
+    read('/v1/stats', statsValidator),
+    read('/v1/network/totals?window=24h', totalsValidator),
+  ]);
+  const known = { catalogue: catalogue?.data ?? [] };
+  if (prices === null || stats === null || totals === null)
+    return { ...known, demand: new Map(), noDemand: 'the coordinator publishes no statistics or cannot be reached' };
+  if (totals.tokens === 0) return { ...known, demand: new Map(), noDemand: 'the network served no requests in the last 24 hours' };
+  return { ...known, demand: demandByModel(stats, prices.data, totals.tokens), noDemand: null };
+}
+
+/** Pure. A provider's generated tokens count equally for each of its models. */
+export function demandByModel(stats: NetworkStatistics, prices: readonly Price[], tokensPerDay: number): Map<string, ModelDemand> {
+  const total = stats.total_prompt_tokens + stats.total_completion_tokens;
+  const completionShare = total === 0 ? 0.5 : stats.total_completion_tokens / total;
+  const models = prices.map((price) => {
+    const providers = stats.providers.filter((provider) => provider.models.includes(price.model));
+    const generated = providers.reduce((sum, provider) => sum + provider.tokens_generated / provider.models.length, 0);
+    return { price, providers, generated };
+  });
+  const all = models.reduce((sum, { generated }) => sum + generated, 0);
+  return new Map(
+    models.map(({ price, providers, generated }) => [
+      price.model,
+      {
+        tokensPerDay: all === 0 ? 0 : (tokensPerDay * generated) / all,
+        speeds: providers.map(({ decode_tps }) => decode_tps).filter((speed) => speed > 0),
+        providerCount: providers.length,
+        completionShare,
+        pricePerMillion: price.prompt_per_million * (1 - completionShare) + price.completion_per_million * completionShare,
+      },
+    ]),
+  );
+}
+
+const SECONDS_PER_DAY = 86_400;
+
+/**
+ * Estimated micro-USD that one more machine is paid per day, before the network's fee: requests are shared by speed, and a machine
+ * generates at most what one stream allows. Pure.
+ */
+export function estimatedEarningsPerDay(demand: ModelDemand, tokensPerSecond: number): number {
+  const { speeds, providerCount, completionShare, pricePerMillion, tokensPerDay } = demand;
+  const others = speeds.reduce((sum, speed) => sum + speed, 0) + (providerCount - speeds.length) * tokensPerSecond;
+  const share = tokensPerSecond / (others + tokensPerSecond);
+  const max = completionShare === 0 ? Number.POSITIVE_INFINITY : (tokensPerSecond * SECONDS_PER_DAY) / completionShare;
+  return Math.round((Math.min(tokensPerDay * share, max) * pricePerMillion) / 1e6);
+}

@@ -1,0 +1,163 @@
+/**
+ * Models that fit this machine and can be served: stored models, models of the coordinator's catalogue, models in demand, and the most
+ * downloaded models of the model repository. Every download was found at its source with its size.
+ */
+import { type CatalogueEntry, estimatedEarningsPerDay, type PublishedModels, publishedModels } from '../../account/published-models.js';
+import type { ModelMemorySettings } from '../../config/model-memory.js';
+import type { HostFacts } from '../../host/hardware/host-facts.js';
+import { expectedModel } from '../../models/expected-model.js';
+import { knownModel } from '../../models/image/known-models.js';
+import { slug } from '../../models/model-facts.js';
+import { DownloadError } from '../../models/store/download.js';
+import {
+  type ModelRepository,
+  preferredVariant,
+  readSource,
+  repositoryEntries,
+  type Variant,
+  variantsOf,
+} from '../../models/store/model-repository.js';
+import { searchRepositories } from '../../models/store/model-search.js';
+import { rowOf } from '../commands/models/list.js';
+import type { OpenStore } from '../models-command.js';
+
+export type Machine = Pick<HostFacts, 'chip' | 'memoryBytes' | 'bandwidthGbs'> & ModelMemorySettings;
+
+export interface Recommendation {
+  /** Id of a stored model, or a source for `models pull`. */
+  readonly source: string;
+  /** `stored`, `catalogue`: listed by the operator, `demand`: served in the network, `popular`: most downloaded. */
+  readonly origin: 'stored' | 'catalogue' | 'demand' | 'popular';
+  readonly bytes: number;
+  readonly tokensPerSecond: number | null;
+  /** Micro-USD per day; null without demand data. */
+  readonly earningsPerDay: number | null;
+}
+
+export interface Recommendations {
+  /** Best first. */
+  readonly models: readonly Recommendation[];
+  /** Why earnings are unknown; null: at least one is estimated. */
+  readonly noDemand: string | null;
+  /** Why downloads are missing; null: the model repository answered. */
+  readonly repositoryProblem: string | null;
+}
+
+const MAX_MODELS = 10;
+const MAX_CATALOGUED = 10;
+const MAX_DEMANDED = 5;
+const MAX_POPULAR = 12;
+/** Repositories that one demanded model is looked for in. */
+const MAX_PER_DEMANDED = 5;
+const REPOSITORY_MS = 15_000;
+
+interface Sources {
+  readonly store: OpenStore['store'];
+  /** Null: none is set. */
+  readonly coordinator: string | null;
+  readonly modelRepository: ModelRepository;
+}
+
+/** Never rejects for a coordinator or model repository that does not answer. */
+export async function recommendModels({ store, coordinator, modelRepository }: Sources, machine: Machine): Promise<Recommendations> {
+  const signal = AbortSignal.timeout(REPOSITORY_MS);
+  const published: PublishedModels =
+    coordinator === null ? { catalogue: [], demand: new Map(), noDemand: 'no coordinator is set' } : await publishedModels(coordinator);
+  const stored = store.entries();
+  let repositoryProblem: string | null = null;
+  const orNone = async <Item>(work: Promise<Item[]>): Promise<Item[]> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof DownloadError) && !signal.aborted) throw error;
+      repositoryProblem ??= error instanceof DownloadError ? error.message : 'the model repository did not answer in time';
+      return [];
+    }
+  };
+  const popular = orNone(searchRepositories('', MAX_POPULAR, modelRepository, signal));
+  const demanded = [...published.demand]
+    .filter(([id]) => !stored.some((entry) => entry.id === id))
+    .sort(([, a], [, b]) => b.tokensPerDay * b.pricePerMillion - a.tokensPerDay * a.pricePerMillion)
+    .slice(0, MAX_DEMANDED)
+    .map(async ([id]) => {
+      const found = await orNone(searchRepositories(id.replaceAll('-', ' '), MAX_PER_DEMANDED, modelRepository, signal));
+      return found.filter(({ repository }) => idOfRepository(repository) === id);
+    });
+  const candidates = [
+    ...published.catalogue.flatMap(catalogued).slice(0, MAX_CATALOGUED),
+    ...(await Promise.all(demanded)).flat().map(({ repository }) => ({ repository, quantization: null, origin: 'demand' as const })),
+    ...(await popular)
+      .filter(({ isGated }) => !isGated)
+      .map(({ repository }) => ({ repository, quantization: null, origin: 'popular' as const })),
+  ];
+  const first = candidates.filter(({ repository }, index) => candidates.findIndex((other) => other.repository === repository) === index);
+  const downloads = await Promise.all(
+    first.map(async ({ repository, quantization, origin }) => {
+      const entries = await orNone(repositoryEntries({ kind: 'repository', repository, quantization }, modelRepository, signal));
+      const variants = fittingVariants(repository, variantsOf(repository, entries), machine);
+      const named = quantization === null ? variants : variants.filter((variant) => isNamed(variant, quantization));
+      const variant = preferredVariant(named);
+      return variant === null ? [] : [recommendation(variant, repository, origin, published, machine)];
+    }),
+  );
+  const here = stored.map((entry) => ({ entry, row: rowOf(entry, store, machine) })).filter(({ row }) => row.fits);
+  const models = [
+    ...here.map(({ entry, row }): Recommendation => {
+      const tokensPerSecond = row.estimated_tokens_per_second;
+      const { id, bytes } = entry;
+      return { source: id, origin: 'stored', bytes, tokensPerSecond, earningsPerDay: earnings(published, id, tokensPerSecond) };
+    }),
+    // A stored model is not downloaded a second time.
+    ...downloads.flat().filter(({ source }) => !stored.some((entry) => entry.source === source)),
+  ].sort((a, b) => (b.earningsPerDay ?? -1) - (a.earningsPerDay ?? -1));
+  const isEstimated = models.some(({ earningsPerDay }) => earningsPerDay !== null);
+  return {
+    models: models.slice(0, MAX_MODELS),
+    noDemand: isEstimated ? null : (published.noDemand ?? 'the network had no requests for these models in the last 24 hours'),
+    repositoryProblem,
+  };
+}
+
+/** Quantisations of a text model that fit a machine. */
+export function fittingVariants(repository: string, variants: readonly Variant[], machine: Machine): Variant[] {
+  // The parts of an image model beside its GGUF file are unknown before the download.
+  if (knownModel(repository) !== null) return [];
+  return variants.filter(({ bytes }) => expectedModel({ bytes, name: repository }, machine).fits);
+}
+
+function recommendation(
+  { source, bytes, sha256 }: Variant,
+  repository: string,
+  origin: Recommendation['origin'],
+  published: PublishedModels,
+  machine: Machine,
+): Recommendation {
+  const { tokensPerSecond } = expectedModel({ bytes, name: repository }, machine);
+  const [only, ...others] = sha256;
+  const listed = others.length === 0 ? published.catalogue.find(({ file_sha256 }) => file_sha256.some((hash) => hash === only)) : undefined;
+  const id = listed?.id ?? [source.slice('hf:'.length), repository, idOfRepository(repository)].find((name) => published.demand.has(name));
+  return { source, origin, bytes, tokensPerSecond, earningsPerDay: id === undefined ? null : earnings(published, id, tokensPerSecond) };
+}
+
+function earnings({ demand }: PublishedModels, id: string, tokensPerSecond: number | null): number | null {
+  const of = demand.get(id);
+  return of === undefined || tokensPerSecond === null ? null : estimatedEarningsPerDay(of, tokensPerSecond);
+}
+
+/** A catalogue entry whose id names a repository. */
+function catalogued({ id }: CatalogueEntry) {
+  if (!/^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/.test(id)) return [];
+  const source = readSource(`hf:${id}`);
+  return source.kind === 'repository'
+    ? [{ repository: source.repository, quantization: source.quantization, origin: 'catalogue' as const }]
+    : [];
+}
+
+function isNamed({ quantization }: Variant, wanted: string): boolean {
+  return quantization?.toLowerCase() === wanted.toLowerCase();
+}
+
+/** Id that a pulled model of this repository usually gets: `unsloth/Qwen3-8B-GGUF` becomes `qwen3-8b`. */
+function idOfRepository(repository: string): string {
+  return slug((repository.split('/')[1] ?? '').replace(/[-_.]gguf$/i, ''));
+}
