@@ -1,6 +1,7 @@
 /**
  * `FailedRequestRepository`: requests that were answered with an error, stored for their account. Rows contain ids, codes and times,
- * never content. Writes are batched, so no request waits for the disk; the newest rows are retained up to a maximum.
+ * never content. Writes are batched, so no request waits for the disk; the newest rows are retained, up to a maximum
+ * per account and in total.
  */
 import { rowWriter } from './connection/prepared-statements.js';
 import type { RequestFilter } from './request-list-repository.js';
@@ -31,6 +32,7 @@ export type ListedFailure = FailedRequest & { readonly keyName: string | null };
 interface FailedRequestRepositoryOptions {
   readonly database: Database;
   readonly maxRows?: number;
+  readonly maxRowsPerAccount?: number;
   readonly writeEveryMs?: number;
   readonly onWriteError: (error: unknown) => void;
 }
@@ -38,6 +40,8 @@ interface FailedRequestRepositoryOptions {
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
 const MAX_STORED = 200_000;
+/** Bounds what one account can push out of the total. */
+const MAX_STORED_PER_ACCOUNT = 2_000;
 const MAX_WAITING = 20_000;
 /** Number of writes between removals of rows beyond the maximum. */
 const TRIM_EVERY = 50;
@@ -45,17 +49,22 @@ const TRIM_EVERY = 50;
 export class FailedRequestRepository {
   readonly #database: Database;
   readonly #maxRows: number;
+  readonly #maxRowsPerAccount: number;
   readonly #writer = rowWriter(
     'failed_requests',
     ['job_id', 'account_id', 'api_key_id', 'model', 'endpoint', 'provider_id', 'is_sealed', 'code', 'latency_ms', 'failed_at'],
     (insert) => insert.onConflict((conflict) => conflict.column('job_id').doNothing()),
   );
   readonly #rows: WriteBehindQueue<string, FailedRequest>;
+  /** Accounts with new rows since the last removal. */
+  readonly #grown = new Set<string>();
   #writes = 0;
 
-  constructor({ database, maxRows = MAX_STORED, writeEveryMs = WRITE_EVERY_MS, onWriteError }: FailedRequestRepositoryOptions) {
+  constructor(options: FailedRequestRepositoryOptions) {
+    const { database, writeEveryMs = WRITE_EVERY_MS, onWriteError } = options;
     this.#database = database;
-    this.#maxRows = maxRows;
+    this.#maxRows = options.maxRows ?? MAX_STORED;
+    this.#maxRowsPerAccount = options.maxRowsPerAccount ?? MAX_STORED_PER_ACCOUNT;
     this.#rows = new WriteBehindQueue({
       write: (piece) =>
         this.#writer.write(
@@ -74,6 +83,7 @@ export class FailedRequestRepository {
 
   add(request: FailedRequest): void {
     this.#rows.put(request.jobId, request);
+    this.#grown.add(request.accountId);
   }
 
   /** Newest first, queued rows of this coordinator included: at most `limit` requests after `after`. */
@@ -118,14 +128,23 @@ export class FailedRequestRepository {
   }
 
   async #trim(): Promise<void> {
-    const boundary = await this.#database
-      .selectFrom('failed_requests')
-      .select('failed_at')
-      .orderBy('failed_at', 'desc')
-      .offset(this.#maxRows)
-      .limit(1)
-      .executeTakeFirst();
+    const grown = [...this.#grown];
+    this.#grown.clear();
+    for (const accountId of grown) {
+      const boundary = await this.#newest().where('account_id', '=', accountId).offset(this.#maxRowsPerAccount).executeTakeFirst();
+      if (boundary === undefined) continue;
+      await this.#database
+        .deleteFrom('failed_requests')
+        .where('account_id', '=', accountId)
+        .where('failed_at', '<=', boundary.failed_at)
+        .execute();
+    }
+    const boundary = await this.#newest().offset(this.#maxRows).executeTakeFirst();
     if (boundary !== undefined) await pruneFailedRequests(this.#database, boundary.failed_at + 1);
+  }
+
+  #newest() {
+    return this.#database.selectFrom('failed_requests').select('failed_at').orderBy('failed_at', 'desc').limit(1);
   }
 }
 

@@ -214,6 +214,24 @@ describeDatabases('requests in the console', (fresh) => {
     ]);
     await repository.close();
   });
+
+  it("that failed are retained up to a maximum per account, so that one account cannot push out another's", async () => {
+    const database = harness.app.database;
+    const repository = new FailedRequestRepository({ database, maxRowsPerAccount: 2, onWriteError: (error) => expect.fail(String(error)) });
+    const facts = { keyId: 'key', model: null, endpoint: '/v1/chat/completions', providerId: null, isSealed: false, latencyMs: 1 };
+    const accounts = [randomUUID(), randomUUID()] as const;
+    const add = (account: string, failedAt: number) =>
+      repository.add({ ...facts, accountId: account, jobId: randomUUID(), code: 'no_provider', failedAt });
+    for (const late of [0, 1, 2, 3, 4]) add(accounts[0], 1_800_000_000_000 + late);
+    add(accounts[1], 1_700_000_000_000);
+    const times = async (account: string): Promise<number[]> => {
+      const filter = { accountId: account, range: { from: 0, to: 40_000 }, model: null, key: null };
+      return (await repository.list(filter, { limit: 9, after: null })).map(({ failedAt }) => failedAt % 1000);
+    };
+    expect(await times(accounts[0])).toEqual([4, 3]);
+    expect(await times(accounts[1])).toHaveLength(1);
+    await repository.close();
+  });
 });
 
 function hour(at: string, model: string, { requests, prompt_tokens }: { readonly requests: number; readonly prompt_tokens: number }) {
