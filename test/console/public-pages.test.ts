@@ -1,6 +1,7 @@
 /** Public pages in a browser against a running network: content, both themes, phone and desktop widths. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Stats } from '@inference/formats';
 import type { AttestationFeed } from '@inference/protocol';
 import type { Page } from 'playwright-core';
@@ -150,7 +151,7 @@ describeInBrowser('trust level hardware', () => {
     const { baseUrl } = await sharedNetwork();
     const stats = (await (await fetch(`${baseUrl}/v1/stats`)).json()) as Stats;
     const providers = stats.providers.map((provider) => ({ ...provider, trust_level: 'hardware' as const }));
-    const page = await openPage('/', {
+    const page = await openPage('/network', {
       width: 'phone',
       prepare: async (context) => {
         await context.route('**/v1/stats', (route) => route.fulfill({ json: { ...stats, providers } }));
@@ -284,5 +285,20 @@ describeInBrowser('the console', () => {
     await settled(page);
     const later = await page.evaluate(() => performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname));
     expect(later).not.toContain(`/${lazy[1]}`);
+  });
+
+  it('needs at most 150 kB of compressed script before it shows a public page', () => {
+    const dist = join(ROOT, 'apps/console/dist');
+    type Chunk = { readonly file: string; readonly isEntry?: boolean; readonly imports?: readonly string[] };
+    const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf8')) as Record<string, Chunk>;
+    const withImports = (name: string): string[] => [name, ...(manifest[name]?.imports ?? []).flatMap(withImports)];
+    const entry = Object.keys(manifest).find((name) => manifest[name]?.isEntry === true) as string;
+    const pages = Object.keys(manifest).filter((name) => /^src\/pages\/(?:network|models|docs)\/[\w-]+-page\.tsx$/.test(name));
+    expect(pages.length).toBeGreaterThan(8);
+    const sizes = pages.map((page) => {
+      const files = new Set([entry, page].flatMap(withImports).map((name) => manifest[name]?.file as string));
+      return { page, bytes: [...files].reduce((sum, file) => sum + gzipSync(readFileSync(join(dist, file))).length, 0) };
+    });
+    expect(sizes.filter(({ bytes }) => bytes > 150_000)).toEqual([]);
   });
 });

@@ -1,15 +1,13 @@
 /** Frame of every page: navigation, account menu, theme. A sidebar on wide screens, a drawer on narrow ones. */
-import { Dialog } from '@base-ui/react/dialog';
-import { Menu as MenuIcon, X } from 'lucide-react';
-import { type ReactNode, useEffect, useState } from 'react';
-import { Link, useLocation } from 'wouter';
-import { type Session, useSession } from '../api/session.js';
-import { PAGES } from '../pages/pages.js';
-import { type PageRoute, SECTIONS, type Section } from '../routing/page-route.js';
+import { RotateCw } from 'lucide-react';
+import { lazy, type ReactNode, Suspense } from 'react';
+import { Link } from 'wouter';
+import { useSession } from '../api/session.js';
 import { PATHS } from '../routing/paths.js';
 import { Note } from '../ui/feedback/note.js';
 import { ThemeSwitch } from '../ui/theme/theme-switch.js';
 import { AccountMenu } from './account-menu.js';
+import { Navigation } from './navigation.js';
 
 export function Shell({ children }: { readonly children: ReactNode }) {
   return (
@@ -21,7 +19,9 @@ export function Shell({ children }: { readonly children: ReactNode }) {
         <Brand />
         <div className="shell-bar-end">
           <AccountMenu compact />
-          <Drawer />
+          <Suspense fallback={<span className="icon-button" aria-hidden="true" />}>
+            <Drawer />
+          </Suspense>
         </div>
       </header>
       <aside className="shell-side">
@@ -67,88 +67,18 @@ function Brand() {
   );
 }
 
-function Navigation({ label }: { readonly label: string }) {
-  const session = useSession();
-  const [location] = useLocation();
+const Drawer = lazy(() =>
+  import('./drawer.js').then(
+    ({ Drawer: Loaded }) => ({ default: Loaded }),
+    () => ({ default: ReloadButton }),
+  ),
+);
+
+/** In place of the drawer while its module cannot be loaded: offline, or after a deployment. */
+function ReloadButton() {
   return (
-    <nav aria-label={label} className="nav">
-      {navigationFor(session).map((section) => (
-        <div key={section.section} className="nav-section">
-          <h2 className="nav-heading">{section.label}</h2>
-          <ul>
-            {section.pages.map(({ path, nav, load }) => {
-              const Icon = nav.icon;
-              const preload = (): void => void load().catch(() => {});
-              return (
-                <li key={path}>
-                  <Link
-                    href={path}
-                    className="nav-link"
-                    aria-current={isCurrent(path, location) ? 'page' : undefined}
-                    onPointerEnter={preload}
-                    onFocus={preload}
-                  >
-                    <Icon size={18} strokeWidth={1.75} aria-hidden="true" />
-                    {nav.label}
-                  </Link>
-                </li>
-              );
-            })}
-          </ul>
-        </div>
-      ))}
-    </nav>
+    <button type="button" className="icon-button" aria-label="Reload the page" onClick={() => window.location.reload()}>
+      <RotateCw size={22} aria-hidden="true" />
+    </button>
   );
-}
-
-function Drawer() {
-  const [open, setOpen] = useState(false);
-  const [location] = useLocation();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: every navigation closes the drawer
-  useEffect(() => setOpen(false), [location]);
-  return (
-    <Dialog.Root open={open} onOpenChange={setOpen}>
-      <Dialog.Trigger className="icon-button" aria-label="Open the menu">
-        <MenuIcon size={22} aria-hidden="true" />
-      </Dialog.Trigger>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="drawer">
-          <div className="drawer-head">
-            <Dialog.Title className="drawer-title">Menu</Dialog.Title>
-            <Dialog.Close className="icon-button" aria-label="Close the menu">
-              <X size={22} aria-hidden="true" />
-            </Dialog.Close>
-          </div>
-          <Navigation label="Menu" />
-          <ThemeSwitch />
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
-  );
-}
-
-interface NavSection {
-  readonly section: Section;
-  readonly label: string;
-  readonly pages: readonly (PageRoute & { readonly nav: NonNullable<PageRoute['nav']> })[];
-}
-
-const LABELS: Readonly<Record<Section, string>> = { network: 'Network', use: 'Use', earn: 'Earn', admin: 'Admin' };
-
-/** Sections with at least one page. Visitors see account pages too, which redirect to sign-in; only operators see admin pages. */
-function navigationFor(session: Session): NavSection[] {
-  const isAdmin = session.state === 'signed-in' && session.me.is_admin;
-  return SECTIONS.map((section) => ({
-    section,
-    label: LABELS[section],
-    pages: PAGES.flatMap((page) =>
-      page.nav?.section === section && (page.access !== 'admin' || isAdmin) ? [{ ...page, nav: page.nav }] : [],
-    ),
-  })).filter(({ pages }) => pages.length > 0);
-}
-
-/** Whether the navigation marks `path` at this location. */
-function isCurrent(path: string, location: string): boolean {
-  return location === path || location.startsWith(`${path}/`);
 }
