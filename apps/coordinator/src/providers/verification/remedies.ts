@@ -17,7 +17,8 @@ export const REMEDIES: Readonly<Record<TrustReason, string>> = {
   sealing_key_missing: 'The provider has shown no sealing key. Restart the provider.',
   sealing_key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
   evidence_of_another_key: 'This evidence belongs to another enclave key. Enrol this Mac again; keep the data directory of the provider.',
-  not_enrolled: 'This Mac is not enrolled in device management. Run "inference-provider setup --enrol", which guides through the steps.',
+  not_enrolled:
+    'This Mac is not enrolled in device management. Run "inference-provider setup --enrol" and follow the steps to install the profile.',
   security_info_missing:
     'Device management has not reported on this Mac yet. Keep it awake and online; open System Settings to see the profile.',
   security_info_stale:
