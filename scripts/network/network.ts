@@ -60,7 +60,7 @@ export interface Program {
   readonly start: () => Promise<Child>;
 }
 
-/** Starts a network and waits until every provider serves. Throws {@link StartupError}; nothing is left running then. */
+/** Starts a network and waits until every provider serves. Throws {@link StartError}; nothing is left running then. */
 export async function startNetwork(options: NetworkOptions): Promise<Network> {
   const deadlineMs = options.startDeadlineMs ?? 50_000;
   const logDir = join(options.dataDir, 'logs');

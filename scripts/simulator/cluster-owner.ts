@@ -56,7 +56,7 @@ export class ClusterOwner {
     });
   }
 
-  /** Current digest of a model. */
+  /** Digest of a model; computed anew, with the next sequence number, if outdated. */
   digest(model: string): NumberedDigest {
     const known = this.#current.get(model);
     if (known !== undefined && !this.#outdated.has(model)) return known;
@@ -76,7 +76,7 @@ export class ClusterOwner {
     return this.#current.keys();
   }
 
-  /** Reserves a slot at once, unless queued requests come first. */
+  /** Reserves a slot. `busy` while requests queue, unless a machine could load the model and `loadedOnly` is false. */
   place(request: Placeable, expectedWaitMs: number | null, loadedOnly: boolean): Reservation | 'busy' | 'none' {
     const { model } = request.job;
     if (this.#queues.has(model) && (loadedOnly || this.owner.coldOf(model) === 0)) return 'busy';
@@ -106,7 +106,7 @@ export class ClusterOwner {
     this.#endQueue(model, queue);
   }
 
-  /** Disconnects and returns all machines; their jobs fail. */
+  /** Ends the coordinator: machines disconnect, jobs fail, tickets are lost. The result lists the machines. */
   die(): readonly SimulatedOwnerMac[] {
     this.isAlive = false;
     const tickets = [...this.#queues.values()].flatMap((queue) => [...queue.inOrder()]);

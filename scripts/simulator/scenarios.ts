@@ -1,4 +1,4 @@
-/** Simulated worlds, and the sweep over the scheduler's constants. */
+/** Simulated worlds, and the sweep over the scheduler's constants and the queue's `MAX_WAIT_RATIO`. */
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '@inference/scheduler';
 import { type Policy, SCHEDULER } from './policies.js';
 import type { Scenario } from './simulate.js';
@@ -12,7 +12,7 @@ export const SCENARIOS = {
   quiet: { seed: SEED, providers: 800, accounts: 400, requestsPerProvider: 15, hours: 1.5, burstShare: 0.15, inMemory: 0.85 },
   /** Few busy machines. */
   busy: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 300, hours: 0.5, burstShare: 0.15, inMemory: 0.85 },
-  /** Demand as before, on enough machines for several coordinators. */
+  /** Enough machines for several coordinators, each with two thirds of the demand in `busy`. */
   shared: { seed: SEED, providers: 1000, accounts: 400, requestsPerProvider: 200, hours: 0.3, burstShare: 0.15, inMemory: 0.85 },
   /** Demand beyond capacity, so that many requests queue. */
   overload: { seed: SEED, providers: 80, accounts: 100, requestsPerProvider: 1200, hours: 0.4, burstShare: 0.3, inMemory: 0.85 },
@@ -28,7 +28,7 @@ export interface Trial {
   readonly policies: readonly Policy[];
 }
 
-/** For each constant: the world with the strongest effect, and values around the chosen value. */
+/** For each constant: the world where it matters most, and values around the default, whose name is bold. */
 export const SWEEP: readonly Trial[] = [
   tried('nearTieFactor', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
   tried('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),
@@ -47,13 +47,15 @@ export const SWEEP: readonly Trial[] = [
   tried('loadPenaltyFactor', 'cold', [0, 1, 3]),
   tried('maxLoads', 'cold', [1, 2, 4, 1000]),
   {
-    constant: 'HOPELESS',
+    constant: 'MAX_WAIT_RATIO',
     world: 'overload',
-    policies: [0.5, 1, 2, 4].map((hopeless) => ({
-      ...SCHEDULER,
-      hopeless,
-      name: mark(`HOPELESS ${hopeless}`, hopeless === SCHEDULER.maxWaitFactor),
-    })),
+    policies: [0.5, 1, 2, 4].map(
+      (maxWaitFactor): Policy => ({
+        ...SCHEDULER,
+        maxWaitFactor,
+        name: mark(`MAX_WAIT_RATIO ${maxWaitFactor}`, maxWaitFactor === SCHEDULER.maxWaitFactor),
+      }),
+    ),
   },
 ];
 

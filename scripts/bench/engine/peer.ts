@@ -1,6 +1,6 @@
 /**
- * llama.cpp's own server: `LLAMA_SERVER`, or built once from node-llama-cpp's sources, so that both sides are the same release. A build
- * takes minutes.
+ * llama.cpp's own server, with which the bench compares the agent: the program `LLAMA_SERVER`, or one built once from node-llama-cpp's
+ * sources, the agent's release. A build takes minutes.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ export interface Peer {
   stop(): Promise<void>;
 }
 
-/** Starts the server with one thread; resolves when the model is loaded. */
+/** Starts the server with one compute thread; resolves once healthy, rejects if it ends. `contextSize`: tokens per stream. */
 export async function startPeer(program: string, model: string, streams: number, contextSize: number): Promise<Peer> {
   const port = await freePort();
   const args = ['-m', model, '--host', '127.0.0.1', '--port', String(port), '-t', '1', '-tb', '1', '--threads-http', '2', '--jinja'];

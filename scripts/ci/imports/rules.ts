@@ -1,6 +1,6 @@
 /**
  * Permitted imports between layers. A layer is a folder or file with a row below; `uses` lists the other layers that it may import.
- * Every source file needs a layer.
+ * Every file in `src` of apps and packages needs a layer.
  */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
@@ -16,14 +16,15 @@ export interface Layer {
   /** Null: a package. */
   readonly app: string | null;
   readonly uses: readonly string[] | typeof WHOLE_APP;
-  /** Layers with type-only imports, absent at run time. */
+  /** Layers of which only types may be imported, which are absent at run time. */
   readonly usesTypesOf: readonly string[];
-  /** Imports no module of Node.js, so that browsers can run it. */
+  /** May not itself import a Node.js module, so that browsers can run it. */
   readonly isNodeFree: boolean;
 }
 
 type Row = Pick<Layer, 'uses'> & Partial<Pick<Layer, 'usesTypesOf' | 'isNodeFree'>>;
-/** Rows by path below the source folder; '' is the folder itself. Rows name each other by that path, and other layers by name. */
+/** Rows by path below the source folder; '' is the folder itself. In `uses`, rows of the same table are named by
+ * path, all others by full layer name. */
 type Table = Readonly<Record<string, Row>>;
 
 function appLayers(app: string, table: Table): Layer[] {
@@ -304,7 +305,7 @@ export function checkImport(layer: Layer, path: string, { specifier, typesOnly }
 function packageLayer(specifier: string): Layer | null | undefined {
   const [, scope, name = ''] = /^(@inference\/|inference-)(.*)$/.exec(specifier) ?? [];
   if (scope === undefined) return undefined;
-  // The grammar without schemas is an entry of the same layer.
+  // `json-schema-grammar/grammar` is a second entry of that package, in the same layer.
   const path = name.replace(/\/grammar$/, '');
   return LAYERS.find((layer) => layer.name === path || layer.name === `${path}.ts`) ?? null;
 }

@@ -32,15 +32,15 @@ export interface ClusterOptions extends Partial<StartControl> {
   readonly port: number;
   readonly dataDir: string;
   readonly providers: number;
-  /** GGUF file to serve instead of the demo model. */
+  /** GGUF file to serve; without it, `providerArgs` names the models. */
   readonly modelPath?: string;
   readonly providerArgs?: readonly string[];
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
   /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
   readonly managed?: boolean;
-  /** Replaces addresses that a coordinator connects to, so that tests can interrupt the connections. */
+  /** Returns the NATS and database addresses for a coordinator, such as proxies that tests can cut. */
   readonly routeCoordinator?: (index: number, addresses: CoordinatorAddresses) => Promise<CoordinatorAddresses>;
-  /** Milliseconds without progress after which a start fails. */
+  /** Milliseconds that each step of the start may take. */
   readonly startDeadlineMs?: number;
   /** Called after a restart of a process, or a change of an agent's coordinator. */
   readonly onChange?: (topology: Topology) => void;
@@ -52,7 +52,7 @@ export interface CoordinatorAddresses {
   readonly DATABASE_URL: string;
 }
 
-/** Processes of a cluster, as in `demo.json`. */
+/** Coordinators, agents and NATS servers of a cluster, as in `demo.json`. */
 export interface Topology {
   readonly coordinators: readonly { readonly base_url: string; readonly pid: number }[];
   /** `coordinator`: `base_url` of the coordinator that the agent is connected to; null: none now. */
@@ -73,13 +73,13 @@ export interface ClusterNetwork extends RunningNetwork {
 }
 
 const NATS_SERVER_COUNT = 3;
-/** Connections of one coordinator's pool, with room for its migrations and locks. */
+/** Database connections for one coordinator: its pool (10), migrations and locks. */
 const CONNECTIONS_PER_COORDINATOR = 16;
 const START_DEADLINE_MS = 60_000;
 const NATS_GRACE_MS = 3_000;
 const POSTGRES_GRACE_MS = 10_000;
 
-/** Starts a cluster and waits until every agent serves. Throws {@link StartError}; nothing is left running then. */
+/** Starts a cluster; waits until a model has all agents. Throws, usually {@link StartError}; nothing is left running then. */
 export async function startCluster(options: ClusterOptions): Promise<ClusterNetwork> {
   const starting = new StartingCluster(options);
   try {
@@ -159,7 +159,7 @@ class StartingCluster {
     };
   }
 
-  /** Stops agents first, so that their jobs can end while coordinators still listen, and the database last. */
+  /** Stops agents first, so that jobs can end, then coordinators, the balancer, and finally NATS, PostgreSQL and the simulation. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -278,7 +278,7 @@ class StartingCluster {
     this.#programs[role].push(program);
   }
 
-  /** Rejects when a program ends, the deadline passes or the start is interrupted. */
+  /** Rejects when a program or the simulation ends, the deadline passes or the start is interrupted. */
   async #before<T>(what: string, ready: Promise<T>): Promise<T> {
     this.#failed.signal.throwIfAborted();
     const failed = new Promise<never>((_, reject) => {

@@ -1,6 +1,6 @@
 /**
- * Tables of the members of a chat completion request: read, ignored or refused (docs/clients.md). `{}`: false and empty values are
- * accepted.
+ * Members of a chat completion request: read, ignored or refused (docs/clients.md). Completions share three tables. A refused member
+ * with `{}` is accepted when null, false or empty.
  */
 import Type from 'typebox';
 import { StructuredOutputsSchema } from '../constraints.js';

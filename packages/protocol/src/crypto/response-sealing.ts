@@ -1,6 +1,6 @@
 /**
- * Seals one job's response under a key that both sides export from the request's HPKE context (pattern of RFC 9180 section 9.8).
- * One direction, a separate nonce sequence, the same authenticated number and final flag as requests, no public-key work per frame.
+ * Plain mode: seals one job's response under a key that both sides export from the request's HPKE context (pattern of RFC 9180 section 9.8).
+ * Nonces are counted separately. Frames authenticate sequence number and final flag, as in requests, without public-key operations.
  */
 import { utf8 } from '../bytes.js';
 import type { JobId } from '../ids.js';
@@ -45,7 +45,7 @@ export class ResponseSealer {
   }
 }
 
-/** Coordinator side: one AES-GCM call per frame. A refused frame changes nothing: the same frame is still expected. */
+/** The coordinator's side: one AES-GCM call per frame. A refused frame changes nothing: the same frame is still expected. */
 export class ResponseOpener {
   readonly #jobId: JobId;
   readonly #sequence: OpeningSequence;
@@ -61,7 +61,7 @@ export class ResponseOpener {
     return this.#finished;
   }
 
-  /** The next bytes. Throws SealingError `after_final`, `wrong_frame`, `out_of_order` or `open_failed`. */
+  /** The next bytes. Throws SealingError `after_final`, `wrong_frame`, `out_of_order`, `open_failed` or `exhausted`. */
   open(frame: Frame): Uint8Array {
     if (this.#finished) throw new SealingError('after_final', 'a response frame follows the final one');
     if (frame.type !== 'response' || frame.jobId !== this.#jobId) throw new SealingError('wrong_frame', 'not a frame of this response');

@@ -43,13 +43,13 @@ export function checkUsd(text: string, { places = 2, min = 1, max = MAX_MICRO_US
   return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
 }
 
-/** Amount of a text that {@link checkUsd} accepts. */
+/** Micro-USD of a text that {@link checkUsd} accepted; 0 for a text that is no amount. */
 export function microUsdOf(text: string): number {
   const typed = parseUsd(text, 6, { zero: true });
   return typed.kind === 'amount' ? typed.microUsd : 0;
 }
 
-/** Amount as typed: `12.5` for 12,500,000; at least two decimal places if there is a fraction. */
+/** Text for an input: `12.50` for 12,500,000, `5` for 5,000,000. A fraction has at least two digits. */
 export function formatUsdInput(microUsd: number): string {
   const digits = String(microUsd).padStart(MICRO_DIGITS + 1, '0');
   const whole = digits.slice(0, -MICRO_DIGITS);

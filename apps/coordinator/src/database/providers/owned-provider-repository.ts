@@ -1,4 +1,4 @@
-/** Providers linked to an account, with their names. Visible to the owner only. */
+/** Providers linked to accounts. Names are for the owner only; operators may see the links. */
 import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 
@@ -6,7 +6,7 @@ const IDS_PER_QUERY = 500;
 
 export interface OwnedProvider {
   readonly providerId: string;
-  /** Milliseconds since 1970; null for links older than this column. */
+  /** Milliseconds since 1970; null if unknown. */
   readonly linkedAt: number | null;
   /** Name given by the owner, or else the name that the agent reported at sign-in. */
   readonly name: string | null;
@@ -19,7 +19,7 @@ export class OwnedProviderRepository {
     this.#database = database;
   }
 
-  /** Providers of an account, in order of linking. */
+  /** Providers of an account, oldest link first. */
   async list(accountId: string): Promise<OwnedProvider[]> {
     const rows = await this.#owned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
     return rows.map(ownedProviderOf);
@@ -31,7 +31,7 @@ export class OwnedProviderRepository {
     return row === undefined ? null : ownedProviderOf(row);
   }
 
-  /** Names a provider of the account; null removes the name. */
+  /** Sets a provider's name; null removes the name. The caller checks that the account owns the provider. */
   async rename(accountId: string, providerId: string, name: string | null): Promise<void> {
     if (name === null) {
       await this.#database.deleteFrom('machine_names').where('provider_id', '=', providerId).where('account_id', '=', accountId).execute();
@@ -44,7 +44,7 @@ export class OwnedProviderRepository {
       .execute();
   }
 
-  /** Accounts that providers earn for, also the accounts of providers without an owner. Providers never seen are absent. */
+  /** Account that each provider earns for, unclaimed accounts included. Unknown providers are absent. */
   async ownersOf(providerIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const owners = new Map<string, string>();
     for (let start = 0; start < providerIds.length; start += IDS_PER_QUERY) {
@@ -87,7 +87,7 @@ export class OwnedProviderRepository {
           .where('machine_tokens.revoked_at', 'is', null)
           .orderBy('machine_tokens.created_at', 'desc')
           .limit(1)
-          .as('own_name'),
+          .as('reported_name'),
       )
       .where('provider_owners.account_id', '=', accountId);
   }
@@ -97,7 +97,7 @@ function ownedProviderOf(row: {
   provider_id: string;
   linked_at: number | null;
   name: string | null;
-  own_name: string | null;
+  reported_name: string | null;
 }): OwnedProvider {
-  return { providerId: row.provider_id, linkedAt: row.linked_at, name: row.name ?? row.own_name };
+  return { providerId: row.provider_id, linkedAt: row.linked_at, name: row.name ?? row.reported_name };
 }
