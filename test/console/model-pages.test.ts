@@ -58,7 +58,7 @@ describeInBrowser('the model catalogue', () => {
     const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: entry.name, exact: true }) });
     await row.getByText('480 ms').waitFor();
     const text = await row.textContent();
-    for (const figure of ['$0.05', '$0.20', '38.2', '97.91 %']) expect(text).toContain(figure);
+    for (const figure of ['$0.05', '$0.20', '38.2', '97.91%']) expect(text).toContain(figure);
     await screenshot(page, `models-measured-${width}-${theme}`);
     await expectAccessible(page);
     await expectStill(page);
@@ -116,12 +116,12 @@ describeInBrowser('the page of a model', () => {
       width,
       prepare: (context) => context.route('**/v1/network/models', (route) => route.fulfill({ json: { data } })),
     });
-    await page.getByText('95 % within 2.6 s, 1,240 requests').waitFor();
-    await page.getByText('5 % of requests below 21.4').waitFor();
+    await page.getByText('95% within 2.6 s, 1,240 requests').waitFor();
+    await page.getByText('5% of requests below 21.4').waitFor();
     await page.getByText('2,880 checks').waitFor();
     const days = page.getByRole('list', { name: 'Uptime per day, the oldest first' }).getByRole('listitem');
     expect(await days.count()).toBe(30);
-    expect(await days.last().textContent()).toBe('Jun 15: 95.83 %');
+    expect(await days.last().textContent()).toBe('Jun 15: 95.83%');
     expect(await days.first().textContent()).toBe('May 17: no checks');
     await screenshot(page, `model-measured-${width}-${theme}`);
     await expectAccessible(page);

@@ -41,8 +41,8 @@ describe('measured figures', () => {
     expect([4.4, 320, 1449, 12_400].map(formatDuration)).toEqual(['4 ms', '320 ms', '1.4 s', '12 s']);
     expect([4096, 32_768, 5000].map(formatContext)).toEqual(['4K', '32K', '5,000']);
   });
-  it('show 100 % only for a model without a failed check', () => {
-    expect([1, 0.99999, 0.98765, 0].map(formatUptime)).toEqual(['100 %', '99.99 %', '98.76 %', '0.00 %']);
+  it('show 100% only for a model without a failed check', () => {
+    expect([1, 0.99999, 0.98765, 0].map(formatUptime)).toEqual(['100%', '99.99%', '98.76%', '0.00%']);
   });
 });
 

@@ -57,7 +57,7 @@ export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[
   const part =
     share === null
       ? 'nothing was placed with anybody yet'
-      : `${placements} requests, ${(share * 100).toFixed(share < 0.1 ? 1 : 0)} % of all placed requests`;
+      : `${placements} requests, ${(share * 100).toFixed(share < 0.1 ? 1 : 0)}% of all placed requests`;
   const last = [...decisions].sort((a, b) => (a.last_at < b.last_at ? 1 : -1)).slice(0, 3);
   return [ok(part), ...last.map(({ model, text, count }) => ok(`${model}: ${text}${count > 1 ? ` (${count} times)` : ''}`))];
 }

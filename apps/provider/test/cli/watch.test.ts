@@ -57,7 +57,7 @@ describe('a picture', () => {
     const whole = textOf(frame(snapshot, { columns: 80, rows: 50 }, NOW));
     expect(whole).toContain('Serving 3 requests.');
     expect(whole).toContain('Account      Ada 漢字漢字');
-    expect(whole).toContain('Today           $0.012345       12 requests         34,567 tokens  busy 3.4 %');
+    expect(whole).toContain('Today           $0.012345       12 requests         34,567 tokens   busy 3.4%');
     expect(whole).toContain('and 4 more');
     expect(whole).toMatch(/owner\/a-model.*…/);
     const low = textOf(frame(snapshot, { columns: 80, rows: 8 }, NOW));

@@ -306,7 +306,7 @@ describe('the coordinator’s view', () => {
   it('reports the placed requests, and why not more', () => {
     expect(checkTraffic(base)).toMatchObject([{ state: 'skipped' }]);
     expect(checkTraffic(running).map(({ text }) => text)).toEqual([
-      '3 requests, 25 % of all placed requests',
+      '3 requests, 25% of all placed requests',
       'pico: Not chosen: slower by 2.1 s.\u001b[2J (7 times)',
     ]);
     expect(checkTraffic({ ...running, coordinator_view: { ...view, share: null, decisions: [] } })).toMatchObject([{ state: 'ok' }]);

@@ -6,11 +6,11 @@ export function formatDuration(ms: number): string {
   return `${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000)} s`;
 }
 
-/** Rounded down to hundredths of a percent, so that only a model without a failed check has 100 %. */
+/** Rounded down to hundredths of a percent, so that only a model without a failed check has 100%. */
 export function formatUptime(share: number): string {
   const hundredths = Math.floor(share * 10_000);
-  if (hundredths === 10_000) return '100 %';
-  return `${(hundredths / 100).toFixed(2)} %`;
+  if (hundredths === 10_000) return '100%';
+  return `${(hundredths / 100).toFixed(2)}%`;
 }
 
 /** `32,768` tokens as `32K`, by powers of two where the number is one. */

@@ -111,7 +111,7 @@ function Measurements({ model: { metadata, statistics } }: { readonly model: Cat
           <Stat
             label="Tokens per second, median"
             value={tokens_per_second === null ? NOT_MEASURED : formatRate(tokens_per_second.p50)}
-            hint={tokens_per_second === null ? NO_REQUESTS : `5 % of requests below ${formatRate(tokens_per_second.p5)}`}
+            hint={tokens_per_second === null ? NO_REQUESTS : `5% of requests below ${formatRate(tokens_per_second.p5)}`}
           />
         </>
       ) : (
@@ -134,7 +134,7 @@ function Measurements({ model: { metadata, statistics } }: { readonly model: Cat
 }
 
 function DurationStat({ label, measured }: { readonly label: string; readonly measured: Percentiles | null }) {
-  const hint = measured === null ? NO_REQUESTS : `95 % within ${formatDuration(measured.p95)}, ${pluralize(measured.requests, 'request')}`;
+  const hint = measured === null ? NO_REQUESTS : `95% within ${formatDuration(measured.p95)}, ${pluralize(measured.requests, 'request')}`;
   return <Stat label={label} value={measured === null ? NOT_MEASURED : formatDuration(measured.p50)} hint={hint} />;
 }
 

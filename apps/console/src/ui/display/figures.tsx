@@ -64,11 +64,11 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** A fraction of 1 as percent, such as `7.5 %`; a dash for null (nothing to divide). */
+/** A fraction of 1 as percent, such as `7.5%`; a dash for null (nothing to divide). */
 export function formatShare(share: number | null): string {
   if (share === null) return '—';
   const value = share * 100;
-  return `${value >= 10 || value === 0 ? Math.round(value) : value.toFixed(1)} %`;
+  return `${value >= 10 || value === 0 ? Math.round(value) : value.toFixed(1)}%`;
 }
 
 /** Whole number. The short form has the exact number as its tooltip. */

@@ -104,7 +104,7 @@ function head(name: string): string {
 
 function row(name: string, { earned, requests, tokens, images, duty }: Row): string {
   const work = tokens === 0 && images > 0 ? `${count(images)} images` : count(tokens);
-  const busy = duty === undefined ? '' : duty === null ? '-' : `${(duty * 100).toFixed(duty < 0.1 ? 1 : 0)} %`;
+  const busy = duty === undefined ? '' : duty === null ? '-' : `${(duty * 100).toFixed(duty < 0.1 ? 1 : 0)}%`;
   return `${left(name, NAME)}${right(dollars(earned), 14)}${right(count(requests), 11)}${right(work, 15)}${right(busy, 8)}`;
 }
 

@@ -64,7 +64,7 @@ function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: Progres
   const left = seconds_left === null ? '' : `  ${duration(seconds_left)} left`;
   if (total === null || total === 0) return fit(`${phase} ${megabytes(bytes)}${rate}${left}`, columns);
   const share = Math.min(1, bytes / total);
-  const numbers = `${String(Math.floor(100 * share)).padStart(3)} %  ${megabytes(bytes)} of ${megabytes(total)}${rate}${left}`;
+  const numbers = `${String(Math.floor(100 * share)).padStart(3)}%  ${megabytes(bytes)} of ${megabytes(total)}${rate}${left}`;
   // The last column stays free: some terminals wrap a full line.
   const room = Math.min(MAX_BAR, columns - 1 - widthOf(`${phase}   ${numbers}`));
   return fit(room < MIN_BAR ? `${phase} ${numbers}` : `${phase} ${bar(share, room)}  ${numbers}`, columns - 1);

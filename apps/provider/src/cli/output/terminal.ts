@@ -56,5 +56,5 @@ export function dollars(microUsd: number): string {
 }
 
 export function percent(share: number | null): string {
-  return share === null ? 'none placed yet' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+  return share === null ? 'none placed yet' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}%`;
 }
