@@ -362,7 +362,7 @@ test('progress is a bar with rate and time left, and fits the terminal', () => {
   expect(line.update({ phase: 'downloading', bytes: 1e6, total: 100e6 })).toBeNull();
   now = 2000;
   expect(line.update({ phase: 'downloading', bytes: 20e6, total: 100e6 })).toMatchObject({ bytes_per_second: 10e6, seconds_left: 8 });
-  expect(written.at(-1)).toMatch(/^\r\S+downloading █+░+ {3}20 % {2}20\.0 MB of 100\.0 MB {2}10\.0 MB\/s {2}8 s left$/);
+  expect(written.at(-1)).toMatch(/^\r\S+downloading █+░+ {3}20% {2}20\.0 MB of 100\.0 MB {2}10\.0 MB\/s {2}8 s left$/);
   for (const columns of [120, 80, 60, 40, 10]) {
     now += 1000;
     output.columns = columns;
