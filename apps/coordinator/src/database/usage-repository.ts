@@ -13,7 +13,7 @@ export interface DayRange {
 
 export const HOUR_MS = 3_600_000;
 
-interface ModelUsage {
+export interface ModelUsage {
   readonly model: string;
   readonly requests: number;
   readonly promptTokens: number;

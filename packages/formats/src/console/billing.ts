@@ -1,4 +1,4 @@
-/** Console API: balance, usage and earnings by day, deposits and withdrawals. */
+/** Console API: balance, earnings by day, deposits and withdrawals. */
 import Type, { type Static } from 'typebox';
 import { body, count, day, MAX_AMOUNT_MICRO_USD, microUsd, nullable, page, time, timeOrNull, usd } from './schema-parts.js';
 
@@ -18,24 +18,6 @@ export const ConsoleBalanceSchema = Type.Object({
   maturing: Type.Array(Type.Object({ at: time, amount_micro_usd: microUsd })),
 });
 export type ConsoleBalance = Static<typeof ConsoleBalanceSchema>;
-
-/** `GET /console/v1/usage/days`: one row per day (UTC) and model, oldest first. */
-export const ConsoleUsageDaysSchema = Type.Object({
-  from: day,
-  to: day,
-  data: Type.Array(
-    Type.Object({
-      day,
-      model: Type.String(),
-      requests: count,
-      prompt_tokens: count,
-      completion_tokens: count,
-      images: count,
-      cost_micro_usd: microUsd,
-    }),
-  ),
-});
-export type ConsoleUsageDays = Static<typeof ConsoleUsageDaysSchema>;
 
 /** `GET /console/v1/earnings/days`: one row per day (UTC) and machine, oldest first. */
 export const ConsoleEarningDaysSchema = Type.Object({

@@ -1,6 +1,6 @@
-/** Console API: the requests of an account, its failed requests, one request, and usage by hour. */
+/** Console API: the requests of an account, its failed requests, one request, and usage by day and hour. */
 import Type, { type Static } from 'typebox';
-import { count, microUsd, nullable, page, time } from './schema-parts.js';
+import { count, day, microUsd, nullable, page, time } from './schema-parts.js';
 
 /** API key of a request. `name` is null when unknown. */
 const key = Type.Object({ id: Type.String(), name: nullable(Type.String()) });
@@ -75,19 +75,20 @@ export const ConsoleRequestSchema = Type.Union([
 ]);
 export type ConsoleRequest = Static<typeof ConsoleRequestSchema>;
 
-/** `GET /console/v1/usage/hours`: one row per hour (UTC) and model, oldest first. */
-export const ConsoleUsageHoursSchema = Type.Object({
-  data: Type.Array(
-    Type.Object({
-      /** Start of the hour. */
-      hour: time,
-      model: Type.String(),
-      requests: count,
-      prompt_tokens: count,
-      completion_tokens: count,
-      images: count,
-      cost_micro_usd: microUsd,
-    }),
-  ),
-});
+/** Sums over the requests of one model. */
+const modelUsage = {
+  model: Type.String(),
+  requests: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  images: count,
+  cost_micro_usd: microUsd,
+};
+
+/** `GET /console/v1/usage/days`: one row per day (UTC) and model, oldest first. */
+export const ConsoleUsageDaysSchema = Type.Object({ from: day, to: day, data: Type.Array(Type.Object({ day, ...modelUsage })) });
+export type ConsoleUsageDays = Static<typeof ConsoleUsageDaysSchema>;
+
+/** `GET /console/v1/usage/hours`: one row per hour (UTC) and model, oldest first. `hour`: start of the hour. */
+export const ConsoleUsageHoursSchema = Type.Object({ data: Type.Array(Type.Object({ hour: time, ...modelUsage })) });
 export type ConsoleUsageHours = Static<typeof ConsoleUsageHoursSchema>;

@@ -3,7 +3,7 @@ import { ConsoleUsageDaysSchema, ConsoleUsageHoursSchema, RequestError } from '@
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import { listUsage, positionOf, type RequestFilter, type SortPosition, type UsedJob } from '../../database/request-list-repository.js';
 import type { Database } from '../../database/tables.js';
-import { HOUR_MS, usageDays, usageHours } from '../../database/usage-repository.js';
+import { HOUR_MS, type ModelUsage, usageDays, usageHours } from '../../database/usage-repository.js';
 import { dayText, isoTime } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { entryOf, readRequestFilter } from './console-requests.js';
@@ -28,12 +28,7 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
       to: dayText(range.to),
       data: rows.map((row) => ({
         day: dayText(row.day),
-        model: row.model,
-        requests: row.requests,
-        prompt_tokens: row.promptTokens,
-        completion_tokens: row.completionTokens,
-        images: row.images,
-        cost_micro_usd: row.cost,
+        ...usageBody(row),
       })),
     };
   });
@@ -47,17 +42,23 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
     return {
       data: rows.map((row) => ({
         hour: isoTime(row.hour * HOUR_MS),
-        model: row.model,
-        requests: row.requests,
-        prompt_tokens: row.promptTokens,
-        completion_tokens: row.completionTokens,
-        images: row.images,
-        cost_micro_usd: row.cost,
+        ...usageBody(row),
       })),
     };
   });
 
   api.addDownload({ path: '/usage.csv', name: 'usage.csv', type: CSV_TYPE }, (call) => csvLines(database, readRequestFilter(call, now())));
+}
+
+function usageBody({ model, requests, promptTokens, completionTokens, images, cost }: ModelUsage) {
+  return {
+    model,
+    requests,
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    images,
+    cost_micro_usd: cost,
+  };
 }
 
 async function* csvLines(database: Database, filter: RequestFilter): AsyncGenerator<string> {

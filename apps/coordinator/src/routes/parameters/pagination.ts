@@ -27,19 +27,37 @@ interface PageCursor {
   readonly id: string;
 }
 
+export interface Page<Item> {
+  readonly data: Item[];
+  readonly next_cursor: string | null;
+}
+
 /** Cuts `limit + 1` fetched rows into a page and its cursor. */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
   mark: (row: Row) => PageCursor,
   item: (row: Row) => Item,
-): { data: Item[]; next_cursor: string | null } {
+): Page<Item> {
+  const cursor = (row: Row): string => {
+    const { at, id } = mark(row);
+    return `${at}:${id}`;
+  };
+  return cutPage(rows, limit, cursor, item);
+}
+
+/** The same with another text as the cursor. */
+export function cutPage<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  cursor: (row: Row) => string,
+  item: (row: Row) => Item,
+): Page<Item> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  const next = rows.length > limit && last !== undefined ? mark(last) : null;
   return {
     data: shown.map(item),
-    next_cursor: next === null ? null : Buffer.from(`${next.at}:${next.id}`).toString('base64url'),
+    next_cursor: rows.length > limit && last !== undefined ? Buffer.from(cursor(last)).toString('base64url') : null,
   };
 }
 

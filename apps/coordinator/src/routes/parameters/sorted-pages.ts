@@ -3,7 +3,7 @@
  * last row, and is valid only for its own order.
  */
 import { RequestError, SORT_ORDERS, type SortOrder } from '@inference/formats';
-import { readLimit } from './pagination.js';
+import { cutPage, type Page, readLimit } from './pagination.js';
 
 type Query = Readonly<Record<string, string | undefined>>;
 
@@ -32,14 +32,12 @@ export function toSortedPage<Row, Item, Sort extends string>(
   { limit, sort, order }: SortedPage<Sort>,
   position: (row: Row) => Position,
   item: (row: Row) => Item,
-): { data: Item[]; next_cursor: string | null } {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  const next = rows.length > limit && last !== undefined ? position(last) : null;
-  return {
-    data: shown.map(item),
-    next_cursor: next === null ? null : Buffer.from(JSON.stringify([sort, order, next.value, next.id])).toString('base64url'),
+): Page<Item> {
+  const cursor = (row: Row): string => {
+    const { value, id } = position(row);
+    return JSON.stringify([sort, order, value, id]);
   };
+  return cutPage(rows, limit, cursor, item);
 }
 
 function choice<Value extends string>(query: Query, name: string, allowed: readonly [Value, ...Value[]]): Value {
