@@ -51,7 +51,7 @@ describe('the quick start', () => {
   });
 
   it('tools calls the function with arguments of its schema', async () => {
-    const [, args = ''] = /^get_weather (\{.*\})$/m.exec(await runScript('tools', snippet('tools').code)) ?? [];
+    const [, args = ''] = /^get_weather (\{.*\})$/m.exec(await runScript('tools', repeatable(snippet('tools').code))) ?? [];
     expect(JSON.parse(args)).toEqual({ city: expect.any(String) });
   });
 

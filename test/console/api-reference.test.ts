@@ -2,16 +2,11 @@
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, LOOKS, openPage, screenshot } from '../support/console/open-page.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
 describeInBrowser('the API reference', () => {
-  it.each([
-    { theme: 'light', width: 'wide' },
-    { theme: 'dark', width: 'wide' },
-    { theme: 'light', width: 'phone' },
-    { theme: 'dark', width: 'phone' },
-  ] as const)('shows every operation without signing in, $theme and $width', async ({ theme, width }) => {
+  it.each(LOOKS)('shows every operation without signing in, $theme and $width', async ({ theme, width }) => {
     const { baseUrl } = await sharedNetwork();
     const { paths } = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as { paths: Record<string, object> };
     const page = await openPage('/api-reference', { theme, width });

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, LOOKS, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson, type Person } from '../support/console/people.js';
 import type { DemoNetwork } from '../support/demo-network.js';
 import { sharedNetwork } from '../support/shared-network.js';
@@ -250,16 +250,17 @@ describeInBrowser('every client page', () => {
     { path: '/account', who: 'user' },
   ] as const;
 
-  it.each(
-    PAGES.flatMap((page) => [{ ...page, theme: 'light', width: 'wide' } as const, { ...page, theme: 'dark', width: 'phone' } as const]),
-  )('$path is accessible and holds still, $theme and $width', async ({ path, who, theme, width }) => {
-    const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: people[who] }) });
-    await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
-    await screenshot(page, `${path.slice(1).replaceAll(/\W+/g, '-')}-${theme}-${width}`);
-    await expectAccessible(page);
-    await expectStill(page);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
-  });
+  it.each(PAGES.flatMap((page) => LOOKS.map((look) => ({ ...page, ...look }))))(
+    '$path is accessible and holds still, $theme and $width',
+    async ({ path, who, theme, width }) => {
+      const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: people[who] }) });
+      await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
+      await screenshot(page, `${path.slice(1).replaceAll(/\W+/g, '-')}-${theme}-${width}`);
+      await expectAccessible(page);
+      await expectStill(page);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+    },
+  );
 });
 
 describeInBrowser('the quick start', () => {

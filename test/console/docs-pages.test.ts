@@ -3,14 +3,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
-
-const LOOKS = [
-  { theme: 'light', width: 'wide' },
-  { theme: 'dark', width: 'wide' },
-  { theme: 'light', width: 'phone' },
-  { theme: 'dark', width: 'phone' },
-] as const;
+import { expectStill, LOOKS, openPage, screenshot } from '../support/console/open-page.js';
 
 /** Pixels by which the page is wider than the window. */
 function overflow(page: Page): Promise<number> {

@@ -249,11 +249,11 @@ describeInBrowser('an owner', () => {
     await page.getByRole('heading', { name: 'Trust' }).waitFor();
     await look(page, 'machine-phone');
     await expectStill(page);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     await page.goto('/earnings');
     await page.locator('canvas').waitFor();
     await look(page, 'earnings-phone');
     await expectStill(page);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
   });
 });

@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, LOOKS, openPage, screenshot } from '../support/console/open-page.js';
 import { ROOT } from '../support/npm-start.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
@@ -41,19 +41,20 @@ const PAGES: readonly { name: string; path: () => Promise<string>; heading: RegE
 ];
 
 describeInBrowser('every public page', () => {
-  it.each(
-    PAGES.flatMap((page) => [{ ...page, theme: 'light', width: 'wide' } as const, { ...page, theme: 'dark', width: 'phone' } as const]),
-  )('$name is accessible and holds still, $theme and $width', async ({ name, path, heading, shows, theme, width }) => {
-    const page = await openPage(await path(), { theme, width });
-    expect(await page.locator('h1').textContent()).toMatch(heading);
-    await page.getByText(shows).first().waitFor();
-    await settled(page);
-    await screenshot(page, `${name}-${width}-${theme}`);
-    await expectAccessible(page);
-    await expectStill(page);
-    // No horizontal overflow.
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
-  });
+  it.each(PAGES.flatMap((page) => LOOKS.map((look) => ({ ...page, ...look }))))(
+    '$name is accessible and holds still, $theme and $width',
+    async ({ name, path, heading, shows, theme, width }) => {
+      const page = await openPage(await path(), { theme, width });
+      expect(await page.locator('h1').textContent()).toMatch(heading);
+      await page.getByText(shows).first().waitFor();
+      await settled(page);
+      await screenshot(page, `${name}-${width}-${theme}`);
+      await expectAccessible(page);
+      await expectStill(page);
+      // No horizontal overflow.
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+    },
+  );
 });
 
 describeInBrowser('the network page', () => {

@@ -3,17 +3,10 @@ import OpenAI from 'openai';
 import { beforeAll, expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, LOOKS, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson, type Person } from '../support/console/people.js';
 import type { DemoNetwork } from '../support/demo-network.js';
 import { sharedNetwork } from '../support/shared-network.js';
-
-const LOOKS = [
-  { theme: 'light', width: 'wide' },
-  { theme: 'dark', width: 'wide' },
-  { theme: 'light', width: 'phone' },
-  { theme: 'dark', width: 'phone' },
-] as const;
 
 describeInBrowser('requests of a client', () => {
   let network: DemoNetwork;
@@ -141,7 +134,6 @@ describeInBrowser('requests of a client', () => {
     async ({ path, theme, width }) => {
       const address = path === 'completed' ? `/usage/${completed}` : path === 'failed' ? `/usage/${failed}` : path;
       const page = await openPage(address, { signedInAs: person, theme, width });
-      if (width === 'phone') await page.setViewportSize({ width: 390, height: 844 });
       await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
       await screenshot(page, `usage-${path.replaceAll(/\W+/g, '-')}-${theme}-${width}`);
       await expectAccessible(page);

@@ -11,7 +11,7 @@ export interface OpenPageOptions {
   /** A person from `newPerson`; absent: signed out. */
   readonly signedInAs?: Person;
   readonly theme?: 'light' | 'dark';
-  /** `phone` is 375 pixels wide, `wide` 1440. */
+  /** `phone` is 390 pixels wide, `wide` 1440. */
   readonly width?: 'phone' | 'wide';
   /** Origin of the console; default: the shared network. */
   readonly baseUrl?: string;
@@ -21,7 +21,13 @@ export interface OpenPageOptions {
   readonly prepare?: (context: BrowserContext) => Promise<unknown>;
 }
 
-const SIZES = { phone: { width: 375, height: 812 }, wide: { width: 1440, height: 900 } } as const;
+/** Looks in which pages are checked: each theme and each width once. */
+export const LOOKS = [
+  { theme: 'light', width: 'wide' },
+  { theme: 'dark', width: 'phone' },
+] as const;
+
+const SIZES = { phone: { width: 390, height: 844 }, wide: { width: 1440, height: 900 } } as const;
 /** Deadline per step on the slowest machine. A working page responds at once. */
 const STEP_MS = 90_000;
 
