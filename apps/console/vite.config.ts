@@ -5,13 +5,14 @@ import { compressed } from './build/compressed.js';
 import { documents } from './build/documents/documents.js';
 import { noEvaluation } from './build/no-evaluation.js';
 import { pageList } from './build/page-list.js';
+import { stylesheetFirst } from './build/stylesheet-first.js';
 import { PATHS } from './src/routing/paths.js';
 
 /** Where `npm run dev` finds a coordinator. */
 const COORDINATOR = process.env.COORDINATOR ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
-  plugins: [react(), noEvaluation(), documents(), pageList(Object.values(PATHS)), compressed()],
+  plugins: [react(), noEvaluation(), documents(), pageList(Object.values(PATHS)), stylesheetFirst(), compressed()],
   build: {
     target: ['chrome123', 'edge123', 'firefox128', 'safari17.5'],
     manifest: true,

@@ -1,4 +1,5 @@
 /** The console on slow lines, offline, after a release, on paper and on a phone. */
+import { gzipSync } from 'node:zlib';
 import type { ConsoleUsageEntry } from '@inference/formats';
 import { expect, it } from 'vitest';
 import { describeInBrowser } from '../support/console/browser.js';
@@ -24,14 +25,36 @@ describeInBrowser('the console', () => {
         await early.goto('/', { waitUntil: 'commit' });
         await early.getByText('Loading the console…').waitFor();
         expect(await early.locator('main').count()).toBe(0);
+        const heading = await early.getByRole('heading', { level: 1 }).textContent();
         await screenshot(early, 'loading');
+        await early.goto('/docs', { waitUntil: 'commit' });
+        await early.getByText('Loading the console…').waitFor();
+        expect(await early.getByRole('heading', { level: 1 }).count()).toBe(0);
+        await early.goto('/', { waitUntil: 'commit' });
         release();
         await early.locator('main h1').waitFor();
+        expect(await early.locator('main h1').textContent()).toBe(heading);
         expect(await early.getByText('Loading the console…').count()).toBe(0);
         await early.close();
       },
     });
     expect(await page.getByText('Loading the console…').count()).toBe(0);
+  });
+
+  it('needs at most 12 kB and one round of requests for its first paint', async () => {
+    const { baseUrl } = await sharedNetwork();
+    const html = await (await fetch(baseUrl, { headers: { accept: 'text/html' } })).text();
+    // Browsers paint after the style sheet and the classic script; modules are loaded in document order behind them.
+    const needed = [...html.matchAll(/<link rel="stylesheet"[^>]* href="([^"]+)"|<script src="([^"]+)"/g)];
+    const firstModule = html.search(/type="module"|rel="modulepreload"/);
+    expect(needed.map(([, sheet, script]) => (sheet ?? script)?.replace(/-[\w-]{8}\./, '.'))).toEqual([
+      '/assets/index.css',
+      '/first-paint.js',
+    ]);
+    expect(Math.max(...needed.map(({ index }) => index))).toBeLessThan(firstModule);
+    let bytes = gzipSync(html).length;
+    for (const [, sheet, script] of needed) bytes += gzipSync(await (await fetch(`${baseUrl}${sheet ?? script}`)).text()).length;
+    expect(bytes).toBeLessThanOrEqual(12_000);
   });
 
   it('has an icon for browsers that ask for /favicon.ico', async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
   mkdirSync(join(directory, 'assets'));
   mkdirSync(join(directory, '.vite'));
   writeFileSync(join(directory, 'index.html'), PAGE);
-  writeFileSync(join(directory, 'theme.js'), '// theme');
+  writeFileSync(join(directory, 'first-paint.js'), '// theme');
   writeFileSync(join(directory, 'pages.json'), JSON.stringify(['/', '/providers', '/providers/:id']));
   writeFileSync(join(directory, '.vite/manifest.json'), '{}');
   writeFileSync(join(directory, 'assets/index-abc.js'), SCRIPT);
@@ -67,7 +67,7 @@ describe('the web console', () => {
     expect(script.headers.get('vary')).toBe('accept-encoding');
     expect(script.headers.get('content-type')).toMatch(/javascript/);
     expect(await script.text()).toBe(SCRIPT);
-    expect((await get('/theme.js')).headers.get('cache-control')).toBe('no-cache');
+    expect((await get('/first-paint.js')).headers.get('cache-control')).toBe('no-cache');
   });
 
   it('returns 404 with the page to browsers at unknown paths', async () => {

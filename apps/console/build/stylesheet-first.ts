@@ -1,0 +1,18 @@
+/** Moves the style sheet before the scripts of `index.html`: browsers load in order, and nothing is painted without it. */
+import type { Plugin } from 'vite';
+
+const STYLE_SHEET = /\s*<link rel="stylesheet"[^>]*>/g;
+
+export function stylesheetFirst(): Plugin {
+  return {
+    name: 'stylesheet-first',
+    apply: 'build',
+    transformIndexHtml: {
+      order: 'post',
+      handler: (html) => {
+        const links = html.match(STYLE_SHEET) ?? [];
+        return html.replaceAll(STYLE_SHEET, '').replace(/\s*<script/, (script) => links.join('') + script);
+      },
+    },
+  };
+}
