@@ -1,7 +1,7 @@
 /**
- * Response of `GET /v1/providers/me`, a provider's own status: trust, accepted models, reasons for skipped placements, and the most
- * useful remedy. Codes come from closed lists that newer coordinators may extend; every code has a sentence. Contains nothing about
- * other providers or requests.
+ * Response of `GET /v1/providers/me`: trust, accepted models, reasons for skipped placements, and the most useful remedy.
+ *
+ * Newer coordinators may add codes; every code has a sentence. Contains nothing about other providers or requests.
  */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';

@@ -1,14 +1,11 @@
 /**
- * Reads the usage that a response reports to its client, incrementally, and compares usage with the signed receipt. The reader
- * walks the JSON structure of the body or of each event. Memory is bounded: MAX_USAGES usage objects and one member name. Shared by
- * coordinator and verifiers, so that both refuse the same responses.
+ * Compares the usage inside a response with the signed receipt, in bounded memory. Coordinator and verifiers refuse the same
+ * responses.
  */
 import type { Endpoint } from './ids.js';
 import type { Receipt } from './statements/receipt.js';
 
-/**
- * A usage object, or the number of a token count, as found in the response. `isPartial`: written before the answer was complete.
- */
+/** A usage object or token count in a response. `isPartial`: written before the answer was complete. */
 interface ReportedUsage {
   readonly value: unknown;
   readonly isPartial: boolean;
@@ -112,7 +109,7 @@ export class UsageReader {
     return this.#unreadable ? 'unreadable' : [...this.#usages.values()];
   }
 
-  /** One byte of a stream outside JSON. The `data:` lines of an event form one text; a blank line ends the event. */
+  /** A byte outside JSON. The `data:` lines of an event form one text; a blank line ends the event. */
   #line(byte: number): void {
     if (byte === LF) {
       if (this.#lineIsEmpty) this.#reset();

@@ -65,8 +65,10 @@ export class OwnerDigests {
   readonly #owners = new Map<OwnerId, Owner>();
 
   /**
-   * Stores a digest and returns true; false: a newer digest is stored. Invalid encoded digests read as {@link EMPTY_DIGEST}.
-   * `sequence` grows with every digest of one model at one owner.
+   * Stores a digest. Invalid encoded digests read as {@link EMPTY_DIGEST}.
+   *
+   * @param sequence Grows with every digest of one model at one owner.
+   * @returns Whether the digest is newer than the stored one.
    */
   update(owner: OwnerId, model: string, digest: ModelDigest | string, sequence: number, now: number): boolean {
     const known = this.#models.get(model)?.get(owner);
@@ -103,8 +105,9 @@ export class OwnerDigests {
   }
 
   /**
-   * Subtracts a requested slot until the next digest after the reply. The caller calls the result on the reply, before storing the
-   * reply's digest.
+   * Subtracts a requested slot until the next digest after the reply.
+   *
+   * @returns Function to call on the reply, before its digest is stored.
    */
   ask(owner: OwnerId, model: string, classIndex: number): () => void {
     const known = this.#models.get(model)?.get(owner);
