@@ -1,4 +1,4 @@
-/** `npm run smoke`: a short run of every soak and bench, two at a time, to detect programs that no longer complete. */
+/** `npm run smoke`: a short run of every soak and bench, two at a time. Each must complete. */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,4 @@
-/**
- * The coordinator as a program: configuration from the environment, one log line when listening, a clean end on SIGTERM and SIGINT.
- */
+/** Entry file of the coordinator. SIGTERM and SIGINT drain, then end the process. */
 import { destination } from 'pino';
 import { startApp } from './app.js';
 import { readConfig } from './config/config.js';
@@ -70,8 +68,7 @@ async function main(args: readonly string[]): Promise<void> {
       },
     );
   };
-  // A second signal of the same kind ends the grace period. SIGINT of a terminal and SIGTERM of a supervisor count as a single
-  // request.
+  // A repeated signal ends the grace period. SIGINT and SIGTERM together, of a terminal and a supervisor, are one request.
   const onSignal = (signal: string): void => {
     if (skipGrace.signal.aborted) exitAfterFlush(1);
     if (signalled.has(signal)) {

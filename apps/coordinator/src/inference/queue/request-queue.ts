@@ -271,7 +271,7 @@ export class RequestQueue implements Placements {
   }
 
   /**
-   * Expected wait of a new request of this account, or after all others (null), in milliseconds; null: unknown.
+   * Expected wait of a new request of this account (null: of an account behind all others), in milliseconds; null: unknown.
    *
    * A restricted request also waits behind requests with the same restriction.
    */

@@ -1,8 +1,7 @@
 /**
- * `ModelPool`: models of a machine under a memory ceiling. Jobs lease models, which are loaded and unloaded as needed.
+ * `ModelPool`: models under a memory ceiling. Jobs lease models, which are loaded and unloaded as needed.
  *
- * Jobs of loaded models go first, until another job has waited `priorityAfterMs`. A lowered ceiling takes effect as models become unused.
- * Removed models finish their jobs.
+ * Jobs of loaded models go first, until another job has waited `priorityAfterMs`. A lowered ceiling waits for unused models.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { KeepAlive } from './keep-alive.js';

@@ -1,8 +1,4 @@
-/**
- * `readOnnxFolder` reads an image model from a folder of ONNX files: parts, compatibility and capabilities. Everything is checked
- * without native code, so a bad folder is rejected with a sentence instead of a crash. Layout of diffusers: `model_index.json`,
- * `tokenizer/`, `text_encoder/`, `unet/`, `vae_decoder/`, `scheduler/`.
- */
+/** `readOnnxFolder`: an image model as a folder of ONNX files, in diffusers' layout. Checked without native code, which could crash. */
 
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';

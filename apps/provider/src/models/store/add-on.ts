@@ -1,7 +1,4 @@
-/**
- * stable-diffusion.cpp as an add-on: several hundred megabytes, needed only for large image models. npm installs the add-on into the
- * agent's data directory, exactly as its lock file states, completely or not at all.
- */
+/** stable-diffusion.cpp as an add-on of several hundred megabytes. npm installs exactly the lock file, completely or not at all. */
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -59,7 +59,7 @@ function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean
   };
 }
 
-/** Song et al., "Denoising diffusion implicit models" (equation 12, η = 0), and Ho et al. for the stochastic form (equation 7). */
+/** Equation 12 with η = 0 of "Denoising diffusion implicit models" (Song et al.); stochastic: equation 7 of Ho et al. */
 function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: boolean): Sampler {
   const alphas = alphasOf(config);
   const timesteps = timestepsOf(config, steps).map(Math.round);
