@@ -45,7 +45,14 @@ function layersOf(prefix: string, folder: string, table: Table): Omit<Layer, 'ap
 const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
   protocol: { '': { uses: [], isNodeFree: true }, crypto: { uses: ['protocol'] } },
   formats: { '': { uses: ['protocol'], isNodeFree: true } },
-  scheduler: { '': { uses: ['bounded-map.ts', 'protocol'], isNodeFree: true }, 'bounded-map.ts': { uses: [], isNodeFree: true } },
+  scheduler: {
+    '': { uses: ['bounded-map.ts', 'cost', 'pool', 'placement', 'cluster', 'protocol'], isNodeFree: true },
+    'bounded-map.ts': { uses: [], isNodeFree: true },
+    cost: { uses: ['', 'bounded-map.ts', 'protocol'], isNodeFree: true },
+    pool: { uses: ['', 'cost', 'protocol'], isNodeFree: true },
+    placement: { uses: ['', 'bounded-map.ts', 'cost', 'pool', 'protocol'], isNodeFree: true },
+    cluster: { uses: ['', 'bounded-map.ts', 'cost', 'pool', 'placement', 'protocol'], isNodeFree: true },
+  },
   'json-schema-grammar': { '': { uses: ['validation/time-limit.ts'], isNodeFree: true }, 'validation/time-limit.ts': { uses: [] } },
   enclave: { '': { uses: ['protocol', 'protocol/crypto'] } },
   verifier: { '': { uses: ['protocol'], isNodeFree: true }, cli: { uses: ['verifier', 'protocol'] } },
