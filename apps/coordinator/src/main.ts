@@ -26,9 +26,9 @@ const TRUST_IN_FORCE = {
 
 async function main(args: readonly string[]): Promise<void> {
   if (args.length > 0) {
-    const wantsHelp = args.every((arg) => arg === '--help' || arg === '-h');
-    (wantsHelp ? process.stdout : process.stderr).write(wantsHelp ? USAGE : `The coordinator takes no argument ${args[0]}.\n${USAGE}`);
-    process.exitCode = wantsHelp ? 0 : 2;
+    const isHelp = args.every((arg) => arg === '--help' || arg === '-h');
+    (isHelp ? process.stdout : process.stderr).write(isHelp ? USAGE : `The coordinator takes no argument ${args[0]}.\n${USAGE}`);
+    process.exitCode = isHelp ? 0 : 2;
     return;
   }
   const config = readConfig(process.env);

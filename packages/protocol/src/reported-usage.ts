@@ -267,35 +267,35 @@ export function agreesWithReceipt(report: UsageReport, receipt: CountedUsage): b
 function agrees({ value, isPartial }: ReportedUsage, { usage, hidden_tokens, endpoint }: CountedUsage): boolean {
   const { prompt_tokens, completion_tokens, total_tokens, cached_tokens = 0 } = usage;
   if (endpoint === '/v1/messages/count_tokens') return value === prompt_tokens;
-  const said = membersOf(value);
+  const reported = membersOf(value);
   const is = (member: unknown, count: number): boolean => member === undefined || member === count;
-  if (endpoint === '/v1/embeddings') return said.prompt_tokens === prompt_tokens && is(said.total_tokens, total_tokens);
+  if (endpoint === '/v1/embeddings') return reported.prompt_tokens === prompt_tokens && is(reported.total_tokens, total_tokens);
   // `/v1/responses` returns chat completions for bodies with messages, so the usage's member names decide.
-  if ('prompt_tokens' in said || 'completion_tokens' in said) {
+  if ('prompt_tokens' in reported || 'completion_tokens' in reported) {
     return (
-      said.prompt_tokens === prompt_tokens &&
-      said.completion_tokens === completion_tokens &&
-      is(said.total_tokens, total_tokens) &&
-      is(membersOf(said.prompt_tokens_details).cached_tokens, cached_tokens) &&
-      is(membersOf(said.completion_tokens_details).reasoning_tokens, hidden_tokens)
+      reported.prompt_tokens === prompt_tokens &&
+      reported.completion_tokens === completion_tokens &&
+      is(reported.total_tokens, total_tokens) &&
+      is(membersOf(reported.prompt_tokens_details).cached_tokens, cached_tokens) &&
+      is(membersOf(reported.completion_tokens_details).reasoning_tokens, hidden_tokens)
     );
   }
-  const details = membersOf(said.output_tokens_details);
+  const details = membersOf(reported.output_tokens_details);
   if (endpoint !== '/v1/messages') {
     return (
-      said.input_tokens === prompt_tokens &&
-      said.output_tokens === completion_tokens &&
-      is(said.total_tokens, total_tokens) &&
-      is(membersOf(said.input_tokens_details).cached_tokens, cached_tokens) &&
+      reported.input_tokens === prompt_tokens &&
+      reported.output_tokens === completion_tokens &&
+      is(reported.total_tokens, total_tokens) &&
+      is(membersOf(reported.input_tokens_details).cached_tokens, cached_tokens) &&
       is(details.reasoning_tokens, hidden_tokens)
     );
   }
   // `input_tokens` excludes reported cached tokens in the Messages format. Clients without `cache_control` get 0.
-  const cached = said.cache_read_input_tokens ?? 0;
-  const prompt = sum(said.input_tokens, said.cache_creation_input_tokens ?? 0, cached);
+  const cached = reported.cache_read_input_tokens ?? 0;
+  const prompt = sum(reported.input_tokens, reported.cache_creation_input_tokens ?? 0, cached);
   if (!isPartial && cached !== 0 && cached !== cached_tokens) return false;
   if (isPartial) return prompt === prompt_tokens;
-  return prompt === prompt_tokens && said.output_tokens === completion_tokens && is(details.thinking_tokens, hidden_tokens);
+  return prompt === prompt_tokens && reported.output_tokens === completion_tokens && is(details.thinking_tokens, hidden_tokens);
 }
 
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {

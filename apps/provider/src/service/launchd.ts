@@ -143,8 +143,8 @@ export function parseLaunchctlPrint(text: string): ServiceState {
 }
 
 function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
-  const said = (stderr || stdout).trim().split('\n')[0] ?? '';
-  return new ServiceError(`launchctl ${verb} was refused (${code})${said === '' ? '' : `: ${said}`}`);
+  const message = (stderr || stdout).trim().split('\n')[0] ?? '';
+  return new ServiceError(`launchctl ${verb} was refused (${code})${message === '' ? '' : `: ${message}`}`);
 }
 
 /** Seconds between two starts of a crashing service. launchd has no exponential backoff. */

@@ -152,7 +152,7 @@ function checkParts(folder: string, headers: Readonly<Record<'textEncoder' | 'un
   return { channels, height: fixed(2), width: fixed(3) };
 }
 
-function sizesOf(folder: string, said: readonly string[] | undefined, { height, width }: Parts, scale: number): ImageSize[] {
+function sizesOf(folder: string, listed: readonly string[] | undefined, { height, width }: Parts, scale: number): ImageSize[] {
   const config = optional(join(folder, 'unet', 'config.json'), UnetSchema);
   const own: ImageSize = {
     width: (width ?? config.sample_size ?? USUAL.latent) * scale,
@@ -167,7 +167,7 @@ function sizesOf(folder: string, said: readonly string[] | undefined, { height, 
           { width: own.width, height: long },
         ]
       : [];
-  const named = said?.map((text): ImageSize => {
+  const named = listed?.map((text): ImageSize => {
     const [first = 0, second = 0] = text.split('x').map(Number);
     return { width: first, height: second };
   });

@@ -52,15 +52,16 @@ function npmCi(folder: string, signal: AbortSignal): Promise<void> {
       stdio: ['ignore', 'ignore', 'pipe'],
       signal,
     });
-    let said = '';
-    child.stderr.on('data', (bytes: Buffer) => (said = `${said}${bytes.toString()}`.slice(-MAX_OUTPUT)));
+    let output = '';
+    child.stderr.on('data', (bytes: Buffer) => (output = `${output}${bytes.toString()}`.slice(-MAX_OUTPUT)));
     child.once('error', (error) => {
       if (signal.aborted) reject(signal.reason);
       else reject(new DownloadError(`npm, which installs the engine, cannot be run: ${error.message}`));
     });
     child.once('close', (code) => {
       if (code === 0) resolve();
-      else reject(new DownloadError(`the engine stable-diffusion.cpp could not be installed: ${said.trim() || `npm ended with ${code}`}`));
+      else
+        reject(new DownloadError(`the engine stable-diffusion.cpp could not be installed: ${output.trim() || `npm ended with ${code}`}`));
     });
   });
 }

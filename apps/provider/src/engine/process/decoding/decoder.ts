@@ -263,8 +263,8 @@ export class Decoder {
   async #take(running: Running, token: number, place: number): Promise<void> {
     const { stream, held } = running;
     if (stream.options.control.cancelled) return;
-    const wantsLogprobs = stream.options.logprobs !== null && token !== -1;
-    const { more, write } = stream.take(token, wantsLogprobs ? await this.#logprobs.of(place, token as Token) : null);
+    const needsLogprobs = stream.options.logprobs !== null && token !== -1;
+    const { more, write } = stream.take(token, needsLogprobs ? await this.#logprobs.of(place, token as Token) : null);
     this.#toWrite.push(write);
     if (more) {
       running.next = token as Token;

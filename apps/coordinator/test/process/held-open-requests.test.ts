@@ -24,7 +24,7 @@ let adminKey: string;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
-  dataDir = temporaryDirectory('coordinator-strangers');
+  dataDir = temporaryDirectory('coordinator-held-open');
   const child = spawn(process.execPath, [main], {
     env: {
       PATH: process.env.PATH,
@@ -145,7 +145,9 @@ describe('a paying client is served while others hold open', () => {
   });
 
   it('messages of machines that register and never finish them', async () => {
-    const strangers = await Promise.all(Array.from({ length: 60 }, () => ScriptedProvider.connect(address, { models: ['test/stranger'] })));
+    const providers = await Promise.all(
+      Array.from({ length: 60 }, () => ScriptedProvider.connect(address, { models: ['test/other-model'] })),
+    );
     const before = await reading('process_resident_memory_bytes');
     const control = Buffer.from([0x89, 0x80, 0, 0, 0, 0]);
     // Fragments interleaved with pings form a single message.
@@ -155,16 +157,16 @@ describe('a paying client is served while others hold open', () => {
       return Buffer.concat([head, Buffer.alloc(bytes, 'x'), control]);
     };
     const fragments = Array.from({ length: 61 }, (_, index) => fragment(index === 0, 65_536));
-    for (const [index, { socket }] of strangers.entries()) {
+    for (const [index, { socket }] of providers.entries()) {
       const { _socket: raw } = socket as unknown as { _socket: Socket };
       raw.on('error', () => {});
       if (index % 2 === 0) raw.write(Buffer.concat(fragments));
       else raw.write(fragment(true, 4_000_000).subarray(0, 3_999_000));
     }
     // 240 MB, of which each address may hold 64 MiB.
-    let openCount = strangers.length;
+    let openCount = providers.length;
     await until(() => {
-      openCount = strangers.filter(({ socket }) => socket.readyState === socket.OPEN).length;
+      openCount = providers.filter(({ socket }) => socket.readyState === socket.OPEN).length;
       return openCount <= 20;
       // Earlier than the coordinator's idle timeout.
     }, 15_000);
@@ -172,7 +174,7 @@ describe('a paying client is served while others hold open', () => {
     expect(openCount).toBeGreaterThan(0);
     expect(await pay()).toEqual(SERVED);
     await until(async () => (await reading('process_resident_memory_bytes')) - before < 200e6, 60_000);
-    for (const stranger of strangers) stranger.close();
+    for (const provider of providers) provider.close();
   });
 
   it('messages of WebSockets that never register, and the memory of the coordinator stays bounded', async () => {
