@@ -1,7 +1,7 @@
 /**
- * `npm run cluster -- N` starts a cluster of N coordinators on this machine until Ctrl-C. Settings: PORT, DATA_DIR, PROVIDERS, MODEL_PATH.
+ * `npm run cluster -- N` starts N coordinators on this machine. Settings: PORT, DATA_DIR, PROVIDERS, MODEL_PATH.
  *
- * `npm run cluster -- keys N DIR [--servers host:port,…]` writes keys and configuration for a cluster on several machines.
+ * `npm run cluster -- keys N DIR [--servers host:port,…]` writes keys and configuration for several machines.
  */
 import { relative, resolve } from 'node:path';
 import { writeClusterFiles } from './network/cluster/cluster-keys.js';

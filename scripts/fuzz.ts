@@ -1,6 +1,7 @@
 /**
- * Long fuzz of a whole network with the demo model: `npx tsx scripts/fuzz.ts [cases] [first seed]`. Prints every fault with the
- * seed that reproduces the request, and the observed statuses; exits 1 on a fault.
+ * Fuzzes a whole network with the demo model: `npx tsx scripts/fuzz.ts [cases] [first seed]`.
+ *
+ * Prints every fault with the seed that reproduces the request. Exits 1 on a fault.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,4 @@
-/**
- * `npm run ledger-check` verifies a coordinator's ledger: the database of `DATABASE_URL`, or the file under `DATA_DIR`. Exits 1 on a
- * problem, 2 if the database is unreadable.
- */
+/** `npm run ledger-check` verifies the ledger of `DATABASE_URL` or `DATA_DIR`. Exits 1 on a problem, 2 on an unreadable database. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../apps/coordinator/dist/config/config.js';

@@ -1,8 +1,7 @@
 /**
- * Creates a GGUF model with random weights, of any size and context length, for tests and benches.
+ * Creates a GGUF model with random weights, of any size and context length. Deterministic for the same arguments.
  *
- * Deterministic for the same arguments. Weights are streamed to disk, so memory use is independent of size. The model's output is
- * arbitrary bytes.
+ * Weights are streamed to disk, so memory does not grow with size.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';

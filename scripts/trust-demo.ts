@@ -1,7 +1,7 @@
 /**
- * `npm run trust-demo`: a simulated Mac rises from `self_signed` to `hardware`, and falls when System Integrity Protection is off.
+ * `npm run trust-demo`: a simulated Mac rises to `hardware`, and falls when System Integrity Protection is off.
  *
- * Each level is read from the public attestation feed, and `inference-verify` recomputes the claims.
+ * Levels are read from the public feed, and recomputed by `inference-verify`.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -92,7 +92,7 @@ describe('a machine and its owner', () => {
       code: 4,
       errors: expect.stringContaining('cannot be reached'),
     });
-    expect(await run('login', '--coordinator', 'rubbish', ...at)).toMatchObject({ code: 2 });
+    expect(await run('login', '--coordinator', 'not-a-url', ...at)).toMatchObject({ code: 2 });
     expect(await run('login', ...at)).toMatchObject({ code: 1, errors: expect.stringContaining('inference-provider setup') });
     expect(await run('earnings', ...at)).toMatchObject({ code: 1, errors: expect.stringContaining('inference-provider login') });
     expect(await run('earnings', '--days', '0', ...at)).toMatchObject({ code: 2 });

@@ -9,7 +9,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestSigner } from '../packages/protocol/test/log/log-fixture.js';
 import type { DemoNetwork } from './support/demo-network.js';
-import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
 const PROGRAM = fileURLToPath(new URL('../packages/verifier/bin/inference-verify.js', import.meta.url));
@@ -21,7 +21,7 @@ beforeAll(async () => {
   network = await sharedNetwork();
 });
 afterAll(() => {
-  expect(mishapsOfSharedNetwork()).toEqual([]);
+  expect(failuresOfSharedNetwork()).toEqual([]);
 });
 
 describe('SDKs on a verified fetch', () => {

@@ -103,7 +103,7 @@ describe('a stranger at the provider socket', () => {
   }
 
   it.each<[string, (string | Buffer)[], RegExp]>([
-    ['rubbish', ['{'], /bad_message/],
+    ['invalid JSON', ['{'], /bad_message/],
     ['a data frame before it said who it is', [Buffer.alloc(64)], /out_of_turn|bad_message/],
     [
       'a version nobody speaks',

@@ -5,7 +5,7 @@ import { p256PublicKeyPem } from '@inference/protocol/crypto';
 import { verifyStream } from '@inference/verifier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
-import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 let network: DemoNetwork;
 let anthropic: Anthropic;
@@ -14,7 +14,7 @@ beforeAll(async () => {
   network = await sharedNetwork();
   anthropic = new Anthropic({ baseURL: network.baseUrl, apiKey: network.apiKey, maxRetries: 0 });
 });
-afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
+afterAll(() => expect(failuresOfSharedNetwork()).toEqual([]));
 
 const question = 'What is the capital of France?';
 const answer = 'The capital of France is Paris.';

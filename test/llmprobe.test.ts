@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
 import { ROOT } from './support/npm-start.js';
 import { runCommand } from './support/run-command.js';
-import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 /** Known failing checks, with reasons. An entry that passes fails the test. */
 const EXPECTED_FAILURES: Readonly<Record<string, string>> = {};
@@ -66,7 +66,7 @@ beforeAll(async () => {
   network = await sharedNetwork();
   report = await probe();
 }, WHOLE_RUN_MS);
-afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
+afterAll(() => expect(failuresOfSharedNetwork()).toEqual([]));
 
 async function probe(): Promise<Report> {
   const argv = [network.baseUrl, '-k', network.apiKey, '-m', network.model, '--no-save', '--no-bench', '--no-color', '--json'];

@@ -8,7 +8,7 @@ import type { DemoNetwork } from './support/demo-network.js';
 import { fuzz, goodRequests } from './support/fuzz/run.js';
 import { ROOT } from './support/npm-start.js';
 import { runCommand } from './support/run-command.js';
-import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 /** Deadline that only a hang exceeds, even with hundreds of requests on a busy machine. */
 const STUCK_MS = 30 * 60_000;
@@ -117,7 +117,7 @@ describe('fuzzed requests', () => {
       expect(statuses.get(200)).toBeGreaterThan(20);
       expect(statuses.get(400)).toBeGreaterThan(50);
       expect(new Set(await goodRequests(target))).toEqual(new Set([200]));
-      expect(mishapsOfSharedNetwork()).toEqual([]);
+      expect(failuresOfSharedNetwork()).toEqual([]);
     },
     STUCK_MS,
   );

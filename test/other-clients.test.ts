@@ -7,14 +7,14 @@ import { generateText, type LanguageModel, streamText } from 'ai';
 import OldAnthropic from 'anthropic-old';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
-import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 let network: DemoNetwork;
 
 beforeAll(async () => {
   network = await sharedNetwork();
 });
-afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
+afterAll(() => expect(failuresOfSharedNetwork()).toEqual([]));
 
 const prompt = 'What is the capital of France?';
 const answer = 'The capital of France is Paris.';

@@ -10,7 +10,7 @@ import { generateObject, generateText, jsonSchema, type LanguageModel, stepCount
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
-import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 let network: DemoNetwork;
 let anthropic: Anthropic;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   network = await sharedNetwork();
   anthropic = new Anthropic({ baseURL: network.baseUrl, apiKey: network.apiKey, maxRetries: 0 });
 });
-afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
+afterAll(() => expect(failuresOfSharedNetwork()).toEqual([]));
 
 const question = 'What is the weather in Paris?';
 const messages = [{ role: 'user' as const, content: question }];

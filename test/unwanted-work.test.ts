@@ -48,7 +48,7 @@ async function providers(): Promise<ProviderState[]> {
 const allFree = (): Promise<void> =>
   expect.poll(async () => (await providers()).map(({ running_jobs }) => running_jobs), { timeout: 20_000 }).toEqual([0, 0]);
 
-const tellStory = (maxTokens: number, signal?: AbortSignal): Promise<Response> =>
+const requestStory = (maxTokens: number, signal?: AbortSignal): Promise<Response> =>
   network.post(
     '/v1/chat/completions',
     { model: network.model, messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], stream: true, max_tokens: maxTokens },
@@ -61,7 +61,7 @@ it('a machine that lost to a quicker one stops, and the client has one whole ans
   try {
     // Each request starts at either machine; the loop waits for one with an attempt on the frozen machine.
     for (let stuck = false; !stuck; ) {
-      const response = await tellStory(400);
+      const response = await requestStory(400);
       expect(response.status).toBe(200);
       const text = await response.text();
       expect(text).toContain('se_signature');
@@ -79,7 +79,7 @@ it('a stream that its client leaves stops in the engine, and what was written un
   // A slow machine may exceed the wait for the signature.
   for (let tries = 0; tries < 10 && !finishes.includes('cancelled'); tries++) {
     const leaving = new AbortController();
-    const response = await tellStory(LONG, leaving.signal);
+    const response = await requestStory(LONG, leaving.signal);
     const jobId = response.headers.get('x-inference-job-id') as string;
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();
     await reader.read();

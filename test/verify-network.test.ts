@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
 import { otherModelsFirst, startMeddler } from './support/meddler.js';
 import { type CommandResult, runNode } from './support/run-command.js';
-import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
 const program = fileURLToPath(new URL('../packages/verifier/bin/inference-verify.js', import.meta.url));
@@ -19,7 +19,7 @@ beforeAll(async () => {
   network = await sharedNetwork();
   scratch = temporaryDirectory('inference-verify');
 });
-afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
+afterAll(() => expect(failuresOfSharedNetwork()).toEqual([]));
 
 const inferenceVerify = (...args: readonly string[]) => runNode([program, ...args]);
 

@@ -6,7 +6,7 @@ import type { DemoNetwork } from './support/demo-network.js';
 import { otherModelsFirst, startMeddler } from './support/meddler.js';
 import { ROOT } from './support/npm-start.js';
 import { runCommand } from './support/run-command.js';
-import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
 let network: DemoNetwork;
@@ -16,7 +16,7 @@ beforeAll(async () => {
   network = await sharedNetwork();
   saved = temporaryDirectory('inference-verify');
 });
-afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
+afterAll(() => expect(failuresOfSharedNetwork()).toEqual([]));
 
 const verify = (...args: string[]) => runCommand(join(ROOT, 'scripts/verify-response.sh'), args);
 

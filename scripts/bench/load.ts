@@ -1,7 +1,4 @@
-/**
- * Closed-loop load: a fixed number of requests in flight over kept-alive connections, for a fixed time. Counts complete responses
- * and refuses to measure wrong ones. Uses `fetch`, like the official SDKs.
- */
+/** Closed-loop load: a fixed number of requests in flight for a fixed time. A wrong response fails the measurement. */
 
 interface LoadOptions {
   readonly url: string;

@@ -1,8 +1,10 @@
 /**
- * `npm run bench -- [--peer] [--smoke] [relay] [e2e] [engine] [rendering] [ledger] [leases] [statistics] [attestation] [scheduler] [images]
- * [cluster]`: runs the named benches, or all. `--peer` adds llama.cpp's own server to the engine bench. Exits 1 on a missed target.
+ * `npm run bench -- [--peer] [--smoke] [bench…]` runs the named benches, or all. Exits 1 on a missed target.
  *
- * `--smoke`: seconds per bench; targets are ignored, but each bench must complete.
+ * Benches: relay, e2e, engine, rendering, ledger, leases, statistics, attestation, scheduler, images, cluster.
+ *
+ * - `--peer` adds llama.cpp's own server to the engine bench.
+ * - `--smoke` takes seconds per bench and ignores targets; each bench must complete.
  */
 import { startProgress } from '../progress.js';
 import { benchAttestation } from './attestation/index.js';

@@ -18,7 +18,7 @@ export function familyCpuSeconds(pid: number): number {
   let ticks = 0;
   for (const name of readdirSync('/proc')) {
     const fields = /^\d+$/.test(name) ? statFields(name) : [];
-    // Counts from the field after the command: 1 is the parent, 11 to 14 are user and system time, then those of ended children.
+    // Fields: 1 is the parent; 11 and 12 user and system time, 13 and 14 those of ended children.
     if (name === String(pid)) ticks += Number(fields[13]) + Number(fields[14]);
     if (name === String(pid) || fields[1] === String(pid)) ticks += Number(fields[11]) + Number(fields[12]);
   }

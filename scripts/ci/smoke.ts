@@ -1,4 +1,4 @@
-/** `npm run smoke`: a short run of every soak and bench, two at a time, to detect programs that no longer complete. */
+/** `npm run smoke`: a short run of every soak and bench, two at a time. Each must complete. */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -53,10 +53,10 @@ async function runAll(runs: readonly Run[]): Promise<string[]> {
 async function holds({ name, args, prints }: Run): Promise<boolean> {
   const begun = performance.now();
   const child = spawn(process.execPath, ['--import', 'tsx', ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  for (const output of [child.stdout, child.stderr]) output.on('data', (data: Buffer) => (said += data.toString()));
+  let printed = '';
+  for (const output of [child.stdout, child.stderr]) output.on('data', (data: Buffer) => (printed += data.toString()));
   const limit = setTimeout(() => {
-    said += `\nended after ${LIMIT_MS / 1000} s\n`;
+    printed += `\nended after ${LIMIT_MS / 1000} s\n`;
     child.kill('SIGKILL');
   }, LIMIT_MS);
   const how = await new Promise<string>((resolve) => {
@@ -64,7 +64,7 @@ async function holds({ name, args, prints }: Run): Promise<boolean> {
     child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
   clearTimeout(limit);
-  const isFine = how === 'exit code 0' && prints.test(said);
-  console.log(`\n== ${name}: ${isFine ? 'fine' : how} after ${((performance.now() - begun) / 1000).toFixed(0)} s\n${said.trim()}`);
+  const isFine = how === 'exit code 0' && prints.test(printed);
+  console.log(`\n== ${name}: ${isFine ? 'fine' : how} after ${((performance.now() - begun) / 1000).toFixed(0)} s\n${printed.trim()}`);
   return isFine;
 }

@@ -1,7 +1,7 @@
 /**
- * `npx tsx scripts/coding-agents/run.ts [--plain | --proxy] [name ...]` runs coding agents (agents.ts) against a local network.
+ * `npx tsx scripts/coding-agents/run.ts [--plain | --proxy] [name ...]` installs coding agents (agents.ts) from npm.
  *
- * Each agent is installed from npm, and answers a prompt in plain mode and through the proxy. Exits 1 if an agent fails.
+ * Each answers a prompt in plain mode and through the proxy of a local network. Exits 1 on a failure.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** `Child`: a process of a local network that logs to a file and ends with its parent, by the closed IPC channel. */
+/** `Child`: a process of a local network that logs to a file. Ends with its parent, by the closed IPC channel. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 

@@ -2,10 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/**
- * Creates a directory with mode 0700 and its missing ancestors. Throws the system's error. Node's recursive `mkdir` never returns
- * under /proc.
- */
+/** Creates a directory (mode 0700) and its ancestors, without Node's recursive `mkdir`, which never returns under /proc. */
 export function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });

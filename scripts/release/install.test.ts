@@ -152,12 +152,12 @@ describe('install.sh', () => {
         return true;
       };
     }
-    for (const [said, arrange, more] of refusals) {
+    for (const [message, arrange, more] of refusals) {
       server.fault = () => false;
       server.offer(release, '1.0.0');
       arrange();
       const ended = await run(options(...more));
-      expect(ended, said).toMatchObject({ code: 1, output: expect.stringContaining(said) });
+      expect(ended, message).toMatchObject({ code: 1, output: expect.stringContaining(message) });
       expectNothingInstalled();
     }
     await stranger.close();
@@ -202,13 +202,13 @@ describe('install.sh', () => {
       return true;
     };
     const child = spawn('sh', options(), { env: env(), detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-    let said = '';
-    child.stderr.on('data', (data: Buffer) => (said += data.toString()));
+    let output = '';
+    child.stderr.on('data', (data: Buffer) => (output += data.toString()));
     await reached;
     // Like a terminal: signals the whole process group.
     process.kill(-(child.pid as number), 'SIGINT');
     const code = await new Promise((resolve) => child.once('close', resolve));
-    expect({ code, said }).toEqual({ code: 130, said: expect.stringContaining('interrupted') });
+    expect({ code, output }).toEqual({ code: 130, output: expect.stringContaining('interrupted') });
     expectNothingInstalled();
     server.fault = () => false;
     expect(await run(options())).toMatchObject({ code: 0 });

@@ -1,7 +1,4 @@
-/**
- * `npm run release -- COMMAND`: creates the operator's key, packs the agent, and signs archives into the coordinator's feed. Order
- * of steps: docs/releasing.md.
- */
+/** `npm run release -- COMMAND` creates the operator's key, packs the agent, signs archives into the feed (docs/releasing.md). */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,6 +1,7 @@
 /**
- * Smoke test of an installed agent: `tsx scripts/release/try.ts PROGRAM [MODEL.gguf]`. Checks the version, doctor, and one request
- * through a coordinator started for this purpose, with a simulated enclave and the demo model.
+ * Smoke test of an installed agent: `tsx scripts/release/try.ts PROGRAM [MODEL.gguf]`.
+ *
+ * Checks the version, `doctor`, and one request with a simulated enclave, by default with the demo model.
  */
 import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

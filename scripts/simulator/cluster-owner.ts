@@ -88,7 +88,7 @@ export class ClusterOwner {
     const { model } = ticket.request.job;
     const queue = this.#queues.get(model) ?? new FairQueue<Ticket>(MAX_WAITING_PER_MODEL);
     const expectedMs = this.owner.times.waitMs(model, queue.aheadOf(ticket.accountId), this.owner.slotsOf(model));
-    if (queue.size > 0 && expectedMs !== null && expectedMs > this.#deps.policy.maxWaitFactor * JOB_TIMINGS.queueMs) return 'hopeless';
+    if (queue.size > 0 && expectedMs !== null && expectedMs > this.#deps.policy.maxWaitRatio * JOB_TIMINGS.queueMs) return 'hopeless';
     const displaced = queue.add(ticket);
     if (displaced === ticket) return 'queue_full';
     this.#queues.set(model, queue);

@@ -1,6 +1,6 @@
 /**
- * `ClusterRequests` runs requests of a simulated cluster as `ClusterPlacements` does, from arrival to answer. Different: a request that
- * no digest can serve is refused, not queued.
+ * `ClusterRequests`: requests of a simulated cluster, as in `ClusterPlacements`. A request without a usable digest is refused, not
+ * queued.
  */
 import type { ProviderId } from '@inference/protocol';
 import {

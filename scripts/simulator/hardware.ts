@@ -1,4 +1,4 @@
-/** Models and chips of the simulation. Chip rates are of the magnitude of llama.cpp with an 8B model in 4 bits. */
+/** Models and chips of the simulation. Rates are of the magnitude of llama.cpp with an 8B model in 4 bits. */
 
 export interface Model {
   readonly id: string;

@@ -127,7 +127,7 @@ export class SimulatedMac {
 
   take(job: Job, events: JobEvents): void {
     const resident = this.residents.get(job.model);
-    if (resident === undefined || !this.#makeRoom(resident)) {
+    if (resident === undefined || !this.#freeMemoryFor(resident)) {
       this.#events.after(REFUSES_AFTER_MS, () => events.failed('full'));
       return;
     }
@@ -227,7 +227,7 @@ export class SimulatedMac {
   }
 
   /** Whether the model is loaded or loadable; idle models are evicted. */
-  #makeRoom(wanted: InstalledModel): boolean {
+  #freeMemoryFor(wanted: InstalledModel): boolean {
     if (wanted.state !== 'on_demand') return true;
     let free = this.#modelGigabytes;
     for (const { state, gigabytes } of this.residents.values()) if (state !== 'on_demand') free -= gigabytes;

@@ -84,7 +84,7 @@ export class SimulatedCoordinator implements SimulatedNetwork {
     const queue = this.#queues.get(model);
     const expectedMs = this.#owner.times.waitMs(model, queue?.aheadOf(request.accountId) ?? 0, this.#owner.slotsOf(model));
     if ((queue === undefined || this.#owner.coldOf(model) > 0) && this.#tryNow(request, expectedMs)) return;
-    if (queue !== undefined && expectedMs !== null && expectedMs > this.#policy.maxWaitFactor * JOB_TIMINGS.queueMs) {
+    if (queue !== undefined && expectedMs !== null && expectedMs > this.#policy.maxWaitRatio * JOB_TIMINGS.queueMs) {
       this.#statistics.refused(request.job, 'hopeless');
     } else this.#wait(request);
   }

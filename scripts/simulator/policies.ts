@@ -21,10 +21,10 @@ export interface Policy {
   readonly kind: 'scheduler' | 'perfect' | 'random' | 'least_loaded';
   readonly constants: SchedulerConstants;
   /** Requests whose expected wait exceeds this multiple of the queue's maximum are refused. */
-  readonly maxWaitFactor: number;
+  readonly maxWaitRatio: number;
 }
 
-export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constants: DEFAULT_CONSTANTS, maxWaitFactor: MAX_WAIT_RATIO };
+export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constants: DEFAULT_CONSTANTS, maxWaitRatio: MAX_WAIT_RATIO };
 
 export const BASELINES: readonly Policy[] = [
   { ...SCHEDULER, name: 'random', kind: 'random' },

@@ -1,8 +1,10 @@
 /**
- * `npm run simulate -- [WORLD ...] [sweep] [CONSTANT ...] [--seed N] [--providers N] [--hours N] [--owners N]` compares the scheduler
- * with baselines, in Markdown tables (docs/scheduler-simulation.md).
+ * `npm run simulate -- [WORLD | sweep | CONSTANT]...` compares the scheduler with baselines, in Markdown tables.
  *
- * Without arguments: all worlds. `sweep` varies all constants, CONSTANT varies that constant. `--owners` compares one coordinator with N.
+ * No argument: all worlds and the sweep. `sweep` varies all constants, CONSTANT one (docs/scheduler-simulation.md).
+ *
+ * - `--seed N`, `--providers N` and `--hours N` change the worlds.
+ * - `--owners N` compares one coordinator with N.
  */
 
 import { parseArgs } from 'node:util';

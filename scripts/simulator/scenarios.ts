@@ -50,10 +50,10 @@ export const SWEEP: readonly Trial[] = [
     constant: 'MAX_WAIT_RATIO',
     world: 'overload',
     policies: [0.5, 1, 2, 4].map(
-      (maxWaitFactor): Policy => ({
+      (maxWaitRatio): Policy => ({
         ...SCHEDULER,
-        maxWaitFactor,
-        name: mark(`MAX_WAIT_RATIO ${maxWaitFactor}`, maxWaitFactor === SCHEDULER.maxWaitFactor),
+        maxWaitRatio,
+        name: mark(`MAX_WAIT_RATIO ${maxWaitRatio}`, maxWaitRatio === SCHEDULER.maxWaitRatio),
       }),
     ),
   },

@@ -18,8 +18,9 @@ export interface Report {
   /** Jain's index of the accounts' service: 1 is equal. */
   readonly fairness: number;
   /**
-   * Share of machines online for an hour or more that had an idle hour. Failing machines and machines without a loaded model do not
-   * count. NaN in shorter runs.
+   * Share of machines, online for an hour or more, that had an idle hour; NaN in shorter runs.
+   *
+   * Failing machines, and machines without a loaded model, do not count.
    */
   readonly idleShare: number;
   /** Mean expected cost of the placements. */

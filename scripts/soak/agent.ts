@@ -1,7 +1,7 @@
 /**
- * Soak test of a supervised agent at a real coordinator. Both are frozen, suspended and killed at random, under verified traffic.
+ * Soak test: agent and coordinator are frozen, suspended and killed at random, under verified traffic.
  *
- * The run passes if the agent recovers from every fault in time, sends no wrong response, and keeps its memory bounded.
+ * Passes if the agent recovers in time, sends no wrong response, and keeps its memory bounded.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

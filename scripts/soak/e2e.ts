@@ -1,8 +1,7 @@
 /**
- * Soak test of the end-to-end mode through each SDK. First without faults: responses verify, charges are exact, no file contains a
- * prompt.
+ * Soak test of the end-to-end mode through each SDK. Without faults: exact charges, no file contains a prompt.
  *
- * Then with killed agents, leaving clients and refusing providers: each request ends verified or as an error, and the ledger balances.
+ * With killed agents, cancelling clients and refusing providers: verified or an error, and the ledger balances.
  */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { type AllModelsNetwork, startAllModelsNetwork } from '../../test/support/all-models-network.js';

@@ -1,6 +1,5 @@
 /**
- * Accumulated HPKE vectors of Go's crypto/hpke: a thousand messages and exports per suite. Inputs are drawn from SHAKE128 of the empty
- * string, and results are absorbed into one SHAKE128.
+ * Accumulated HPKE vectors of Go's crypto/hpke: a thousand messages per suite, drawn from and absorbed into SHAKE128.
  *
  * Vectors have no ephemeral key, so the sealing side uses the recipient's key schedule.
  */

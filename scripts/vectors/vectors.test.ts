@@ -1,7 +1,4 @@
-/**
- * Runs published third-party vectors over this project's code paths. The vectors are not part of the project: VECTORS_DIR names
- * their folder. With VECTORS_DIR set, a missing file fails like a wrong result.
- */
+/** Runs published third-party vectors from the folder VECTORS_DIR, if set. A missing file fails like a wrong result. */
 import { expect, test } from 'vitest';
 import { deviceChainVectors } from './device-chain-vectors.js';
 import { deviceManagementVectors } from './device-management-vectors.js';

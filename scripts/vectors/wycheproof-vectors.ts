@@ -1,7 +1,4 @@
-/**
- * Project Wycheproof (C2SP, testvectors_v1) for this project's primitives: ECDSA P-256 by both verifiers, X25519, AES-256-GCM,
- * HMAC-SHA256 and HKDF-SHA256. Cases are excluded only by parameters (other key, nonce and tag sizes), never by expected result.
- */
+/** Project Wycheproof (C2SP, testvectors_v1). Cases are excluded only by parameters (key, nonce, tag size), never by result. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -69,7 +69,7 @@ function registered(): number {
 
 const script = { words: 20 };
 const runningJobs = (): number => crowd.agents.reduce((sum, agent) => sum + agent.runningJobs, 0);
-const toldToLeave = (): number => crowd.agents.filter(({ rejection }) => rejection?.code === 'shutting_down').length;
+const shutdownNoticeCount = (): number => crowd.agents.filter(({ rejection }) => rejection?.code === 'shutting_down').length;
 
 /** Jobs begin and do not end before the returned function is called. */
 function holdJobs(): () => void {
@@ -151,7 +151,7 @@ it('told to end (SIGTERM), it finishes what runs, refuses the rest with a time t
   await expect.poll(runningJobs, { timeout: 30_000 }).toBe(ENDPOINTS.length + 2);
   process.kill(pid, 'SIGTERM');
   // Idle providers are drained immediately.
-  await expect.poll(toldToLeave, { timeout: 30_000 }).toBeGreaterThan(AGENTS / 2);
+  await expect.poll(shutdownNoticeCount, { timeout: 30_000 }).toBeGreaterThan(AGENTS / 2);
   for (const endpoint of ENDPOINTS) {
     const refused = await ask(customer, { model: 'light', endpoint, prompt: { words: 1 } });
     expect(refused).toMatchObject({ kind: 'refused', status: endpoint === '/v1/messages' ? 529 : 503 });
@@ -182,7 +182,7 @@ it('told twice, it ends at once, with an error in the streams and nothing paid',
   const client = await new SlowClient(customer, { model: 'light', stream: true, prompt: script }).send();
   await client.readBytes(200);
   process.kill(pid, 'SIGTERM');
-  await expect.poll(toldToLeave, { timeout: 30_000 }).toBeGreaterThan(AGENTS / 2);
+  await expect.poll(shutdownNoticeCount, { timeout: 30_000 }).toBeGreaterThan(AGENTS / 2);
   process.kill(pid, 'SIGTERM');
   expect(await client.finish()).toMatchObject({ kind: 'broken', code: 'shutting_down' });
   open();

@@ -44,7 +44,7 @@ const LONG = [
   'test/console/verify-in-browser.test.ts',
   'test/readme.test.ts',
   'apps/coordinator/test/inference/delivery/slow-clients.test.ts',
-  'apps/coordinator/test/process/strangers.test.ts',
+  'apps/coordinator/test/process/held-open-requests.test.ts',
   'packages/enclave/test/client.test.ts',
   'apps/provider/test/daemon/models-live.test.ts',
   'apps/coordinator/test/providers/session/back-pressure.test.ts',

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { type DemoNetwork, startDemoNetwork } from './demo-network.js';
 
 let started: Promise<DemoNetwork> | undefined;
-const mishaps: string[] = [];
+const failures: string[] = [];
 
 /** A running network with one provider. Must not be stopped or damaged. */
 export function sharedNetwork(): Promise<DemoNetwork> {
@@ -12,12 +12,12 @@ export function sharedNetwork(): Promise<DemoNetwork> {
 }
 
 /** Crashes of the network's programs; expected to be empty. */
-export function mishapsOfSharedNetwork(): readonly string[] {
-  return mishaps;
+export function failuresOfSharedNetwork(): readonly string[] {
+  return failures;
 }
 
 async function start(): Promise<DemoNetwork> {
-  const note = (text: string): void => void mishaps.push(text);
+  const note = (text: string): void => void failures.push(text);
   const { network } = await startDemoNetwork({ onNotice: note, onFailure: note });
   // The runner ends its processes by a signal, and half a second later by force.
   process.once('SIGTERM', () => {

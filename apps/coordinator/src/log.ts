@@ -1,7 +1,4 @@
-/**
- * Log of JSON lines with ids, codes, counts and times. A line never contains a body, a key, a prompt or an output. Error messages
- * could quote such content, so errors go through {@link errorFacts}.
- */
+/** Log of JSON lines. No body, key, prompt or output; errors could quote content, so they pass {@link errorFacts}. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogLevel } from './config/config.js';
 

@@ -1,6 +1,4 @@
-/**
- * The coordinator as a program: configuration from the environment, one log line when listening, a clean end on SIGTERM and SIGINT.
- */
+/** Entry file of the coordinator. SIGTERM and SIGINT drain, then end the process. */
 import { destination } from 'pino';
 import { startApp } from './app.js';
 import { readConfig } from './config/config.js';
@@ -28,9 +26,9 @@ const TRUST_IN_FORCE = {
 
 async function main(args: readonly string[]): Promise<void> {
   if (args.length > 0) {
-    const wantsHelp = args.every((arg) => arg === '--help' || arg === '-h');
-    (wantsHelp ? process.stdout : process.stderr).write(wantsHelp ? USAGE : `The coordinator takes no argument ${args[0]}.\n${USAGE}`);
-    process.exitCode = wantsHelp ? 0 : 2;
+    const isHelp = args.every((arg) => arg === '--help' || arg === '-h');
+    (isHelp ? process.stdout : process.stderr).write(isHelp ? USAGE : `The coordinator takes no argument ${args[0]}.\n${USAGE}`);
+    process.exitCode = isHelp ? 0 : 2;
     return;
   }
   const config = readConfig(process.env);
@@ -70,8 +68,7 @@ async function main(args: readonly string[]): Promise<void> {
       },
     );
   };
-  // A second signal of the same kind ends the grace period. SIGINT of a terminal and SIGTERM of a supervisor count as a single
-  // request.
+  // A repeated signal ends the grace period. SIGINT and SIGTERM together, of a terminal and a supervisor, are one request.
   const onSignal = (signal: string): void => {
     if (skipGrace.signal.aborted) exitAfterFlush(1);
     if (signalled.has(signal)) {

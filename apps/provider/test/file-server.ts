@@ -17,7 +17,7 @@ export class FileServer {
   readonly repositories: { readonly id: string; readonly downloads: number; readonly gated?: string; readonly pipeline_tag?: string }[] =
     [];
   /** Sizes that the hub tells for files, where they are others than the true ones. */
-  readonly toldSizes = new Map<string, number>();
+  readonly reportedSizes = new Map<string, number>();
   readonly ranges: string[] = [];
   readonly authorizations: (string | undefined)[] = [];
   supportsRanges = true;
@@ -111,7 +111,7 @@ export class FileServer {
     const list = entries.map(([path, { body }]) => ({
       type: 'file',
       oid: 'a'.repeat(40),
-      size: this.toldSizes.get(path) ?? body.length,
+      size: this.reportedSizes.get(path) ?? body.length,
       path: path.slice(prefix.length),
       lfs: { oid: this.wrongHash ?? createHash('sha256').update(body).digest('hex'), size: body.length, pointerSize: 134 },
     }));

@@ -54,10 +54,13 @@ export interface VerifiedFetch {
 }
 
 /**
- * Creates a verified fetch over `crypto`. Throws `PolicyError` for an invalid policy, `TypeError` for an invalid option.
+ * Creates a `fetch` that seals inference requests. GET and HEAD are relayed unverified; other requests reject with
+ * {@link E2ERefused}.
  *
- * POSTs to inference endpoints are sealed. A local refusal of one is a response with status 403, which SDKs report without repeating
- * the request; errors of the coordinator keep their status. See `verdictOf`. GET and HEAD are relayed, unverified. Everything else rejects with {@link E2ERefused}.
+ * A local refusal of an inference request becomes a 403, because SDKs do not repeat those (`verdictOf`).
+ *
+ * @throws {PolicyError} The policy is invalid.
+ * @throws {TypeError} Another option is invalid.
  */
 export function verifiedFetch(crypto: E2eCrypto, options: VerifiedFetchOptions): VerifiedFetch {
   const client = new VerifiedClient(crypto, options);

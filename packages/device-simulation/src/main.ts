@@ -1,7 +1,7 @@
 /**
- * Entry file of the simulation as a program: a certificate authority, a management server and an ACME server on this machine. State is
- * in its data directory. Addresses are written to standard output and, over IPC, to the parent; the coordinator's address comes over
- * IPC or in COORDINATOR_URL.
+ * Entry file of the simulation: a certificate authority, a management server and an ACME server.
+ *
+ * The parent gets their addresses over IPC, and sends the coordinator's address (or sets COORDINATOR_URL).
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Enclave, openEnclave } from '../src/client/enclave.js';
 import type { EnclaveEvent } from '../src/client/events.js';
 
-const oddHelper = fileURLToPath(new URL('./fixtures/odd-helper.mjs', import.meta.url));
-const odd = (key = 'A', contract = '1', temper = 'calm') => [process.execPath, oddHelper, key, contract, temper];
+const misbehavingHelper = fileURLToPath(new URL('./fixtures/misbehaving-helper.mjs', import.meta.url));
+const odd = (key = 'A', contract = '1', temper = 'calm') => [process.execPath, misbehavingHelper, key, contract, temper];
 
 const opened: Enclave[] = [];
 let events: EnclaveEvent[] = [];
@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 describe('a helper that violates the contract', () => {
-  it.each(['rubbish', 'not text', 'huge line', 'wrong id', 'no id', 'text id', 'malformed', 'unknown error'])(
+  it.each(['other output', 'not text', 'huge line', 'wrong id', 'no id', 'text id', 'malformed', 'unknown error'])(
     'is replaced after %s, and the next request succeeds',
     async (oddity) => {
       const enclave = await open(odd());

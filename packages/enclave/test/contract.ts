@@ -480,7 +480,10 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       ['is empty', (file) => writeFile(file, '')],
       ['is cut short', async (file) => writeFile(file, (await readFile(file)).subarray(0, 40))],
       ['is no JSON', (file) => writeFile(file, 'key')],
-      ['holds rubbish', (file) => writeFile(file, '{"v":1,"kind":"simulated","private_key_pkcs8":"AAAA","data_representation":"AAAA"}')],
+      [
+        'holds an invalid key',
+        (file) => writeFile(file, '{"v":1,"kind":"simulated","private_key_pkcs8":"AAAA","data_representation":"AAAA"}'),
+      ],
       ['is huge', (file) => writeFile(file, Buffer.alloc(1_000_000))],
       [
         'is a link',

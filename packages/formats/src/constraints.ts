@@ -1,7 +1,4 @@
-/**
- * Structured output in the spellings of vLLM, llama.cpp, SGLang, TGI and Ollama. The engine enforces every spelling, so schemas
- * count as strict.
- */
+/** Structured output in the spellings of vLLM, llama.cpp, SGLang, TGI and Ollama. All are enforced, so schemas count as strict. */
 import Type, { type Static, type TObject } from 'typebox';
 import { isPresent, reject } from './errors/refusal.js';
 import { flag, JSON_SCHEMA, nullable } from './fields.js';

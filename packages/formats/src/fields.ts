@@ -1,6 +1,6 @@
 /**
- * Field schemas shared by several formats. `nullable` fields accept null as absent. Descriptions complete the sentence "<field> must be ..." of an error
- * message.
+ * Fields shared by several formats. Descriptions complete the error message "<field> must be ...". `nullable`: null counts as
+ * absent.
  */
 import Type, { type TSchema } from 'typebox';
 

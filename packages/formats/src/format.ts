@@ -78,8 +78,9 @@ export interface AnswerFormat {
   stream(responseMetadata: ResponseMetadata): StreamRenderer;
   plain(responseMetadata: ResponseMetadata): PlainRenderer;
   /**
-   * End of a stream after its signed bytes: the signature, and the format's terminator if any. `form` applies to formats with a signature
-   * event (default `event`); others always use the comment.
+   * End of a stream after its signed bytes: the signature, and the format's terminator if any.
+   *
+   * @param form Only for formats with a signature event. Default: `event`.
    */
   signatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form?: SignatureForm): string;
   /** Error event inside a started stream, without a terminator. */
@@ -98,10 +99,7 @@ interface Parsed<Request, Params> {
 export type ParsedRequest = Parsed<TextRequest, RequestParams>;
 /** A request for embeddings. The response is never streamed. */
 export type ParsedEmbeddings = Parsed<EmbeddingRequest, RequestParams>;
-/**
- * A request for images. The response is never streamed. `model` is null if the coordinator chooses the model; the job context then
- * names the choice.
- */
+/** A request for images, never streamed. `model` null: the coordinator chooses, and names the model in the job context. */
 export type ParsedImages = Parsed<
   ImageRequest,
   Omit<RequestParams, 'model'> & { readonly model: string | null; readonly image: ImageRequestParams }

@@ -47,8 +47,9 @@ export function modelTypeOf(endpoint: Endpoint): ModelType {
 }
 
 /**
- * Error in the shape of the path's clients, also for unknown paths. On paths used by both kinds of clients, `messagesClient` selects the
- * shape. Paths under `/oauth` use the OAuth shape.
+ * Error in the shape that clients of the path expect, also for unknown paths.
+ *
+ * @param messagesClient Whether a client of a shared path uses the Messages format.
  */
 export function errorAt(path: string, error: ApiError, requestId?: string, messagesClient = false): HttpError {
   if (path.startsWith('/oauth/')) return oauthError(error);

@@ -1,7 +1,4 @@
-/**
- * `hashPromptPrefixes` hashes the beginnings of a prompt, block by block: equal beginnings give equal hashes. The next turn of a
- * conversation begins with the hashes of the previous one.
- */
+/** `hashPromptPrefixes`: hashes of a prompt's beginnings, by blocks. The next turn of a conversation starts with the same hashes. */
 import type { ChatMessage, TextRequest } from './request.js';
 
 interface PrefixBlock {
@@ -17,8 +14,9 @@ const BLOCK = 1024;
 const FINENESS = 32;
 
 /**
- * Hashes of a request's prefixes, the shortest first, without the last partial block. `start`: key that every digest depends on.
- * `hash`: digest of a text.
+ * Hashes of a request's prefixes, the shortest first. The last block counts only if complete.
+ *
+ * @param start Key that every digest depends on.
  */
 export function hashPromptPrefixes(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
   const text = promptText(request);

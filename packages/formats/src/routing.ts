@@ -92,7 +92,7 @@ export interface RoutingPreferences {
   readonly given: readonly string[];
 }
 
-/** Whole micro-USD per million tokens; null: no limit. Nothing is charged per request, input image or audio, so their limits always hold. */
+/** Whole micro-USD per million tokens; null: no limit. Limits per request, image or audio always hold, because nothing is charged. */
 export interface MaxPrice {
   readonly promptPerMillion: number | null;
   readonly completionPerMillion: number | null;

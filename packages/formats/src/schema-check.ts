@@ -1,7 +1,4 @@
-/**
- * Checks a value against a TypeBox schema. The first violation becomes an error that names the field (`messages[0].content`) and quotes
- * the schema's `description`.
- */
+/** Checks a value against a TypeBox schema. The error names the field (`messages[0].content`) and quotes the `description`. */
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { RequestError } from './errors/errors.js';

@@ -16,10 +16,7 @@ export function sseEvent(type: string, json: string): string {
 
 const LINE_BREAKS_OF_SOME_READERS = /[\u0085\u2028\u2029]/g;
 
-/**
- * JSON text of a value for use inside an event. Escapes U+0085, U+2028 and U+2029, which JSON allows but some clients treat as line
- * breaks (Python's `str.splitlines`).
- */
+/** JSON text for an event. Escapes U+0085, U+2028 and U+2029: some clients break lines there (Python's `str.splitlines`). */
 export function sseJson(value: unknown): string {
   const json = JSON.stringify(value);
   if (json.search(LINE_BREAKS_OF_SOME_READERS) === -1) return json;

@@ -1,7 +1,4 @@
-/**
- * Byte and text conversions at the edges of the protocol, for Node and browsers alike. Decoders are strict: only the canonical
- * encoding of the bytes is accepted (RFC 4648 section 3.5).
- */
+/** Conversions of bytes and texts, for Node and browsers. Decoders accept only canonical encodings (RFC 4648 section 3.5). */
 
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -6,9 +6,9 @@ import { utf8 } from './bytes.js';
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined };
 
 /**
- * Canonical text of a JSON value: members sorted by UTF-16 code units, no white space, numbers and strings as ECMAScript prints
- * them (RFC 8785 section 3.2). Members that are `undefined` are omitted. Throws TypeError on NaN, infinities, lone surrogates and
- * non-JSON values.
+ * Canonical text of a JSON value (RFC 8785 section 3.2). Members that are `undefined` are omitted.
+ *
+ * @throws {TypeError} For NaN, infinities, lone surrogates and values outside JSON.
  */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === 'object' && isInOrder(value)) {

@@ -1,6 +1,6 @@
 /**
- * Apple chips: maximum cores and memory sold, and memory bandwidth. The agent reads its bandwidth here; the coordinator checks
- * reported hardware against the same table. A chip absent from the table contradicts nothing.
+ * Apple chips: bandwidth, and the largest configuration sold, against which reported hardware is checked. Unlisted chips contradict
+ * nothing.
  */
 
 export interface ChipFacts {

@@ -1,7 +1,4 @@
-/**
- * ECDSA P-256 signatures in DER (SEC 1 C.8, X.690): one parser for every verifier, so that all refuse the same encodings. High S is
- * allowed because enclaves produce high S; a signature is therefore never an identifier.
- */
+/** ECDSA P-256 signatures in DER (SEC 1 C.8, X.690). Enclaves produce high S, so a signature never identifies anything. */
 
 /** Order of P-256 (SEC 2 section 2.4.2), big endian. */
 const ORDER = new Uint8Array([
@@ -11,10 +8,7 @@ const ORDER = new Uint8Array([
 
 const SCALAR_BYTES = 32;
 
-/**
- * Returns the 64 bytes `r ‖ s` (IEEE P1363) of a strict-DER P-256 signature, or null. Refused: BER lengths, needless leading zeros,
- * negative integers, trailing bytes, and r or s outside 1 … order − 1 (FIPS 186-5 section 6.4.2).
- */
+/** Returns `r ‖ s` (64 bytes, IEEE P1363) of a strict-DER signature; null if malformed or out of range. */
 export function signatureFromDer(der: Uint8Array): Uint8Array | null {
   // SEQUENCE of two INTEGERs. Content is at most 70 bytes, so the length always has the one-byte short form.
   if (der.length < 8 || der.length > 72 || der[0] !== 0x30 || der[1] !== der.length - 2) return null;
@@ -33,7 +27,7 @@ function readScalar(der: Uint8Array, offset: number, scalar: Uint8Array): number
   const content = der.subarray(offset + 2, end);
   const first = content[0] as number;
   if (first >= 0x80) return null;
-  // X.690 section 8.3.2: the first nine bits are not all zero, so a leading zero byte only guards a set top bit.
+  // X.690 section 8.3.2: a leading zero byte is valid only before a set top bit.
   if (first === 0 && (length === 1 || (content[1] as number) < 0x80)) return null;
   const magnitude = first === 0 ? content.subarray(1) : content;
   if (magnitude.length > SCALAR_BYTES) return null;

@@ -1,14 +1,12 @@
 /**
- * Plaintext of a response to `/v1/images/generations`: a sequence of parts, so that image bytes travel sealed beside the response
- * body. Layout of a part:
+ * Plaintext of a response to `/v1/images/generations`: parts, so that image bytes travel sealed beside the body.
  *
  *   offset 0  kind    u8   0 = body, 1 = image
  *   offset 1  index   u8   image index from 0; zero for the body
  *   offset 2  length  u32  big endian
  *   offset 6  bytes
  *
- * Images first, in order; then exactly one body. A response that embeds its images (`b64_json`) has a body only. The signed
- * bytes B are the body's bytes, without the part header. Parts are independent of frames: a frame may end anywhere in a part.
+ * Images first, in order; then one body. Signed are the body's bytes. A frame may end inside a part.
  */
 import { concatBytes } from './bytes.js';
 import { MAX_IMAGES } from './wire/limits.js';

@@ -1,7 +1,4 @@
-/**
- * Protocol shared by coordinator, provider and every verifier. No file, socket or process access and no Node imports, so the
- * package runs in browsers. Crypto on `node:crypto` is in `@inference/protocol/crypto`.
- */
+/** Protocol of coordinator, provider and verifiers, without Node imports. `@inference/protocol/crypto` needs `node:crypto`. */
 export * from './bytes.js';
 export * from './canonical-json.js';
 export * from './chips.js';

@@ -1,7 +1,4 @@
-/**
- * Job context: the terms of one job, agreed between coordinator and provider. Sent in clear beside the sealed body and bound to the
- * body as HPKE `info`, so that a body sealed for one job opens for no other (design: sealing).
- */
+/** Job context: the terms of one job, in clear. Bound as HPKE `info`, so a sealed body opens for no other job. */
 import Type, { type Static } from 'typebox';
 import { concatBytes, utf8 } from './bytes.js';
 import { canonicalJsonBytes } from './canonical-json.js';
@@ -53,7 +50,7 @@ export const CLOCK_TOLERANCE_MS = 120_000;
 /**
  * HPKE `info` of a job: `"inference/job/v1" 0x00 ‖ SHA-256(canonical JSON of the context)`.
  *
- * The caller passes `sha256`, so that this file depends on no crypto library.
+ * @param sha256 Passed in, so that this file depends on no crypto library.
  */
 export function jobInfo(context: JobContext, sha256: (bytes: Uint8Array) => Uint8Array): Uint8Array {
   return concatBytes(utf8('inference/job/v1\0'), sha256(canonicalJsonBytes(context)));

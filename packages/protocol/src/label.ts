@@ -1,7 +1,4 @@
-/**
- * Texts chosen by providers and shown to strangers: names of chips, machines and models. Bounded, without control or formatting
- * characters, line breaks or markup characters, so that pages, logs and terminals display the texts safely.
- */
+/** Names of chips, machines and models, chosen by providers. Without control, formatting or markup characters, so safe to display. */
 import Type from 'typebox';
 
 /** Control, formatting and unpaired characters, line and paragraph separators, markup delimiters. */

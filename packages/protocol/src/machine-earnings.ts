@@ -1,7 +1,4 @@
-/**
- * Response of `GET /v1/machine/earnings` (machine token): earnings per day of the owner's time zone and per model, and the
- * withdrawable balance. Amounts are whole micro-USD.
- */
+/** Response of `GET /v1/machine/earnings` (machine token), in whole micro-USD. Days follow the owner's time zone. */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';
 

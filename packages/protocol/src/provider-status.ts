@@ -1,7 +1,7 @@
 /**
- * Response of `GET /v1/providers/me`, a provider's own status: trust, accepted models, reasons for skipped placements, and the most
- * useful remedy. Codes come from closed lists that newer coordinators may extend; every code has a sentence. Contains nothing about
- * other providers or requests.
+ * Response of `GET /v1/providers/me`: trust, accepted models, reasons for skipped placements, and the most useful remedy.
+ *
+ * Newer coordinators may add codes; every code has a sentence. Contains nothing about other providers or requests.
  */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';
@@ -22,7 +22,7 @@ const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schem
 
 const ModelStatusSchema = Type.Object({
   id: Model,
-  state: Type.Enum(['ready', 'loading', 'on_demand'], { description: 'Whether it is in memory, as the provider tells it.' }),
+  state: Type.Enum(['ready', 'loading', 'on_demand'], { description: 'Whether the model is in memory, as the provider reports.' }),
   routable: Type.Boolean({ description: 'Whether a request for it may come at this moment.' }),
   gate: nullable(Code),
   prefill_tps: Rate,
@@ -81,8 +81,11 @@ export const ProviderStatusSchema = Type.Object({
   ),
   hardware: Type.Optional(
     Type.Object(
-      { ...HardwareSchema.properties, adjusted: Type.Array(Code, { maxItems: 16, description: 'What was told and is not believed.' }) },
-      { description: 'What the machine tells of itself, as the network takes it.' },
+      {
+        ...HardwareSchema.properties,
+        adjusted: Type.Array(Code, { maxItems: 16, description: 'Reported members that the network does not accept.' }),
+      },
+      { description: 'Hardware that the provider reports, as far as the network accepts the report.' },
     ),
   ),
   trust_level: Type.Enum(['none', 'self_signed', 'hardware']),

@@ -1,7 +1,4 @@
-/**
- * Agent release for one platform, as the coordinator advertises releases. The operator signs every member except the signature, so
- * that a compromised coordinator can withhold a release but neither alter nor invent one.
- */
+/** Agent release for one platform. The operator signs all other members, so a compromised coordinator can only withhold releases. */
 import Type, { type Static } from 'typebox';
 import { concatBytes, utf8 } from './bytes.js';
 import { canonicalJson } from './canonical-json.js';

@@ -1,14 +1,11 @@
 /**
- * Reads the usage that a response reports to its client, incrementally, and compares usage with the signed receipt. The reader
- * walks the JSON structure of the body or of each event. Memory is bounded: MAX_USAGES usage objects and one member name. Shared by
- * coordinator and verifiers, so that both refuse the same responses.
+ * Compares the usage inside a response with the signed receipt, in bounded memory. Coordinator and verifiers refuse the same
+ * responses.
  */
 import type { Endpoint } from './ids.js';
 import type { Receipt } from './statements/receipt.js';
 
-/**
- * A usage object, or the number of a token count, as found in the response. `isPartial`: written before the answer was complete.
- */
+/** A usage object or token count in a response. `isPartial`: written before the answer was complete. */
 interface ReportedUsage {
   readonly value: unknown;
   readonly isPartial: boolean;
@@ -112,7 +109,7 @@ export class UsageReader {
     return this.#unreadable ? 'unreadable' : [...this.#usages.values()];
   }
 
-  /** One byte of a stream outside JSON. The `data:` lines of an event form one text; a blank line ends the event. */
+  /** A byte outside JSON. The `data:` lines of an event form one text; a blank line ends the event. */
   #line(byte: number): void {
     if (byte === LF) {
       if (this.#lineIsEmpty) this.#reset();
@@ -270,35 +267,35 @@ export function agreesWithReceipt(report: UsageReport, receipt: CountedUsage): b
 function agrees({ value, isPartial }: ReportedUsage, { usage, hidden_tokens, endpoint }: CountedUsage): boolean {
   const { prompt_tokens, completion_tokens, total_tokens, cached_tokens = 0 } = usage;
   if (endpoint === '/v1/messages/count_tokens') return value === prompt_tokens;
-  const said = membersOf(value);
+  const reported = membersOf(value);
   const is = (member: unknown, count: number): boolean => member === undefined || member === count;
-  if (endpoint === '/v1/embeddings') return said.prompt_tokens === prompt_tokens && is(said.total_tokens, total_tokens);
+  if (endpoint === '/v1/embeddings') return reported.prompt_tokens === prompt_tokens && is(reported.total_tokens, total_tokens);
   // `/v1/responses` returns chat completions for bodies with messages, so the usage's member names decide.
-  if ('prompt_tokens' in said || 'completion_tokens' in said) {
+  if ('prompt_tokens' in reported || 'completion_tokens' in reported) {
     return (
-      said.prompt_tokens === prompt_tokens &&
-      said.completion_tokens === completion_tokens &&
-      is(said.total_tokens, total_tokens) &&
-      is(membersOf(said.prompt_tokens_details).cached_tokens, cached_tokens) &&
-      is(membersOf(said.completion_tokens_details).reasoning_tokens, hidden_tokens)
+      reported.prompt_tokens === prompt_tokens &&
+      reported.completion_tokens === completion_tokens &&
+      is(reported.total_tokens, total_tokens) &&
+      is(membersOf(reported.prompt_tokens_details).cached_tokens, cached_tokens) &&
+      is(membersOf(reported.completion_tokens_details).reasoning_tokens, hidden_tokens)
     );
   }
-  const details = membersOf(said.output_tokens_details);
+  const details = membersOf(reported.output_tokens_details);
   if (endpoint !== '/v1/messages') {
     return (
-      said.input_tokens === prompt_tokens &&
-      said.output_tokens === completion_tokens &&
-      is(said.total_tokens, total_tokens) &&
-      is(membersOf(said.input_tokens_details).cached_tokens, cached_tokens) &&
+      reported.input_tokens === prompt_tokens &&
+      reported.output_tokens === completion_tokens &&
+      is(reported.total_tokens, total_tokens) &&
+      is(membersOf(reported.input_tokens_details).cached_tokens, cached_tokens) &&
       is(details.reasoning_tokens, hidden_tokens)
     );
   }
   // `input_tokens` excludes reported cached tokens in the Messages format. Clients without `cache_control` get 0.
-  const cached = said.cache_read_input_tokens ?? 0;
-  const prompt = sum(said.input_tokens, said.cache_creation_input_tokens ?? 0, cached);
+  const cached = reported.cache_read_input_tokens ?? 0;
+  const prompt = sum(reported.input_tokens, reported.cache_creation_input_tokens ?? 0, cached);
   if (!isPartial && cached !== 0 && cached !== cached_tokens) return false;
   if (isPartial) return prompt === prompt_tokens;
-  return prompt === prompt_tokens && said.output_tokens === completion_tokens && is(details.thinking_tokens, hidden_tokens);
+  return prompt === prompt_tokens && reported.output_tokens === completion_tokens && is(details.thinking_tokens, hidden_tokens);
 }
 
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {

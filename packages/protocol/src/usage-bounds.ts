@@ -1,12 +1,6 @@
-/**
- * Usage bounds computable from bytes alone. Agents never report more, so a signed usage beyond a bound is a violation, never a side
- * effect of repetitive templates or of output without bytes.
- */
+/** Bounds of usage, computed from bytes alone. Agents never report more, so a signed usage beyond a bound is a violation. */
 
-/**
- * Maximum tokens that a chat template adds: default system prompt, tool instructions, date. Per-message additions are smaller than
- * the message's JSON, which counts as bytes.
- */
+/** Maximum tokens that a chat template adds in all. Additions per message are smaller than the JSON of the message. */
 export const TEMPLATE_TOKENS = 512;
 
 /** Maximum tokens without own bytes in the response: end tokens, a withheld stop sequence, characters made of several tokens. */

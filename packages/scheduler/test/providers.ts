@@ -1,10 +1,10 @@
 /** Fixtures of the scheduler's tests: providers of plain facts, and repeatable random numbers. */
 import type { ProviderId } from '@inference/protocol';
 import fc from 'fast-check';
+import type { ThroughputEstimate } from '../src/cost/job-cost.js';
 import { DEFAULT_HOST_STATE, type ProviderFacts } from '../src/eligibility.js';
-import type { ThroughputEstimate } from '../src/job-cost.js';
-import { ProviderPool } from '../src/provider-pool.js';
-import type { PlacementRequest } from '../src/schedule.js';
+import type { PlacementRequest } from '../src/placement/schedule.js';
+import { ProviderPool } from '../src/pool/provider-pool.js';
 
 export const NOW = 1_000_000;
 

@@ -76,8 +76,9 @@ const NOTHING_AUDITED: AuditedLog = {
 };
 
 /**
- * Audits the tree of a verified checkpoint. With `previous`, the result of an earlier audit, only later entries and their tiles are read:
- * the caller has verified that the tree extends the audited one. Rejects only when `readTile` rejects.
+ * Audits the tree of a verified checkpoint. Rejects only when `readTile` rejects.
+ *
+ * @param previous Result of an earlier audit, whose tree this one extends. Only later entries are read.
  */
 export async function auditLog(
   crypto: LogCrypto,
@@ -145,7 +146,7 @@ interface LevelToCompute {
   readonly readTile: ReadTile;
 }
 
-/** Roots of the full tiles below, after earlier hashes of the same tile, which the log serves. Null: there is no new full tile. */
+/** Roots of the new full tiles, after the served hashes that share their tile; null without a new full tile. */
 async function nextLevel({ sha256 }: LogCrypto, { hashes: below, level, size, readTile }: LevelToCompute): Promise<NewHashes | null> {
   let roots = below.hashes.slice(0, below.hashes.length - (below.hashes.length % TILE_WIDTH));
   if (roots.length === 0) return null;

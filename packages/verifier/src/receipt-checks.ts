@@ -17,7 +17,7 @@ import { type SignedAnswer, usageCheck } from './usage-check.js';
 
 /** Facts of the request that the client knows. Absent members are not checked. */
 export interface Expected {
-  /** Hexadecimal SHA-256 of the request body, byte for byte as sent. Without the hash, a receipt of another request would pass. */
+  /** Hexadecimal SHA-256 of the request body as sent. Without the hash, a receipt of another request would pass. */
   readonly requestSha256?: string;
   /** Length of the request body; bounds the prompt tokens. */
   readonly requestBytes?: number;

@@ -1,7 +1,7 @@
 /**
- * Splits a streamed answer into the bytes signed by the enclave and the signature. Signed are all bytes before the signature (an
- * event in chat and legacy streams, a comment block in Messages and Responses streams), without the SSE comment blocks that the
- * coordinator inserts between events to keep the connection open (design: who renders, who relays).
+ * Splits a streamed answer into its signed bytes and the signature, which is an event or an SSE comment.
+ *
+ * Signed are all bytes before the signature, except keep-alive comments of the coordinator between events.
  */
 import { concatBytes, fromUtf8 } from '@inference/protocol';
 import type { ResponseProof } from './response-proof.js';
@@ -86,9 +86,9 @@ function* linesOf(body: Uint8Array): Generator<Line> {
 }
 
 /**
- * The proof in a `data:` line whose JSON has `se_signature` beside empty `choices`; null for every other line. The event is
- * unsigned, so it must contain nothing that a client would show or count: no choices, no usage, no members of other formats, and no
- * escapes, which could hide a duplicate member.
+ * Proof in a `data:` line with `se_signature`; null for other lines. The event is unsigned, so clients must find nothing in it.
+ *
+ * Refused: choices, usage, members of other formats, and escapes, which could hide a duplicate member.
  */
 function proofOfEvent(line: Uint8Array): ResponseProof | null {
   const text = fromUtf8Or(line);

@@ -1,7 +1,7 @@
 /**
- * Verifies an answer together with its provider: bytes, signature and receipt by the key in the attestation feed, the provider's
- * record by its own evidence, and the unsigned headers by the record. Used by the command line and the web console, so both refuse
- * the same answers. `scripts/verify-response.sh` is tested with the same cases.
+ * Verifies an answer with its provider: bytes, signature, receipt, the provider's record, and the headers that the record supports.
+ *
+ * `scripts/verify-response.sh` is tested with the same cases.
  */
 import type { AttestationRecord, EnclaveEvidence } from '@inference/protocol';
 import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
@@ -43,8 +43,8 @@ export interface AnswerVerdict extends ResponseVerdict {
 }
 
 /**
- * Verifies an answer at `now` (milliseconds). With `receipt` the record is evaluated as of the end of the job, a time signed by the
- * enclave: for answers saved with their feed. Throws `FeedError` for an invalid feed.
+ * @param now Milliseconds since 1970. `receipt`: the signed end of the job, for answers saved with their feed.
+ * @throws {FeedError} The feed is invalid.
  */
 export function verifyAnswer(answer: ReceivedAnswer, now: number | 'receipt'): AnswerVerdict {
   const { headers } = answer;

@@ -1,6 +1,6 @@
 /**
- * Verifies a provider's attestation statement from the public feed. Shows the claims that the enclave key signed about its machine.
- * The manufacturer's certificate chain, not checked here, shows that the key lives in a genuine machine.
+ * Verifies the claims that an enclave key signed about its machine. Only Apple's chain, not checked here, shows that the machine is
+ * genuine.
  */
 import {
   type Attestation,
@@ -39,8 +39,9 @@ const PROBLEMS: Record<StatementProblem, string> = {
 };
 
 /**
- * Verifies a signed attestation statement by the record's `se_public_key` (65 bytes x963, or base64), and its agreement with the
- * record. A simulated enclave fails `attestation_enclave`. Never throws on input of a peer.
+ * Verifies a statement by its key, and its agreement with the record. Never throws on input of a peer.
+ *
+ * @param publicKey 65 bytes x963, or base64 as in `se_public_key`.
  */
 export function verifyAttestationStatement(
   statement: SignedStatement,

@@ -1,7 +1,4 @@
-/**
- * Verifies a saved receipt (`GET /v1/receipts/{job_id}`) of plain or end-to-end mode. Shows what the enclave key signed about a job. The
- * bytes of request and response are not in a receipt; the commitments of an end-to-end receipt are checked by its client alone.
- */
+/** Verifies a saved receipt (`GET /v1/receipts/{job_id}`). Only the client can open the commitments of an end-to-end receipt. */
 import {
   type AttestationRecord,
   canonicalJson,

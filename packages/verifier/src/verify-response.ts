@@ -1,8 +1,4 @@
-/**
- * Verifies an inference answer for the client that received it: the stated hash is the hash of the signed bytes, the enclave key
- * signed the hash, and the signed receipt belongs to this key, response and request. The key must come from a source that the
- * client trusts, such as a verified attestation record; a key named by the response proves nothing.
- */
+/** Verifies an answer: stated hash of the bytes, signature of the hash, and the receipt. The key must come from a trusted source. */
 import { fromBase64, utf8 } from '@inference/protocol';
 import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
 import { sha256Hex } from './digest.js';

@@ -1,8 +1,9 @@
 /**
- * Cluster bench: processor time of answers relative to one coordinator without NATS, and added time to first token of remote answers.
+ * Cluster bench: processor time relative to one coordinator without NATS, and added time to first token at peers.
  *
- * `CLUSTER_BENCH=plain,streams,first,many` selects sections. `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change sizes.
- * `PROFILE=directory` stores processor profiles.
+ * - `CLUSTER_BENCH=plain,streams,first,many` selects sections.
+ * - `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change sizes.
+ * - `PROFILE=directory` stores processor profiles.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

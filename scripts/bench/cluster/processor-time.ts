@@ -1,7 +1,4 @@
-/**
- * Processor time per answer of coordinators, NATS and PostgreSQL: clusters of 1 to 3 with 0, 50 and 100 % remote answers, against one
- * coordinator.
- */
+/** Processor time per answer of coordinators, NATS and PostgreSQL: 1 to 3 coordinators with 0, 50 and 100 % remote answers. */
 import { loadavg } from 'node:os';
 import { PLAIN_ANSWER, requestBody, STREAM_END } from '../relay/answers.js';
 import type { ClosedLoad, ClosedResult } from '../relay/load-generator.js';

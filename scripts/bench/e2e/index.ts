@@ -1,6 +1,5 @@
 /**
- * End-to-end bench: end-to-end mode against plain mode at one coordinator, in turns. Targets are in processor time, which varies less
- * than rates.
+ * End-to-end bench: end-to-end mode against plain mode at one coordinator, by processor time.
  *
  * `PROFILE=directory` stores a processor profile of the coordinator.
  */
@@ -26,7 +25,7 @@ const STREAM = requestBody(true, { tokens: STREAM_TOKENS, everyMs: TOKEN_EVERY_M
 const PLAIN_PER_SECOND = 100;
 /** Answers per mode and round, and concurrency. */
 const PLAIN = { name: 'plain answers', body: requestBody(false), ...sized({ answers: 1000, atOnce: 16 }, { answers: 20, atOnce: 4 }) };
-/** Both modes at one rate. At full speed, a busy ledger gathers more steps per transaction, so modes could not be compared. */
+/** One rate for both modes. At full speed, a busy ledger gathers more steps per transaction, so times would not compare. */
 const PACED = { ...PLAIN, name: `plain answers, ${PLAIN_PER_SECOND} per second`, answers: sized(300, 20), perSecond: PLAIN_PER_SECOND };
 const STREAMS = {
   name: `streams of ${STREAM_TOKENS} tokens, one every ${TOKEN_EVERY_MS} ms`,

@@ -1,7 +1,7 @@
 /**
- * Compares the agent with llama.cpp's own server in alternating rounds: same model, prompts, limits and threads. Both stream.
+ * Compares the agent with llama.cpp's own server in alternating rounds. The agent also renders, seals and signs.
  *
- * The agent renders, seals and signs every response. On a busy machine, compare processor time per token.
+ * On a busy machine, compare processor time per token.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * Engine bench: tokens per second through a whole network against plain node-llama-cpp, in alternating rounds; then time to first token.
+ * Engine bench: tokens per second through a whole network against plain node-llama-cpp, then time to first token.
  *
- * The model has random weights and the demo model's shape, so that responses run to their limit.
+ * Random weights almost never end a response, so responses run to their limit.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,4 @@
-/**
- * llama.cpp's own server, with which the bench compares the agent: the program `LLAMA_SERVER`, or one built once from node-llama-cpp's
- * sources, the agent's release. A build takes minutes.
- */
+/** llama.cpp's own server: the program `LLAMA_SERVER`, or one built once, in minutes, from node-llama-cpp's sources. */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -81,7 +81,7 @@ async function largeImages(dataDir: string): Promise<void> {
   }
 }
 
-/** Medians over some rounds, in seconds for each image: CPU of the coordinator's process, and time from request to fetched image. */
+/** Median seconds per image: processor time of the coordinator, and from request to fetched image. */
 async function perImage(
   gateway: Gateway,
   { model, size, images }: { readonly model: string; readonly size: string; readonly images: number },

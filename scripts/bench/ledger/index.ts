@@ -1,8 +1,7 @@
 /**
- * Ledger bench: jobs that are reserved and settled per second, and CPU time per job, with durable commits. The ledger runs in this
- * process on SQLite and PostgreSQL, then in three processes on one PostgreSQL.
+ * Ledger bench: durable jobs per second and processor time per job, on SQLite, on PostgreSQL, and in three processes.
  *
- * On a busy machine only the CPU time is reliable.
+ * On a busy machine, only processor time is reliable.
  */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';

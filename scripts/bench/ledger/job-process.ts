@@ -1,7 +1,7 @@
 /**
- * Coordinator process of the ledger bench: opens its own connections to the database and runs jobs on request of the bench.
+ * Coordinator process of the ledger bench, with its own database connections. Argument: {@link JobProcessOptions} as JSON.
  *
- * Argument: {@link JobProcessOptions} as JSON. Messages: `ready`, then per {@link JobOrder} a {@link JobsResult}; {@link END} ends it.
+ * Messages: `ready`, then a {@link JobsResult} per {@link JobOrder}; {@link END} ends the process.
  */
 import { openLedger } from '../../../apps/coordinator/dist/billing/ledger/sql-ledger.js';
 import { openDatabase } from '../../../apps/coordinator/dist/database/connection/open-database.js';

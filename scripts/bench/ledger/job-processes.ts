@@ -77,7 +77,7 @@ async function answer(child: ChildProcess): Promise<unknown> {
   }
 }
 
-/** Processor time of each open connection to this database by process id, or null if the server is not on this machine. */
+/** Processor time of each connection to this database, by process id; null if the server is on another machine. */
 export async function serverTimes(database: Database): Promise<ReadonlyMap<number, number> | null> {
   const { rows } = await sql<{ pid: number }>`select pid from pg_stat_activity where datname = current_database()`.execute(database);
   const times = new Map<number, number>();

@@ -1,7 +1,4 @@
-/**
- * Ledger bench with three coordinator processes on one PostgreSQL: jobs per second of all together, and processor time of the
- * coordinators and of the server's connections.
- */
+/** Ledger bench with three coordinator processes on one PostgreSQL: jobs per second, and processor time of both sides. */
 import { openLedger } from '../../../apps/coordinator/dist/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
 import { checkLedger } from '../../../apps/coordinator/dist/database/ledger/check-ledger.js';

@@ -1,7 +1,4 @@
-/**
- * Writes the sums of random past jobs into a fresh database, as the ledger would after running them. The jobs themselves are not
- * written, so that millions of jobs take seconds.
- */
+/** Writes the sums of random past jobs into a fresh database, without the jobs, so that millions take seconds. */
 import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../../../apps/coordinator/src/database/ledger/activity.js';
 import type { Activity } from '../../../apps/coordinator/src/database/tables/ledger.js';
 import type { Database, Tables } from '../../../apps/coordinator/src/database/tables.js';

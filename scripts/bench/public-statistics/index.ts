@@ -1,6 +1,7 @@
 /**
- * CPU time per request for the public statistics (`/v1/stats`, `/v1/network/totals`, `/v1/leaderboard`) with an empty cache. The SQLite
- * database holds the sums of a year of jobs per minute and hour, and 500 simulated providers are connected. HTTP is not part of it.
+ * Processor time of the public statistics with an empty cache, without HTTP: `/v1/stats`, `/v1/network/totals`, `/v1/leaderboard`.
+ *
+ * The SQLite database holds the sums of a year; 500 simulated providers are connected.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

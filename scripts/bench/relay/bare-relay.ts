@@ -1,6 +1,6 @@
 /**
- * Baseline of the relay bench: the minimum of a Node relay. HTTP in, one WebSocket to an instantly responding process, HTTP out; a
- * five-byte header identifies requests. No keys, no sealing, no checks.
+ * Baseline of the relay bench: HTTP in, one WebSocket, HTTP out. A five-byte header identifies requests; no keys, sealing or
+ * checks.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,7 +1,7 @@
 /**
- * Processor time of the coordinator per plain response and per short stream, which varies far less than rates on a busy machine:
- * `npx tsx scripts/bench/relay/cost.ts [program…]`. Several builds (paths of `dist/main.js`, preceded by Node options) alternate,
- * and each is compared with the first, round by round.
+ * Processor time of the coordinator per response: `npx tsx scripts/bench/relay/cost.ts [program…]`.
+ *
+ * Several builds (`dist/main.js`, preceded by Node options) alternate, and are compared with the first.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,4 @@
-/**
- * One kept-alive HTTP/1.1 connection that posts prepared requests and passes on response body bytes. Parses only the HTTP that this
- * bench's servers write, because the load shares two cores with the measured processes.
- */
+/** One HTTP/1.1 connection. Parses only what this bench's servers write, because the load shares two cores with them. */
 import { connect, type Socket } from 'node:net';
 
 export interface Target {

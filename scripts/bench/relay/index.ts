@@ -1,7 +1,7 @@
 /**
- * Relay bench: the coordinator with keys, reservation, sealing, verification and settlement, against a bare Node relay without any
- * of these and, for plain responses, against another gateway as a mere proxy; alternating in one run. Clients, providers and relays
- * are separate processes. Prints all sides and the ratios; false on a missed target.
+ * Relay bench: the coordinator against a bare Node relay and, for plain responses, against another gateway as a mere proxy.
+ *
+ * Sides alternate in one run. Clients, providers and relays are separate processes. False on a missed target.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** One end-to-end job of an instant provider: opened, sealed and signed by the agent's own code. Only the model is missing. */
+/** One end-to-end job of an instant provider: opened, sealed and signed by the agent's code, without a model. */
 import type { E2eReceiptDraft } from '@inference/enclave';
 import type { Frame, JobCompleted, JobMessage, JsonValue } from '@inference/protocol';
 import { keyIdOf, type SealingKeyPair, sha256Hex } from '@inference/protocol/crypto';

@@ -1,7 +1,7 @@
 /**
- * Providers for the relay bench that respond at once, or at the requested pace, over the real protocol: they register, open sealed
- * requests, seal responses, and sign hash and receipt. Only the model is missing. The agent's own code makes the frames, joining
- * tokens that are ready while a frame is on its way; the argument `frame-per-token` disables joining.
+ * Providers that speak the real protocol without a model, and respond at once or at a requested pace.
+ *
+ * The agent's code joins tokens into frames; the argument `frame-per-token` disables joining.
  */
 import { decodeFrame, type Frame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
 import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '@inference/protocol/crypto';

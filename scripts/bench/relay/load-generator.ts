@@ -1,7 +1,4 @@
-/**
- * Clients of the relay bench as a separate process: commands arrive over its channel, results leave over the channel. A wrong
- * response fails the measurement.
- */
+/** Clients of the relay bench as a separate process, commanded over its channel. A wrong response fails the measurement. */
 import { microseconds, tokenTimes } from './answers.js';
 import { HttpConnection, postRequest, type Target } from './http-connection.js';
 

@@ -27,22 +27,22 @@ export class Processes {
   }
 
   async bareRelay(): Promise<Side> {
-    const { child, said } = await this.start('bare-relay');
-    const provider = await this.start('bare-provider', [String(said.port)]);
-    const target = { port: Number(said.port), path: PATH, headers: {} };
+    const { child, ready } = await this.start('bare-relay');
+    const provider = await this.start('bare-provider', [String(ready.port)]);
+    const target = { port: Number(ready.port), path: PATH, headers: {} };
     return { name: 'bare relay', target, pid: child.pid, providerPid: provider.child.pid };
   }
 
   /** The other gateway, configured as a mere proxy of one upstream. */
   async gateway(): Promise<Side> {
-    const { child: upstream, said } = await this.start('bare-upstream');
+    const { child: upstream, ready } = await this.start('bare-upstream');
     const port = await freePort();
     const program = fileURLToPath(import.meta.resolve('@portkey-ai/gateway/build/start-server.js'));
     const child = await this.#spawn('gateway', [program, '--headless', `--port=${port}`], { NODE_ENV: 'production' });
     const headers = {
       authorization: 'Bearer none',
       'x-portkey-provider': 'openai',
-      'x-portkey-custom-host': `http://127.0.0.1:${said.port}/v1`,
+      'x-portkey-custom-host': `http://127.0.0.1:${ready.port}/v1`,
     };
     await Promise.race([listens(port), ended(child)]);
     return { name: 'gateway', target: { port, path: PATH, headers }, pid: child.pid, providerPid: upstream.pid };
@@ -65,10 +65,10 @@ export class Processes {
     name: string,
     args: readonly string[] = [],
     from: string = import.meta.url,
-  ): Promise<{ readonly child: Child; readonly said: Record<string, unknown> }> {
+  ): Promise<{ readonly child: Child; readonly ready: Record<string, unknown> }> {
     const script = fileURLToPath(new URL(`./${name}.ts`, from));
     const child = await this.#spawn(name, ['--import', 'tsx', script, ...args]);
-    return { child, said: await Promise.race([child.message, ended(child)]) };
+    return { child, ready: await Promise.race([child.message, ended(child)]) };
   }
 
   async stop(): Promise<void> {

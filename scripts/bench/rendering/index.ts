@@ -1,8 +1,4 @@
-/**
- * Rendering bench: cost of rendering and filtering on top of the engine. Eight concurrent streams of the demo model, raw and
- * rendered in one format alternately, in one run. Engine and renderer are separate processes, so this process's CPU time counts as
- * well as wall time.
- */
+/** Rendering bench: processor and wall time of rendering on top of the engine. Eight streams, raw and in one format alternately. */
 import { formatFor, type TextEndpoint } from '@inference/formats';
 import type { Engine } from '../../../apps/provider/src/engine/engine.js';
 import { answer } from '../../../apps/provider/src/jobs/answer/answer-text.js';

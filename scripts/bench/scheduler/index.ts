@@ -1,7 +1,7 @@
 /**
- * Scheduler bench: picks among 10,000 providers that all serve 50 models, through the index, against a scan of every provider of
- * the model with the same filters and costs in the same run. Every second pick continues one of many conversations, so that prefix
- * affinity is looked up and weighed. A pick takes a slot and frees another.
+ * Scheduler bench: picks among 10,000 providers of 50 models, by the index, and by a scan with equal filters.
+ *
+ * Every second pick continues a conversation, so that prefix affinity is weighed. A pick takes a slot and frees another.
  */
 
 import type { ProviderId } from '@inference/protocol';

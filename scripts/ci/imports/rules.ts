@@ -1,12 +1,9 @@
-/**
- * Permitted imports between layers. A layer is a folder or file with a row below; `uses` lists the other layers that it may import.
- * Every file in `src` of apps and packages needs a layer.
- */
+/** Permitted imports between layers: a row per folder or file of `src`, and the layers that it `uses`. */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 import type { Import } from './read.js';
 
-/** `uses` of a composition root, the code that constructs and connects an app: every layer of its app, and every package. */
+/** `uses` of a composition root, the code that constructs an app: every layer of the app, and every package. */
 const WHOLE_APP = 'whole app';
 
 export interface Layer {
@@ -23,8 +20,7 @@ export interface Layer {
 }
 
 type Row = Pick<Layer, 'uses'> & Partial<Pick<Layer, 'usesTypesOf' | 'isNodeFree'>>;
-/** Rows by path below the source folder; '' is the folder itself. In `uses`, rows of the same table are named by
- * path, all others by full layer name. */
+/** Rows by path below `src`; '' is the folder itself. `uses` names rows of the same table by path. */
 type Table = Readonly<Record<string, Row>>;
 
 function appLayers(app: string, table: Table): Layer[] {
@@ -49,7 +45,14 @@ function layersOf(prefix: string, folder: string, table: Table): Omit<Layer, 'ap
 const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
   protocol: { '': { uses: [], isNodeFree: true }, crypto: { uses: ['protocol'] } },
   formats: { '': { uses: ['protocol'], isNodeFree: true } },
-  scheduler: { '': { uses: ['bounded-map.ts', 'protocol'], isNodeFree: true }, 'bounded-map.ts': { uses: [], isNodeFree: true } },
+  scheduler: {
+    '': { uses: ['bounded-map.ts', 'cost', 'pool', 'placement', 'cluster', 'protocol'], isNodeFree: true },
+    'bounded-map.ts': { uses: [], isNodeFree: true },
+    cost: { uses: ['', 'bounded-map.ts', 'protocol'], isNodeFree: true },
+    pool: { uses: ['', 'cost', 'protocol'], isNodeFree: true },
+    placement: { uses: ['', 'bounded-map.ts', 'cost', 'pool', 'protocol'], isNodeFree: true },
+    cluster: { uses: ['', 'bounded-map.ts', 'cost', 'pool', 'placement', 'protocol'], isNodeFree: true },
+  },
   'json-schema-grammar': { '': { uses: ['validation/time-limit.ts'], isNodeFree: true }, 'validation/time-limit.ts': { uses: [] } },
   enclave: { '': { uses: ['protocol', 'protocol/crypto'] } },
   verifier: { '': { uses: ['protocol'], isNodeFree: true }, cli: { uses: ['verifier', 'protocol'] } },

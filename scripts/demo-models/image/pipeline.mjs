@@ -78,7 +78,7 @@ export async function draw(
     const time = Math.round((model.kept.length - 1) * (1 - step / (steps - 1)));
     const following = Math.round((model.kept.length - 1) * (1 - (step + 1) / (steps - 1)));
     const both = Float32Array.from({ length: 2 * size }, (_, index) => latent[index % size]);
-    const { out_sample: said } = await model.unet.run({
+    const { out_sample: prediction } = await model.unet.run({
       sample: new ort.Tensor('float32', both, [2, ...shape]),
       timestep: new ort.Tensor('int64', BigInt64Array.of(BigInt(time), BigInt(time)), [2]),
       encoder_hidden_states: states,
@@ -86,7 +86,7 @@ export async function draw(
     const [signal, spread] = [Math.sqrt(model.kept[time]), Math.sqrt(1 - model.kept[time])];
     const [nextSignal, nextSpread] = step + 1 < steps ? [Math.sqrt(model.kept[following]), Math.sqrt(1 - model.kept[following])] : [1, 0];
     for (let index = 0; index < size; index++) {
-      const clean = said.data[index] + guidance * (said.data[size + index] - said.data[index]);
+      const clean = prediction.data[index] + guidance * (prediction.data[size + index] - prediction.data[index]);
       latent[index] = nextSignal * clean + (nextSpread * (latent[index] - signal * clean)) / spread;
     }
   }

@@ -1,6 +1,7 @@
 /**
- * Recognizes the content of a demo image: background colour, and each figure's colour, shape, position and size. Pixel-based:
- * colours snap to the nearest named colour, figures are connected pixels of one colour, and a shape is the template of highest IoU.
+ * Recognizes a demo image: background colour, and each figure's colour, shape, position and size.
+ *
+ * Figures are connected pixels of one colour; the shape is the template of highest IoU.
  */
 import { readFileSync } from 'node:fs';
 

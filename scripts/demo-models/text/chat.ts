@@ -1,5 +1,5 @@
 /**
- * Talks to a GGUF model through llama.cpp, for a quick look.
+ * Talks to a GGUF model through llama.cpp.
  *
  *   npx tsx scripts/demo-models/text/chat.ts pico.gguf                          a conversation on the terminal
  *   npx tsx scripts/demo-models/text/chat.ts pico.gguf "Hello" "What is 4 + 9?" these turns, then stops

@@ -1,11 +1,11 @@
 /**
- * Asks a GGUF model the held-out questions of questions.py through llama.cpp, greedily, and counts right answers.
+ * Asks a GGUF model the held-out questions of questions.py, greedily, and counts right answers.
  *
  *   python3 scripts/demo-models/text/questions.py > questions.jsonl
  *   npx tsx scripts/demo-models/text/evaluate.ts pico.gguf questions.jsonl [--failures 3]
  *
- * An answer is right when the text after the think section equals the expected one and the model stopped by itself;
- * for a tool call, when it is the same JSON value.
+ * Right: the model stopped by itself, and the text after the think section is the expected one. A tool call is compared as a JSON
+ * value.
  */
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual, parseArgs } from 'node:util';

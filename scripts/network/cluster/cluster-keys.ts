@@ -1,6 +1,7 @@
 /**
- * Keys and configuration of a cluster: files for the NATS servers and one environment file per coordinator. A second run keeps the
- * authority and all nkeys, adds missing ones and renews the servers' certificates.
+ * Writes keys of a cluster: files of the NATS servers, one environment file per coordinator.
+ *
+ * A second run keeps the authority and all nkeys, adds missing ones, and renews certificates.
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

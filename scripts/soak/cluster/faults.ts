@@ -51,7 +51,7 @@ export class FaultDraw {
       () => this.#coordinatorFrozen(),
       () => this.#coordinatorRestarted(),
       () => this.#natsServerKilled(),
-      () => this.#allNatsAway(),
+      () => this.#stopAllNats(),
       () => this.#cutFromNats(),
       () => this.#cutFromPostgres(),
       () => this.#postgresRestarted(),
@@ -121,7 +121,7 @@ export class FaultDraw {
     };
   }
 
-  #allNatsAway(): Fault {
+  #stopAllNats(): Fault {
     const { coordinators, network } = this.#cluster;
     const ms = this.#between(2_000, 14_000);
     return {

@@ -16,8 +16,8 @@ export interface Outcome {
   readonly model: string;
   readonly stream: boolean;
   /**
-   * `refused`: error response. `broken`: error inside a stream. `cut`: incomplete response. `late`: time limit. `bad`: neither a
-   * verified answer nor a clear error.
+   * `refused`: error response. `broken`: error inside a stream. `cut`: incomplete. `late`: time limit. `bad`: any other unverified
+   * answer.
    */
   readonly kind: 'verified' | 'refused' | 'broken' | 'cut' | 'late' | 'bad';
   /** Status and code of an error, or a description. */

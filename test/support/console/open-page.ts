@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import { mishapsOfSharedNetwork, sharedNetwork } from '../shared-network.js';
+import { failuresOfSharedNetwork, sharedNetwork } from '../shared-network.js';
 import { sharedBrowser } from './browser.js';
 import type { Person } from './people.js';
 
@@ -59,7 +59,7 @@ export async function openPage(path: string, options: OpenPageOptions = {}): Pro
     await context.close();
     const unexpected = seen.filter((line) => !options.expectedErrors?.some((pattern) => pattern.test(line)));
     expect(unexpected, `what went wrong on ${path}`).toEqual([]);
-    if (options.baseUrl === undefined) expect(mishapsOfSharedNetwork()).toEqual([]);
+    if (options.baseUrl === undefined) expect(failuresOfSharedNetwork()).toEqual([]);
   });
   await page.goto(path);
   await page.locator('main h1').first().waitFor();

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { SeededRandom } from '../seeded-random.js';
 import type { FuzzedPath } from './bodies.js';
 import { bodiesOf, PATHS } from './bodies.js';
-import { MARKUP, mutated, rubbish } from './mutate.js';
+import { MARKUP, mutated, randomBody } from './mutate.js';
 
 export interface Target {
   readonly baseUrl: string;
@@ -57,7 +57,7 @@ const EXTRA_HEADERS: readonly (readonly [string, string])[] = [
 /** A request for any of these endpoints, broken in any way. */
 export function fuzzRequest(target: Target, random: SeededRandom, paths: readonly FuzzedPath[] = PATHS): Fuzzed {
   const path = random.pick(paths);
-  const body = random.happens(0.1) ? rubbish(random) : mutated(random.pick(bodiesOf(path, modelFor(path, target))), random);
+  const body = random.happens(0.1) ? randomBody(random) : mutated(random.pick(bodiesOf(path, modelFor(path, target))), random);
   const query = random.happens(0.15) ? random.pick(QUERIES) : '';
   const headers: [string, string][] = [
     ['host', new URL(target.baseUrl).host],

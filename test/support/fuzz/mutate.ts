@@ -114,7 +114,7 @@ export function mutated(body: Json, random: SeededRandom): Buffer {
 }
 
 /** Random bytes unrelated to any body. */
-export function rubbish(random: SeededRandom): Buffer {
+export function randomBody(random: SeededRandom): Buffer {
   const kind = random.below(8);
   if (kind === 0) return Buffer.alloc(0);
   if (kind === 1) return Buffer.from(Array.from({ length: 1 + random.below(2000) }, () => random.below(256)));

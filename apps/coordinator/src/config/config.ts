@@ -1,7 +1,4 @@
-/**
- * Configuration from the environment. Every variable is validated here, once; a StartupError names the bad variable. The rest of
- * the program sees only this typed record.
- */
+/** Configuration from the environment, validated once. A StartupError names the bad variable. */
 import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
 import { readClusterSettings } from '../cluster/settings.js';

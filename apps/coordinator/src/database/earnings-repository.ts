@@ -1,8 +1,4 @@
-/**
- * Reads earnings from roll-ups, at constant cost.
- *
- * Roll-ups are per account; a linked provider reports the earnings of all its owner's providers.
- */
+/** Reads an account's earnings from roll-ups. A linked provider reports the earnings of all its owner's providers. */
 import { sql } from 'kysely';
 import { HOUR_MS, PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
 import { foldJobs } from './ledger/fold-jobs.js';

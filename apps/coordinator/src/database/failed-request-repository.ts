@@ -1,7 +1,6 @@
 /**
- * `FailedRequestRepository`: requests that were answered with an error, stored for their account. Rows contain ids, codes and times,
- * never content. Writes are batched, so no request waits for the disk; the newest rows are retained, up to a maximum
- * per account and in total.
+ * `FailedRequestRepository`: failed requests of accounts, without content. Batched writes; the newest rows are retained, up to
+ * maximums.
  */
 import { rowWriter } from './connection/prepared-statements.js';
 import type { RequestFilter } from './request-list-repository.js';

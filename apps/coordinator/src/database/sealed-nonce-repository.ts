@@ -38,9 +38,10 @@ export class SealedNonceRepository {
   readonly #delete = new IdQuery<never>((database, digests) => database.deleteFrom('sealed_nonces').where('digest', 'in', digests));
 
   /**
-   * Takes new nonces. Resolves to the job that took each digest, now or before (null: of an earlier version).
+   * Takes new nonces, after concurrent transactions with the same ones.
    *
-   * Waits for concurrent transactions with the same nonces. `nonces`: one per digest.
+   * @param nonces One per digest.
+   * @returns The job that took each digest, now or before; null: of an earlier version.
    */
   async take(transaction: Database, nonces: Iterable<SealedNonce>): Promise<ReadonlyMap<string, JobId | null>> {
     // In one order everywhere, so that transactions of two coordinators cannot deadlock.

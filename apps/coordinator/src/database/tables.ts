@@ -1,7 +1,7 @@
 /**
- * All tables, one file per group. Times are integer milliseconds and flags nullable times, on both databases.
+ * All tables. No column for a prompt, an output, or a value derived from one.
  *
- * No table has a column for a prompt, an output, or a value derived from one.
+ * Times are integer milliseconds and flags nullable times, on both databases.
  */
 import type { Kysely } from 'kysely';
 import type { AccountTables } from './tables/accounts.js';

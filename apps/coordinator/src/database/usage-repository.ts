@@ -88,7 +88,7 @@ function selectUsage(database: Database, accountId: string, range: DayRange, { m
     .where('ended_at', '<', (range.to + 1) * DAY_MS);
 }
 
-/** Earner names of an account in job rows: its own id, and the unclaimed accounts of providers that the account claimed. */
+/** Earner names of an account in job rows: its own id, and unclaimed accounts that it claimed. */
 export async function earnerNames(database: Database, accountId: string): Promise<string[]> {
   const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
   const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();

@@ -1,7 +1,4 @@
-/**
- * `WriteBehindQueue` for rows without a waiting caller. New values are gathered by key for a moment and written together; the newest
- * value of a key wins. A crash loses queued rows. Failed writes are retried later, up to a maximum number of rows.
- */
+/** `WriteBehindQueue` writes rows in batches; the newest value of a key wins. A crash loses queued rows. Failed writes are retried. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 interface WriteBehindQueueOptions<Key, Value> {

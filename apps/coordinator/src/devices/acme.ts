@@ -1,7 +1,6 @@
 /**
- * Verifies an ACME `device-attest-01` answer: attestation object (format `apple`), certificate chain, and freshness.
- *
- * Also opens the ACME server's signed reports. Only this proof sets `acme_verified`.
+ * Verifies an ACME `device-attest-01` answer: attestation object, certificate chain, freshness. Only this proof sets
+ * `acme_verified`.
  */
 import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';

@@ -1,4 +1,4 @@
-/** Property lists of the two commands: query of protections, and query of identity with a fresh attestation. Neither changes a device. */
+/** Property lists of the two commands: protections, and identity with a fresh attestation. Neither changes a device. */
 import { encodePlist } from './plist/plist.js';
 
 /** Maximum nonce that devices accept, in bytes. */

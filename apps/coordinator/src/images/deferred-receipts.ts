@@ -1,7 +1,7 @@
 /**
- * `DeferredReceipts`: receipts with image URLs, in memory until the URLs expire and only then written to the database. A URL contains
- * the key of its image, so a receipt stored beside the image on the same disk would decrypt the image. A restart loses deferred
- * receipts; each client has its own copy from the answer.
+ * `DeferredReceipts`: receipts with image URLs, in memory until the URLs expire. A restart loses them; clients have copies.
+ *
+ * A URL contains the key of its image, so a stored receipt would decrypt the image on the same disk.
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';

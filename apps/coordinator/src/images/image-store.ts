@@ -1,7 +1,4 @@
-/**
- * `ImageStore`: encrypted images on disk until they expire, of bounded total size. The key of an image is derived from its URL alone.
- * Images survive a restart.
- */
+/** `ImageStore`: encrypted images on disk, in bounded space, until they expire. The key of an image derives from its URL alone. */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -42,10 +39,7 @@ export type FoundImage =
   /** The image never existed, or was lost. */
   | { readonly kind: 'unknown' };
 
-/**
- * File names in image URLs, and disk space, for the images of one job. Only bytes received from a provider count, so a silent provider
- * blocks no other. The caller must call `close`.
- */
+/** File names and disk space for one job. Only received bytes count, so a silent provider blocks no other. Requires `close`. */
 export interface ImageAllocation {
   /** Last path segments of the image URLs, one per image. */
   readonly fileNames: readonly string[];
@@ -112,10 +106,7 @@ export class ImageStore {
     return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes };
   }
 
-  /**
-   * File names and space for `count` images of at most `maxBytesEach` each. Null: no space, or the account's share is used up. An
-   * account without stored images may always have one job.
-   */
+  /** Null without space, or above the account's share. An account without stored images may always have one job. */
   allocate(count: number, fileType: ImageFileType, maxBytesEach: number, accountId = ''): ImageAllocation | null {
     const { maxBytes, macKey, lifetimeMs, now } = this.#options;
     const reserved = count * (maxBytesEach + ENCRYPTION_OVERHEAD_BYTES);

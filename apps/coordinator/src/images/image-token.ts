@@ -1,8 +1,9 @@
 /**
- * Tokens in image URLs, and the encryption of the images. The URL of an image ends in `<token>.<extension>`. Token, in base64url: 32
- * random bytes ‖ expiry in seconds u40 ‖ file type u8 ‖ first 16 bytes of HMAC-SHA-256 over all of these. The encryption key of an
- * image is derived from the random bytes, which only the URL contains. The HMAC distinguishes expired tokens from invented ones without
- * stored state.
+ * Tokens in image URLs (`<token>.<extension>`), and the encryption of images.
+ *
+ * Token: base64url of 32 random bytes ‖ expiry in seconds u40 ‖ file type u8 ‖ 16 bytes of HMAC-SHA-256 over these.
+ *
+ * The image's key derives from the random bytes. The HMAC distinguishes expired tokens from invented ones.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ImageRequest } from '@inference/formats';

@@ -1,7 +1,7 @@
 /**
- * `inspectImage` checks whether a provider's bytes are an image of the requested format and size. Decodes every pixel off the main
- * thread: two images at a time, at most the requested number of pixels. Bytes without the expected signature never reach libvips, so
- * providers can reach three of its decoders only.
+ * `inspectImage`: whether bytes are an image of the requested format and size. Decodes every pixel off the main thread.
+ *
+ * Bytes without the expected signature never reach libvips, so providers reach only three of its decoders.
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';

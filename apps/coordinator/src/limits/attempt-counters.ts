@@ -1,12 +1,9 @@
-/**
- * Interfaces of counters that limit attempts at passwords, codes and keys, and sent mails. Implemented in the memory of this process,
- * and in the database shared by all coordinators.
- */
+/** Counters that limit attempts at passwords, codes and keys, and sent mails: in memory, or shared in the database. */
 export interface AttemptCounter {
   /**
-   * Counts an attempt from its start, so that concurrent attempts cannot exceed the limit. Null: the attempt is admitted.
+   * Counts an attempt at its start, because concurrent attempts could exceed the limit. A rejection refuses the attempt.
    *
-   * Otherwise the seconds to wait: the attempt must be refused, also if the promise rejects.
+   * @returns Seconds to wait; null: admitted.
    */
   count(name: string): number | null | Promise<number | null>;
   /** Takes back the count of a right attempt. Never rejects. */

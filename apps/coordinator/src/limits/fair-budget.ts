@@ -1,11 +1,8 @@
-/**
- * `FairBudget`: a memory budget that holders, which are accounts or network addresses, share fairly. Each request body or connection
- * opens a claim and grows it with the bytes received. A claim that does not fit evicts another.
- */
+/** `FairBudget`: memory that holders (accounts or network addresses) share fairly. A claim that does not fit evicts another. */
 
 interface FairBudgetOptions {
   readonly maxBytes: number;
-  /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget for a single holder; 9: nine tenths. */
+  /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget; 9: nine tenths. */
   readonly freeMultiple: number;
   /** Fixed bytes per claim, for a connection and its objects. */
   readonly bytesPerClaim?: number;
@@ -68,10 +65,10 @@ export class Claim {
 }
 
 /**
- * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim that does not fit evicts the
- * oldest unfinished claim of the largest holder, if that holder has more bytes than the claimant's. If none has more, the eviction is
- * within the claimant's own holder: the oldest claim (`evictsOwn`), or the oldest of the largest member with more bytes than the
- * claimant. Without any, `grow` returns false.
+ * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998).
+ *
+ * A claim that does not fit evicts the oldest unfinished claim of the largest holder, if larger than the claimant. Otherwise the
+ * oldest of the claimant's own holder (`evictsOwn`), or of its largest member, if larger.
  */
 export class FairBudget {
   readonly #options: Required<FairBudgetOptions>;

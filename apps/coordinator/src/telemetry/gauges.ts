@@ -1,7 +1,4 @@
-/**
- * Gauges of the metrics: values read at the moment of a scrape. `EndedSessions` keeps the counters of closed sessions, so that totals
- * never fall.
- */
+/** Gauges, read at each scrape. `EndedSessions` keeps the counters of closed sessions, so that totals never fall. */
 import type { ImageStore } from '../images/image-store.js';
 import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';

@@ -1,7 +1,4 @@
-/**
- * `Metrics` of this process in the Prometheus text format. Labels are codes, endpoints, states and model names, of a limited number.
- * Never an account, a key, a job or a client's text.
- */
+/** `Metrics` of this process for Prometheus. Labels have few values: never an account, a key, a job or a client's text. */
 import type { Endpoint } from '@inference/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { StepType } from '../billing/ledger/ledger-steps.js';

@@ -1,7 +1,4 @@
-/**
- * `openTracing`: job traces by OpenTelemetry. Its packages load only with tracing enabled, and read the standard variables themselves
- * (address, headers, sampling, batches, resource). Spans are batched and sent in the background; no job waits for them.
- */
+/** `openTracing`: job traces by OpenTelemetry, whose packages load only if enabled and read their standard variables themselves. */
 import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { NO_TRACER, type TraceAttributes, type Tracer, type TraceSpan } from '../inference/job-observer.js';

@@ -1,7 +1,4 @@
-/**
- * Transparency log of this network (C2SP tlog-tiles): appends entries, publishes a checkpoint when a quorum of witnesses has cosigned
- * it, and proves that an entry is in the published tree.
- */
+/** Transparency log of this network (C2SP tlog-tiles). Publishes a checkpoint once a quorum of witnesses has cosigned it. */
 import {
   checkpointText,
   consistencyProof,
@@ -49,13 +46,16 @@ const MAX_CACHED_PROVIDERS = 10_000;
 /** Interface of the log for the keyset route. */
 export interface KeysetLog {
   /**
-   * Logs a keyset. Returns the proof that is then served as the member `log` of the keyset. `keysetBytes`: `keysetLeafBytes` of the keyset. Null: not published, as
-   * witnesses are missing or the hourly maximum of keysets is reached.
+   * Logs a keyset.
+   *
+   * @param keysetBytes `keysetLeafBytes` of the keyset.
+   * @returns Proof, served as the keyset's member `log`; null: not published, for lack of witnesses or by the hourly maximum.
    */
   publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null>;
   /**
-   * Leaf index of a provider's enclave key (X9.63); appends the key if the log lacks it. Null: the hourly maximum of providers is reached. The next
-   * publication contains the leaf.
+   * Leaf index of an enclave key (x963), which is appended if new. The next publication contains the leaf.
+   *
+   * @returns Null if the hourly maximum of providers is reached.
    */
   providerIndex(publicKey: Uint8Array): Promise<number | null>;
 }
@@ -110,14 +110,22 @@ export class TransparencyLog implements KeysetLog {
     return index === null ? null : await this.inclusionOf(index);
   }
 
-  /** Appends an entry, if new, and tries to publish the tree. Returns the leaf's index; null: the hourly maximum of this kind is reached. */
+  /**
+   * Appends an entry, if new, and tries to publish the tree.
+   *
+   * @returns The leaf's index; null: the hourly maximum of this kind is reached.
+   */
   async append(entry: LogEntry): Promise<number | null> {
     const index = await this.#repository.append(entry);
     await this.refresh();
     return index;
   }
 
-  /** Appends new entries, and tries to publish the tree. Throws an Error if the hourly maximum refused some; call again later. */
+  /**
+   * Appends new entries, and tries to publish the tree.
+   *
+   * @throws The hourly maximum refused some entries; call again later.
+   */
   async appendAll(entries: Iterable<LogEntry>): Promise<void> {
     const refused = new Set<LogEntryKind>();
     for (const entry of entries) {

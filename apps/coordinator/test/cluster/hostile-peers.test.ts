@@ -1,4 +1,4 @@
-/** A peer that answers with rubbish, or not at all, is left out. */
+/** A peer that answers with malformed messages, or not at all, is left out. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import type { PeerStream } from '../../src/cluster/peer.js';

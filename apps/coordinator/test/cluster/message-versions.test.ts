@@ -131,18 +131,18 @@ describe('a coordinator', () => {
     expect(published.length).toBeGreaterThan(0);
   });
 
-  it('works with the next version, and refuses the one after and rubbish', () => {
+  it('works with the next version, and refuses the one after and malformed messages', () => {
     const { membership, refused, receive } = member();
     receive('next', withFutureMembers({ ...heartbeat, version: CLUSTER_VERSION + 1 }));
     receive('after-next', { ...heartbeat, version: CLUSTER_VERSION + 2 });
     // Of a version without any of today's members.
     receive('distant', { version: 1000 });
-    receive('rubbish', { ...heartbeat, epoch: 7 });
+    receive('malformed', { ...heartbeat, epoch: 7 });
     expect(membership.peers.map(({ id }) => id)).toEqual(['next']);
     expect(refused).toEqual([
       ['after-next', { kind: 'unsupported_version', version: CLUSTER_VERSION + 2 }],
       ['distant', { kind: 'unsupported_version', version: 1000 }],
-      ['rubbish', { kind: 'malformed' }],
+      ['malformed', { kind: 'malformed' }],
     ]);
     membership.close();
   });

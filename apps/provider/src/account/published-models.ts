@@ -1,7 +1,4 @@
-/**
- * What a coordinator publishes about models without a key: catalogue, prices, and the demand of the last 24 hours. Demand per model is
- * an estimate: the network's tokens, divided by what the connected providers of each model have generated.
- */
+/** Public catalogue, prices and demand of models. Demand is an estimate: the network's tokens, by the providers' shares per model. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CoordinatorError, requestCoordinator } from './coordinator-http.js';
@@ -109,10 +106,7 @@ export function demandByModel(stats: NetworkStatistics, prices: readonly Price[]
 
 const SECONDS_PER_DAY = 86_400;
 
-/**
- * Estimated micro-USD that one more machine is paid per day, before the network's fee: requests are shared by speed, and a machine
- * generates at most what one stream allows. Pure.
- */
+/** Estimated micro-USD per day of one more machine, before the network's fee. Speed decides its share of the requests. */
 export function estimatedEarningsPerDay(demand: ModelDemand, tokensPerSecond: number): number {
   const { speeds, providerCount, completionShare, pricePerMillion, tokensPerDay } = demand;
   const others = speeds.reduce((sum, speed) => sum + speed, 0) + (providerCount - speeds.length) * tokensPerSecond;

@@ -1,7 +1,4 @@
-/**
- * `editConfig` changes settings in `config.toml` and preserves the owner's comments, order and layout. The result is validated before
- * writing, so that no command writes a file which the daemon refuses.
- */
+/** `editConfig` changes `config.toml` and preserves comments, order and layout. Never writes a file that the daemon would refuse. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writePrivateFile } from '../files/private-file.js';

@@ -1,7 +1,4 @@
-/**
- * `LiveSettings` applies changes of `config.toml` to a running daemon, on request and when the file changes. Settings that need a
- * restart are reported. An invalid file changes nothing and is reported.
- */
+/** `LiveSettings` applies changes of `config.toml` to a running daemon. Reports settings that need a restart, and invalid files. */
 import { statSync } from 'node:fs';
 import type { Config } from './config.js';
 

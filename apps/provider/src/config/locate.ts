@@ -1,7 +1,4 @@
-/**
- * `locate` finds the position of each key of a TOML 1.0 document. The parser returns values without positions; this scanner assumes a
- * document that was parsed successfully. Pure.
- */
+/** `locate`: the position of each key in a valid TOML 1.0 document, because the parser returns values alone. */
 
 export interface Place {
   /** `header`: table with its own header. `value`: value of a key, including dotted keys. */

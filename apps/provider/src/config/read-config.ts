@@ -1,7 +1,4 @@
-/**
- * `readConfig` reads and validates `config.toml`. Errors name file, line, column, key and expectation, and suggest the nearest key. A
- * file is accepted as a whole or not at all.
- */
+/** `readConfig` reads `config.toml`, wholly or not at all. Errors name file, line and key, and suggest the nearest key. */
 import { readFileSync, statSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
 import { Compile } from 'typebox/compile';

@@ -1,4 +1,4 @@
-/** IPC contract of daemon and engine process, which come from the same build. A `tick` carries all events of a tick. */
+/** IPC contract of daemon and engine process, always of one build. A `tick` carries all events of a tick. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';

@@ -56,7 +56,7 @@ function linesFromEnd(file: number, count: number): LastLines {
   const { size } = fstatSync(file);
   let start = size;
   let tail = Buffer.alloc(0);
-  // Bytes, not text: a block may begin inside a character. One newline more than lines: the one before the first line.
+  // Counts newlines in bytes, because a block may begin inside a character. One more: the newline before the first line.
   while (start > 0 && newlines(tail) <= count) {
     const length = Math.min(BLOCK_BYTES, start);
     start -= length;
@@ -83,8 +83,9 @@ interface FollowOptions {
 }
 
 /**
- * Yields the last lines, then whole lines added to `path`, also after a rotation. Both come from one open file, so that no line is
- * lost or repeated between them. A truncated file is read from its start. Ends with the signal.
+ * Yields the last lines, then whole new lines, also after a rotation, until the signal. A truncated file is read anew.
+ *
+ * One open file yields both, so no line is lost or repeated between them.
  */
 export async function* follow(
   path: string,

@@ -1,7 +1,4 @@
-/**
- * `RotatingFile`: a log file with bounded size. A full file becomes `NAME.1`, `NAME.1` becomes `NAME.2`, the oldest is removed. Writes
- * are synchronous, so that no line is lost at exit. A full disk loses lines but stops nothing.
- */
+/** `RotatingFile`: a log of bounded size, `NAME`, `NAME.1` and so on. Synchronous, so that no line is lost at exit. */
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
 interface RotatingFileOptions {

@@ -1,7 +1,4 @@
-/**
- * `ModelProcess`: one child process with a model. Console output is returned line by line for the log. The process is pinged, and
- * killed after a silence longer than its kind allows.
- */
+/** `ModelProcess`: one child process with a model. The process is pinged, and killed after a silence too long for its kind. */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { type Confinement, forkedIn } from '../host/hardening/confinement.js';
@@ -43,7 +40,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
   readonly exited: Promise<string>;
   readonly #pingEveryMs: number;
   #alive = true;
-  /** Pings since the last message. Counted instead of timed: a machine that slept or an agent that was frozen has sent no pings. */
+  /** Pings since the last message. Counted, not timed: a machine that slept or a frozen agent has sent none. */
   #unanswered = 0;
   #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
 

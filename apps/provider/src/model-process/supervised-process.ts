@@ -1,7 +1,4 @@
-/**
- * `SupervisedProcess`: a model process that is restarted after a crash, with growing pauses, and given up after too many crashes. The
- * owner of the process is notified and ends the running jobs.
- */
+/** `SupervisedProcess`: a model process, restarted after crashes with growing pauses, and given up after too many. */
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ModelProcess, type ProcessKind } from './model-process.js';
 

@@ -1,7 +1,4 @@
-/**
- * Plans slots, context length and memory of models, before any is loaded. Pure. The plan shows which models do not fit beside the
- * memory reserved for the owner.
- */
+/** Plans slots, context length and memory of models before any is loaded, beside the memory reserved for the owner. */
 import { type ImageFacts, type ImageSize, imageJobBytes, sizesWithin } from './image/image-facts.js';
 import type { ModelFacts } from './model-facts.js';
 
@@ -43,8 +40,9 @@ const IMAGE_SLOTS = 1;
 const EMBEDDING_SLOTS = 8;
 
 /**
- * Maximum bytes of all models. `reserve`: bytes left to the owner; null: two fifths of memory. Unlimited if the total memory is
- * unknown.
+ * Maximum bytes of all models; unlimited if the total memory is unknown.
+ *
+ * @param reserve Bytes left to the owner; null: two fifths of the memory.
  */
 export function memoryCeiling(totalMemory: number, reserve: number | null): number {
   if (totalMemory <= 0) return Number.POSITIVE_INFINITY;
@@ -117,8 +115,9 @@ export interface PlannedModel<W extends ListedModel> {
 }
 
 /**
- * Plans models that share a machine. Models that are always loaded share memory in proportion to their sizes. The others share the rest
- * if they fit together with memory for slots; otherwise each is planned alone, and they are loaded alternately.
+ * Plans models that share a machine. Always-loaded models share memory in proportion to their sizes.
+ *
+ * The others share the rest if they fit together with slots. Otherwise each is planned alone, and they are loaded alternately.
  */
 export function planModels<W extends ListedModel>(
   models: readonly W[],
@@ -155,10 +154,7 @@ function bytesOf(models: readonly ListedModel[]): number {
 /** Share of memory bandwidth that llama.cpp uses on Apple silicon with one stream, by published measurements. */
 const BANDWIDTH_EFFICIENCY = 0.7;
 
-/**
- * Estimated tokens per second of one stream; null for an unknown bandwidth (GB/s). Each token reads every active weight once, so
- * bandwidth is the limit. For display only.
- */
+/** Estimated tokens per second of one stream, for display; null without bandwidth. Each token reads every active weight once. */
 export function estimatedTokensPerSecond({ activeBytes }: Pick<ModelFacts, 'activeBytes'>, bandwidthGbs: number): number | null {
   if (bandwidthGbs <= 0 || activeBytes <= 0) return null;
   return (BANDWIDTH_EFFICIENCY * bandwidthGbs * 1e9) / activeBytes;

@@ -1,4 +1,4 @@
-/** Fit and speed of a model before its download, from size and name alone. Pure. The header of the downloaded file replaces both estimates. */
+/** Fit and speed of a model before its download, from size and name. The file's header later replaces both. */
 import { estimatedTokensPerSecond, memoryCeiling, minMemoryNeed } from './capacity.js';
 
 export interface ExpectedModel {

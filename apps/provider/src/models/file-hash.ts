@@ -1,7 +1,4 @@
-/**
- * `FileHashes`: SHA-256 of model files. Hashing tens of gigabytes is slow, so hashes are cached with the file's size, time and inode.
- * An unusable cache only costs time.
- */
+/** `FileHashes`: SHA-256 of model files, cached by size, time and inode. An unusable cache only costs time. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
@@ -45,10 +42,7 @@ export class FileHashes {
     return sha256;
   }
 
-  /**
-   * Hash of a model. For several files: SHA-256 over their hexadecimal hashes, one per line, so a repository's metadata suffices to
-   * compute the value.
-   */
+  /** Hash of a model. Several files: SHA-256 over their hexadecimal hashes, one per line, as computed from a repository's metadata. */
   async ofModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
     const hashes: string[] = [];
     for (const path of paths) hashes.push(await this.of(path, signal));

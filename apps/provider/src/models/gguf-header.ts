@@ -1,6 +1,6 @@
 /**
- * `readGgufHeader` reads and checks the header of a GGUF file before llama.cpp does. Damaged or truncated files are rejected with one
- * sentence; allocations are bounded. Format: ggml's docs/gguf.md, versions 2 and 3, little endian.
+ * `readGgufHeader` rejects damaged or truncated GGUF files before llama.cpp reads them. Format: ggml's docs/gguf.md, versions 2 and
+ * 3.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { tensorBytes } from './ggml-types.js';

@@ -71,7 +71,7 @@ function imageModelFacts(path: string): ModelFacts {
   };
 }
 
-/** Converts file system errors, such as a file instead of a folder or missing permissions, to a sentence for the owner. */
+/** Converts file system errors, such as missing permissions, to a sentence for the owner. */
 function guarded<Read>(path: string, read: () => Read): Read {
   try {
     return read();
@@ -177,8 +177,9 @@ const NUMBERED = /-(\d{5})-of-(\d{5})\.gguf$/i;
 const MAX_PARTS = 1024;
 
 /**
- * All files of a model, the first file first, with their total size. Split models are named `NAME-00001-of-00003.gguf` and so on.
- * Throws {@link ModelFileError} for a missing file.
+ * All files of a model, in order, with their total size. Split models are named `NAME-00001-of-00003.gguf` and so on.
+ *
+ * @throws {ModelFileError} A file is missing.
  */
 function modelFiles(path: string, { values, fileBytes }: GgufHeader): { readonly paths: readonly string[]; readonly bytes: number } {
   const count = Number(values.get('split.count') ?? 1);

@@ -1,6 +1,6 @@
 /**
- * `serviceEnvironment` of the daemon as a service: an allowlist of the owner's variables. Pure. Excludes keys and variables that change
- * program loading (NODE_OPTIONS, LD_PRELOAD, DYLD_…).
+ * `serviceEnvironment` of the daemon: allowed variables. Not keys, nor variables that change program loading (NODE_OPTIONS,
+ * LD_PRELOAD, DYLD_…).
  */
 
 /** Proxy and certificate variables are for outgoing connections; the others locate files and set the language. */

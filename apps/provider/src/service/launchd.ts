@@ -1,6 +1,6 @@
 /**
- * `Launchd`: service manager on macOS. A plist in ~/Library/LaunchAgents, loaded by `launchctl` into the user's session domain.
- * Commands are idempotent: each reads the current state first.
+ * `Launchd`: service manager on macOS, by a plist in ~/Library/LaunchAgents. Each command reads the current state, so repeating is
+ * safe.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ interface LaunchdOptions {
   readonly pollMs?: number;
 }
 
-/** Exit codes of `launchctl print` for a service that is not loaded: 113 (could not find service); 3 or 64 in older versions. */
+/** Exit codes of `launchctl print` for a service that is not loaded: 113; 3 or 64 in older versions. */
 const NOT_LOADED = [113, 3, 64];
 /** Exit code of `bootout` for a service that is still stopping (operation now in progress). */
 const IN_PROGRESS = 36;
@@ -143,8 +143,8 @@ export function parseLaunchctlPrint(text: string): ServiceState {
 }
 
 function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
-  const said = (stderr || stdout).trim().split('\n')[0] ?? '';
-  return new ServiceError(`launchctl ${verb} was refused (${code})${said === '' ? '' : `: ${said}`}`);
+  const message = (stderr || stdout).trim().split('\n')[0] ?? '';
+  return new ServiceError(`launchctl ${verb} was refused (${code})${message === '' ? '' : `: ${message}`}`);
 }
 
 /** Seconds between two starts of a crashing service. launchd has no exponential backoff. */

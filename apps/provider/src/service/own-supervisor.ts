@@ -1,7 +1,4 @@
-/**
- * `OwnSupervisor`: fallback service manager for machines without launchd and systemd (containers, CI), a small supervisor process. Does
- * not start with the machine.
- */
+/** `OwnSupervisor`: a small process instead of launchd and systemd (containers, CI). Does not start with the machine. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -102,6 +102,6 @@ export function parseSystemctlShow(text: string): ServiceState {
 }
 
 function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
-  const said = (stderr || stdout).trim().split('\n')[0] ?? '';
-  return new ServiceError(`systemctl --user ${verb} was refused (${code})${said === '' ? '' : `: ${said}`}`);
+  const message = (stderr || stdout).trim().split('\n')[0] ?? '';
+  return new ServiceError(`systemctl --user ${verb} was refused (${code})${message === '' ? '' : `: ${message}`}`);
 }

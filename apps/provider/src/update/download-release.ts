@@ -95,7 +95,7 @@ async function tryOut(folder: string, { version }: Release, signal: AbortSignal)
     throw new UpdateError(`the enclave helper of version ${version} cannot be built here: run xcode-select --install, then update again`);
   }
   const program = join(folder, 'bin', 'inference-provider.js');
-  const said = await run(process.execPath, [program, '--version'], { timeout: START_MS, signal }).catch(() => null);
+  const result = await run(process.execPath, [program, '--version'], { timeout: START_MS, signal }).catch(() => null);
   signal.throwIfAborted();
-  if (said?.stdout.trim() !== version) throw new UpdateError(`version ${version} does not start on this machine`);
+  if (result?.stdout.trim() !== version) throw new UpdateError(`version ${version} does not start on this machine`);
 }

@@ -1,7 +1,7 @@
 /**
  * Trial of a version: a record names the version to roll back to. Failed versions are not chosen again.
  *
- * Each step is one atomic replacement, so power loss leaves the old version, or the trial.
+ * Each step replaces one file atomically, so power loss leaves the old version, or the trial.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

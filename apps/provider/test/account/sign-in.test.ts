@@ -298,7 +298,7 @@ describe('the link of a daemon', () => {
     const daemon = open();
     daemon.show();
     expect(daemon.status.state).toBe('waiting');
-    writeFileSync(accountPath(folder), 'rubbish');
+    writeFileSync(accountPath(folder), 'not JSON');
     daemon.show();
     expect(daemon.status).toMatchObject({ state: 'unreadable', remedy: expect.stringContaining('damaged') });
   });
@@ -397,8 +397,8 @@ describe('earnings', () => {
       { hour: Date.parse('2026-01-01T11:00:00Z') / 3_600_000, connected_ms: 1500, busy_ms: 500 },
     ]);
     expect(statSync(join(folder, 'activity.json')).mode & 0o777).toBe(0o600);
-    writeFileSync(join(folder, 'activity.json'), 'rubbish');
+    writeFileSync(join(folder, 'activity.json'), 'not JSON');
     expect(readActivity(folder)).toEqual([]);
-    expect(readFileSync(join(folder, 'activity.json'), 'utf8')).toBe('rubbish');
+    expect(readFileSync(join(folder, 'activity.json'), 'utf8')).toBe('not JSON');
   });
 });

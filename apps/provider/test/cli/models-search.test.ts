@@ -28,7 +28,7 @@ function offer(repository: string, sizes: Readonly<Record<string, number>>, down
   for (const [quantization, bytes] of Object.entries(sizes)) {
     const path = `/${repository}/resolve/main/${repository.split('/')[1]}-${quantization}.gguf`;
     hub.put(path, Buffer.from(path));
-    hub.toldSizes.set(path, bytes);
+    hub.reportedSizes.set(path, bytes);
   }
   hub.repositories.push({ id: repository, downloads, ...more });
 }

@@ -137,7 +137,7 @@ describe('a file of settings', () => {
       }),
       { numRuns: 50 },
     );
-    const path = join(dir, 'rubbish.toml');
+    const path = join(dir, 'malformed.toml');
     writeFileSync(path, Buffer.from([0xff, 0xfe, 0x00, 0x9f]));
     expect(() => readConfig(path)).toThrow(`${path}: the file is no UTF-8 text`);
     writeFileSync(path, '#'.repeat(300 * 1024));

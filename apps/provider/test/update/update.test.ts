@@ -86,7 +86,7 @@ describe('a release on offer', () => {
       server.offer({ ...release, ...change }, '1.1.0');
       await expect(ask(), JSON.stringify(change)).rejects.toThrow("lacks the publisher's signature");
     }
-    for (const nonsense of [
+    for (const invalid of [
       '<html>',
       '[]',
       '{}',
@@ -95,7 +95,7 @@ describe('a release on offer', () => {
       { ...release, url: 'file:///etc' },
       { ...release, size: 2 ** 40 },
     ]) {
-      server.offer(nonsense, '1.1.0');
+      server.offer(invalid, '1.1.0');
       await expect(ask()).rejects.toThrow('invalid release description');
     }
     const other = await server.release('1.1.0', '', { platform: PLATFORM === 'darwin-arm64' ? 'linux-x64' : 'darwin-arm64' });
@@ -196,8 +196,8 @@ describe('making a release ready', () => {
     await expect(ready(await odd('absolute.tgz', [join(folder, 'outside')]))).rejects.toThrow('outside its folder');
     await expect(ready(await odd('beside.tgz', ['outside']))).rejects.toThrow('outside its folder');
     await expect(ready(await odd('other.tgz', ['package/file']))).rejects.toThrow('other contents');
-    writeFileSync(join(folder, 'rubbish.tgz'), 'not an archive');
-    await expect(ready(await server.releaseFile('1.1.0', join(folder, 'rubbish.tgz')))).rejects.toThrow('archive of the release');
+    writeFileSync(join(folder, 'malformed.tgz'), 'not an archive');
+    await expect(ready(await server.releaseFile('1.1.0', join(folder, 'malformed.tgz')))).rejects.toThrow('archive of the release');
     const mute = await server.pack({
       'package.json': '{"name":"inference-provider","version":"1.1.0"}',
       'bin/inference-provider.js': 'throw 1',

@@ -48,8 +48,9 @@ export interface AnswerToOpen {
 }
 
 /**
- * Response for the caller. A plain answer is verified before this resolves. A stream gives authenticated bytes at once, and its end
- * after the verification; otherwise the stream fails with {@link E2ERefused}. Rejects with {@link E2ERefused}.
+ * Opens an answer. A plain one is verified first; a stream ends only after its verification.
+ *
+ * @throws {E2ERefused} Also as the error of a stream that is not verified.
  */
 export async function openAnswer(input: AnswerToOpen): Promise<Response> {
   const { response, sealed } = input;
@@ -140,8 +141,10 @@ class AnswerReader {
   }
 
   /**
-   * Verifies the proof, after the last part, and requires the provider to know the same log. `body`: of a plain answer, which may contain
-   * images. Rejects with {@link E2ERefused}.
+   * Verifies the proof, after the last part, and requires the provider to know the same log.
+   *
+   * @param body The body of a plain answer; null for a stream.
+   * @throws {E2ERefused}
    */
   async verify(body: Uint8Array | null): Promise<VerifiedProof> {
     const verified = this.#verifyProof(body);

@@ -3,10 +3,10 @@ import { E2E_REFUSALS, type E2eAbort, type E2eAnswerOpener, E2eError, type E2eEr
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 
 /**
- * Parts in order: head, content, proof. Ends after the final frame and the end of the body. Throws {@link E2ERefused}, and the same on
- * every later call; an abort by the caller passes through. Leaving a loop over the parts cancels the body.
+ * Parts in order: head, content, proof. No generator, because generators add turns of the microtask queue to every frame.
  *
- * No generators, because each of them adds turns of the microtask queue to every frame.
+ * Leaving a loop over the parts cancels the body. `next` rejects with {@link E2ERefused} or the caller's abort, then always the
+ * same.
  */
 export class OpenedParts implements AsyncIterableIterator<E2ePart, void, undefined> {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | null;

@@ -1,4 +1,4 @@
-/** Withholds a stream's final event until the answer is verified. Chat and legacy streams end with `[DONE]`, written by the client. */
+/** Withholds the final event of a stream until the answer is verified. The client itself writes the `[DONE]` of chat streams. */
 import { concatBytes, type Endpoint } from '@inference/protocol';
 
 /** First lines of events after which an SDK considers the answer complete. */

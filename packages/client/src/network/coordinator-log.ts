@@ -14,8 +14,9 @@ const MAX_TILE_BYTES = 32 * TILE_WIDTH;
 const storedCheckpoint = Compile(StoredCheckpointSchema);
 
 /**
- * Verifies keysets, providers and checkpoints in the log whose key the policy names. Tiles are read from `/e2e/log`; a missing one is refused as `split_view`.
- * Throws PolicyError for a policy without `logKey`.
+ * Verifies against the log of the policy's key. A missing tile is refused as `split_view`.
+ *
+ * @throws {PolicyError} The policy has no `logKey`.
  */
 export function coordinatorLog({ fetch, base }: KeysetSource, policy: Policy): LogVerifier {
   const { logKey, logWitnesses = [], logQuorum = majorityOf(logWitnesses.length) } = policy;

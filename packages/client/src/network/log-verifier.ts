@@ -29,13 +29,17 @@ export interface AcceptedKeyset {
 
 export interface LogVerifier {
   /**
-   * Verifies the checkpoint's signature and age, its consistency with the last accepted state (null: none), and the inclusion of
-   * the keyset's leaf. Throws E2ERefused `stale` or `split_view`. `now` in milliseconds.
+   * Verifies the checkpoint, its consistency with the accepted state, and the inclusion of the keyset.
+   *
+   * @param state The last accepted state; null: none.
+   * @param now Milliseconds since 1970.
+   * @throws {E2ERefused} `stale` or `split_view`.
    */
   verifyKeyset(keyset: E2eKeyset, state: string | null, now: number): Promise<AcceptedKeyset>;
   /**
-   * Verifies that the tree of an accepted keyset has the entry of a provider's enclave key (65 bytes x963) at an index. Throws E2ERefused
-   * `split_view`.
+   * Verifies that the tree contains a provider's enclave key (65 bytes x963) at an index.
+   *
+   * @throws {E2ERefused} `split_view`.
    */
   verifyProvider(
     provider: { readonly providerId: string; readonly enclaveKey: Uint8Array },
@@ -43,8 +47,10 @@ export interface LogVerifier {
     head: E2eLogHead,
   ): Promise<void>;
   /**
-   * Compares a checkpoint (signed note) that a provider was shown, of any age, with the tree of an accepted keyset. Throws E2ERefused
-   * `split_view`.
+   * Compares a checkpoint that a provider was shown, of any age, with the tree of a keyset.
+   *
+   * @param note The checkpoint as a signed note.
+   * @throws {E2ERefused} `split_view`.
    */
   compareCheckpoint(note: string, head: E2eLogHead): Promise<void>;
   /** Time before which a leaf was certainly in the log, in milliseconds, by the accepted state; null: unknown. */

@@ -32,8 +32,10 @@ const AnchorSchema = Type.Object(
 
 const members = {
   /**
-   * `enclave`: the machine states that a Secure Enclave holds its key. `maker`: a certificate chain of the manufacturer is bound to
-   * the key. `maker+mdm`: device management agrees as well, which only the coordinator states.
+   * `enclave`: the machine states that a Secure Enclave holds its key. `maker`: a manufacturer's certificate chain is bound to the
+   * key.
+   *
+   * `maker+mdm`: device management agrees too, which only the coordinator states.
    */
   evidence: Type.Union([Type.Literal('enclave'), Type.Literal('maker'), Type.Literal('maker+mdm')]),
   /** Accepts simulated machines, whose evidence proves nothing. For development. */

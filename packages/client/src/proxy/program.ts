@@ -33,7 +33,7 @@ interface Settings {
 /**
  * Runs the proxy until SIGINT or SIGTERM. Exit codes: 0 help or signal, 2 wrong usage, 3 address in use.
  *
- * `program`: name in texts.
+ * @param program Name of the program in its texts.
  */
 export async function runProxy(program: string, args: readonly string[]): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {

@@ -1,7 +1,4 @@
-/**
- * `AcmeServer`: an ACME server (RFC 8555) reduced to its `device-attest-01` challenge. Issues tokens and forwards device answers to the
- * coordinator, which verifies them. Issues no certificates.
- */
+/** `AcmeServer`: the `device-attest-01` challenge of ACME (RFC 8555), without certificates. The coordinator verifies the answers. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,7 +1,4 @@
-/**
- * Answers the `device-attest-01` challenge of ACME with an attestation object whose certificate has the SHA-256 of the token as its
- * freshness code.
- */
+/** Answers the `device-attest-01` challenge of ACME. The SHA-256 of the token is the freshness code of the attestation. */
 import { createHash } from 'node:crypto';
 import { toBase64Url, utf8 } from '@inference/protocol';
 import { encode } from 'cborg';

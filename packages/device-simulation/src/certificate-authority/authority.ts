@@ -1,6 +1,6 @@
 /**
- * `SimulatedAuthority`: a certificate authority with the shape of Apple's. A root and an issuing authority with P-384 keys, and 91-day
- * leaf certificates that state facts of one simulated Mac. Every subject name says "Simulated".
+ * `SimulatedAuthority`: root and issuing authority shaped like Apple's. Issues 91-day leaves; each subject name contains
+ * "Simulated".
  */
 import { createHash, X509Certificate } from 'node:crypto';
 import { fromHex, toBase64, toHex } from '@inference/protocol';

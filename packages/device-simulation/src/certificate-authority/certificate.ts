@@ -1,7 +1,4 @@
-/**
- * `CertificateTemplate` and `signCertificate`: an X.509 certificate as a template of encoded parts (RFC 5280 section 4.1). Any part can
- * be replaced by another encoding, the signature by another key or hash.
- */
+/** Signs X.509 certificates (RFC 5280 section 4.1) from encoded parts. Forgeries replace single parts, the key or the hash. */
 import { type KeyObject, sign } from 'node:crypto';
 import {
   bitString,

@@ -1,7 +1,4 @@
-/**
- * Leaf certificate extensions that state facts of one Mac, in Apple's raw encodings: mostly bare bytes without inner ASN.1; two are
- * INTEGERs where 0 is the protected state.
- */
+/** Extensions of leaf certificates in Apple's encodings: mostly bare bytes. In the two INTEGERs, 0 is the protected state. */
 import { utf8 } from '@inference/protocol';
 import { derInteger, type Extension } from './certificate.js';
 

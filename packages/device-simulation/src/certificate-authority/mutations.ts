@@ -1,7 +1,4 @@
-/**
- * Forged chains: a valid chain of the simulated authority with one change, and the rejection code that every verifier of this
- * network must return.
- */
+/** Forged chains: a valid chain with one change each, and the rejection code that every verifier must return. */
 import type { ChainMutation } from './mutation-bench.js';
 import { documentMutations } from './mutations/document.js';
 import { extensionMutations } from './mutations/extensions.js';

@@ -1,6 +1,6 @@
 /**
- * `FakeMac`: a simulated Mac under device management. Stores protections, answers the two commands that this network sends, and attests
- * with Apple-shaped certificates, at most one new certificate per seven days, as real Macs do. Can be set to misbehave.
+ * `FakeMac`: a simulated Mac under device management, which can misbehave. Issues one new certificate per seven days, as real Macs
+ * do.
  */
 import { randomBytes } from 'node:crypto';
 import { buildBinary, build as buildXml, type PlistValue } from 'plist';

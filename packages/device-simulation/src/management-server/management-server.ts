@@ -1,6 +1,6 @@
 /**
- * `ManagementServer`: a management server with the interface of NanoMDM (enqueue, push, webhook), with simulated Macs. Routes under
- * `/simulation/v1` create, enrol and change Macs. Manages no real device.
+ * `ManagementServer`: simulated Macs behind the interface of NanoMDM (enqueue, push, webhook). `/simulation/v1` creates and changes
+ * Macs.
  */
 import { randomUUID, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -95,7 +95,7 @@ export class ManagementServer {
     return this.#macs.get(udid)?.mac ?? null;
   }
 
-  /** Enrols a Mac with a profile, as its owner would: an ACME identity if the profile requests one, then the check-ins. */
+  /** Enrols a Mac with a profile: answers the ACME challenge if the profile requests one, then checks in. */
   async enrol(udid: string, profile: string): Promise<void> {
     const managed = this.#managed(udid);
     managed.orders = readEnrolmentProfile(profile);

@@ -78,11 +78,7 @@ export class HelperProcess {
     return this.#child.pid ?? 0;
   }
 
-  /**
-   * Sends a request. After its deadline (milliseconds from now), the helper is killed.
-   *
-   * An aborted request rejects at once, but its deadline still detects a frozen helper.
-   */
+  /** Sends a request. The helper is killed after `timeoutMs` without an answer, even if the request was aborted. */
   async request<Op extends Operation>(
     op: Op,
     parameters: ParametersOf<Op>,

@@ -5,16 +5,13 @@ export const HELPER_ERROR_CODES = ['bad_request', 'unknown_op', 'no_enclave', 'k
 export type HelperErrorCode = (typeof HELPER_ERROR_CODES)[number];
 
 /**
- * Codes of the client.
+ * Codes of the client. The caller's own signal causes `aborted`, closing the client `closed`.
  *
- * `start_failed`: the helper could not start. `exited`: the helper exited before its answer. `timeout`: no answer in time; the
- * helper was killed.
- *
- * `restarted`: the helper was killed because of another request or invalid output. `bad_reply`: contract violation.
- *
- * `contract_mismatch`: another contract version. `key_changed`: another key after a restart; permanent.
- *
- * `busy`: too many pending requests. `aborted`: the caller's signal. `closed`: the client was closed.
+ * - `start_failed`: the helper did not start. `exited`: the helper exited before its answer.
+ * - `timeout`: no answer in time; the helper was killed.
+ * - `restarted`: the helper was killed because of another request or invalid output.
+ * - `bad_reply`: contract violation. `contract_mismatch`: another contract version.
+ * - `key_changed`: another key after a restart; permanent. `busy`: too many pending requests.
  */
 export type EnclaveErrorCode =
   | HelperErrorCode

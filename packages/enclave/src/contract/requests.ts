@@ -1,7 +1,6 @@
 /**
- * Requests of the stdio contract between agent and enclave helper: one JSON object per line, answered by `id`.
- *
- * No operation signs bytes of the caller's choice; each names a statement and its values.
+ * Requests to the enclave helper: one JSON object per line. Operations name statements, so the caller cannot have arbitrary bytes
+ * signed.
  */
 import { AttestationSchema, E2eReceiptSchema, MillisecondsSchema, ReceiptSchema, Sha256HexSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';

@@ -1,7 +1,6 @@
 /**
- * Mac that a simulated helper imitates: a profile, overridden by a file in the data directory.
- *
- * The file is read for every statement, so that protections can be disabled at run time. A simulated machine never claims an enclave.
+ * Mac that a simulated helper imitates, never with an enclave. A file in the data directory, read per statement, overrides the
+ * profile.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Renders the response to a chat completion request: one JSON body in the shape of the real API, or a stream. */
+/** Renders the response to a chat completion request in the shape of the real API. */
 import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';

@@ -1,7 +1,4 @@
-/**
- * Members of a chat completion request: read, ignored or refused (docs/clients.md). Completions share three tables. A refused member
- * with `{}` is accepted when null, false or empty.
- */
+/** Members of a chat completion request: read, ignored or refused (docs/clients.md). `{}`: refused unless null, false or empty. */
 import Type from 'typebox';
 import { StructuredOutputsSchema } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';

@@ -1,7 +1,4 @@
-/**
- * `ChatStreamRenderer` renders a chat completion as a stream in the shape of the real API: role chunk, a chunk per visible piece,
- * finish reason, usage if requested. Constant parts are built once per stream, so each piece costs a single string literal.
- */
+/** `ChatStreamRenderer`: a chat completion as a stream. Constant parts are built once, so a piece costs one string literal. */
 import type { ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import type { CompletedFinishReason, OutputEvent } from '../output-event.js';
@@ -108,8 +105,9 @@ export class ChatStreamRenderer implements StreamRenderer {
 }
 
 /**
- * Signature event and terminator, outside the signed bytes. The event has the shape of a chunk, because clients validate every
- * event as a chunk. The comment form serves clients that read a choice from every event.
+ * Signature event and terminator. The event is shaped like a chunk, because clients validate every event as one.
+ *
+ * `comment` serves clients that read a choice from every event.
  */
 export function chatSignatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;

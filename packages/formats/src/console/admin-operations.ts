@@ -48,7 +48,7 @@ const AdminProviderSchema = Type.Object({
   placements: count,
   share_of_placements: Type.Number(),
   speeds: Type.Array(Type.Object({ model: Type.String(), prefill_tps: Type.Number(), decode_tps: Type.Number(), measured_jobs: count })),
-  /** Mean tokens per answer beside the medians of all machines of the model; `outlier` names a figure far beyond its median. */
+  /** Mean tokens per answer beside the medians of the model's machines. `outlier` names a figure far above its median. */
   answer_lengths: Type.Array(
     Type.Object({
       model: Type.String(),
@@ -149,7 +149,7 @@ const fleetCounts = Type.Object({
   models: count,
 });
 
-/** `GET /admin/v1/health`: state of the responding process; queues, fleet and recent counts are sums of all coordinators, the ledger's figures global. */
+/** `GET /admin/v1/health`: state of the responding process. Queues, fleet and recent counts are sums over all coordinators. */
 export const AdminHealthSchema = Type.Object({
   ready: Type.Boolean(),
   /** Reason for the problem. */

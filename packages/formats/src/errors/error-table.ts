@@ -1,7 +1,4 @@
-/**
- * The only table of client-visible errors: each code defines status, public type and code, and whether a retry makes sense. Messages name
- * fields, never values.
- */
+/** The only table of client-visible errors: status, public type and code, and retry advice. Messages name fields, never values. */
 
 /** A type of errors in the Messages format. */
 type AnthropicType =

@@ -1,7 +1,4 @@
-/**
- * Refusals of requests, and checks for present members. Known but unsupported features are refused by name, because ignoring them would
- * silently return wrong results. Member tables handle unknown members.
- */
+/** Refuses known but unsupported features by name, because ignoring them would silently return wrong results. */
 import { RequestError } from './errors.js';
 
 /** Whether the value is neither null nor absent. */

@@ -5,8 +5,9 @@ import type { ImageSize } from '../request.js';
 const DEFAULT_SIZE = '1024x1024';
 
 /**
- * The size as `<width>x<height>`, or null if the model does not support it. `sizes`: supported sizes, the model's default first. Without
- * a requested size: 1024x1024 if supported, else the model's default.
+ * The size as `<width>x<height>`; null if unsupported. Without a requested size: 1024x1024 if supported, else the model's default.
+ *
+ * @param sizes Supported sizes, the default first.
  */
 export function imageSizeOf(requested: ImageSize, sizes: readonly string[]): string | null {
   if (requested === 'auto') return sizes[0] ?? null;

@@ -1,7 +1,4 @@
-/**
- * Decodes a request body: strict UTF-8, one JSON object, no duplicate members, no text an engine rejects (NUL, lone surrogates). Every
- * program that decodes the same bytes here sees the same request.
- */
+/** Decodes a request body: strict UTF-8, one JSON object, no duplicate members, no NUL or lone surrogate (engines reject both). */
 import { fromUtf8 } from '@inference/protocol';
 import { RequestError } from '../errors/errors.js';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES, structureProblem } from './json-structure.js';

@@ -1,7 +1,4 @@
-/**
- * Rejects JSON that `JSON.parse` accepts but later code should not see: deep nesting, too many values, and duplicate members, which two
- * parsers may resolve differently. Runs before the parser; the result for invalid JSON is irrelevant.
- */
+/** Rejects nesting, sizes and duplicate members that `JSON.parse` accepts. Runs before the parser; invalid JSON may pass here. */
 
 /** Nesting depth of arrays and objects. */
 export const MAX_JSON_DEPTH = 64;

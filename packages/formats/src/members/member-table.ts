@@ -1,6 +1,6 @@
 /**
- * Tables that classify each member of a request object: read, ignored or refused. Every member with an effect in the real API is read,
- * refused by name, or reported in `X-Inference-Ignored` (at most {@link MAX_IGNORED} names).
+ * Tables of request members: read, refused by name, or ignored and reported in `X-Inference-Ignored` (at most {@link MAX_IGNORED}
+ * names).
  */
 import type { TSchema } from 'typebox';
 import { RequestError } from '../errors/errors.js';

@@ -1,7 +1,4 @@
-/**
- * Client tools that the Messages format defines by type and name. Their schemas are only known to the real service, so they are repeated
- * here. Server tools are refused by name.
- */
+/** Client tools that the Messages format defines by type and name. Schemas repeat those of the real service, which requests omit. */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import type { JsonSchema, Tool } from '../request.js';
 import { quotedType } from '../tools.js';

@@ -36,10 +36,7 @@ function stopReason({ reason, stopSequence }: FinishEvent): 'end_turn' | 'max_to
   }
 }
 
-/**
- * `input_tokens` excludes cached tokens, as in the real API. Without `cache_control` nothing is reported as cached, because such clients
- * read `input_tokens` as the whole prompt.
- */
+/** `input_tokens` excludes cached tokens, as in the real API. Clients without `cache_control` expect the whole prompt there. */
 export function inputUsage(promptTokens: number, cached: number, { usesCacheControl }: CacheReporting) {
   const cachedTokens = usesCacheControl ? cached : 0;
   return { input_tokens: promptTokens - cachedTokens, cache_creation_input_tokens: 0, cache_read_input_tokens: cachedTokens };
@@ -59,10 +56,7 @@ interface CacheReporting {
   readonly usesCacheControl: boolean;
 }
 
-/**
- * Content block of an item. `signature` of a thinking block is opaque to clients, which drop blocks without one; here it contains the
- * response id.
- */
+/** Content block of an item. Clients drop thinking blocks without a `signature`; here the response id is one. */
 export function blockOf(item: TranscriptItem, { responseId }: ResponseMetadata) {
   switch (item.type) {
     case 'text':

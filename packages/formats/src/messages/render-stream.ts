@@ -1,7 +1,4 @@
-/**
- * Renders a message as a stream in the order of the real API: message_start with the prompt tokens, content blocks, message_delta with
- * the stop reason, message_stop. Each event names its type twice, as clients require.
- */
+/** Renders a message as a stream. Every event names its type twice, in `event:` and in JSON, as clients require. */
 import type { ResponseMetadata, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, OutputEvent } from '../output-event.js';

@@ -1,7 +1,4 @@
-/**
- * Applies `tool_addition` and `tool_removal` blocks of system messages. The model sees its tools once, at the start, so the final set
- * applies.
- */
+/** Applies `tool_addition` and `tool_removal`. The model sees its tools once, at the start, so only the final set applies. */
 import type { Block, Message, MessagesTool } from './schema.js';
 
 /** A tool with its path in the request. */
@@ -14,10 +11,7 @@ export function isToolChange({ type }: Block): boolean {
   return type === 'tool_addition' || type === 'tool_removal';
 }
 
-/**
- * Tools after all changes. A reference to a present tool adds nothing; a reference to a removed tool restores it. References to server
- * tools are ignored.
- */
+/** Tools after all changes. Referring to a removed tool restores that tool; references to server tools are ignored. */
 export function toolsAfterChanges(tools: readonly MessagesTool[], messages: readonly Message[]): readonly PlacedTool[] {
   const known = tools.map((tool, index): PlacedTool => ({ tool, path: `tools[${index}]` }));
   let inEffect: readonly PlacedTool[] = [...known];

@@ -126,10 +126,7 @@ const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
 /** Named schemas of requests, responses and errors, for `components.schemas` of the document. */
 export const INFERENCE_SCHEMAS = { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS };
 
-/**
- * Documentation of one inference endpoint: summary, headers, body and responses, in the form of a Fastify route schema. References point
- * to {@link INFERENCE_SCHEMAS}.
- */
+/** Documentation of one inference endpoint, as a Fastify route schema. References point to {@link INFERENCE_SCHEMAS}. */
 export function inferenceRouteSchema(endpoint: Endpoint) {
   const { summary, request, alternative, answer, stream, errors } = OPERATIONS[endpoint];
   const body = alternative === undefined ? reference(request) : { anyOf: [reference(request), reference(alternative)] };

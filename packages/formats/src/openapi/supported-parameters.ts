@@ -1,11 +1,14 @@
-/** Request parameters that take effect, under the names of OpenRouter's model list. Read from the tables of members, so that no name is listed in vain. */
+/**
+ * Request parameters that take effect, in the names of OpenRouter's model list. The member tables decide which of these names
+ * apply.
+ */
 import type { ModelType } from '@inference/protocol';
 import { CHAT_MEMBERS } from '../chat-completions/members.js';
 import { EMBEDDINGS_MEMBERS } from '../embeddings/members.js';
 import { IMAGES_MEMBERS } from '../images/members.js';
 import type { MemberTable } from '../members/member-table.js';
 
-/** Names of OpenRouter's model list. Members that the chat format reads only to refuse them, such as `web_search_options`, are left out. */
+/** Names of OpenRouter's model list, without members that are read only to be refused, such as `web_search_options`. */
 const TEXT_NAMES = `temperature top_p top_k min_p frequency_penalty presence_penalty repetition_penalty max_tokens max_completion_tokens
   logit_bias logprobs top_logprobs seed stop response_format structured_outputs tools tool_choice parallel_tool_calls`;
 /** Effective only with models that write think sections. */

@@ -1,6 +1,6 @@
 /**
- * `CharacterBuffer` withholds the first half of a surrogate pair until the second arrives. A lone half becomes U+FFFD, because UTF-8
- * cannot encode it.
+ * `CharacterBuffer` withholds the first half of a surrogate pair. A lone half becomes U+FFFD, because UTF-8 cannot encode
+ * surrogates.
  */
 export class CharacterBuffer {
   #half = '';

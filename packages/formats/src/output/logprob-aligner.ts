@@ -1,7 +1,6 @@
 /**
- * `LogprobAligner` aligns log probabilities with visible text while filters delay or drop parts of it. A token is emitted once the
- * visibility of all its characters is known, reduced to the visible ones; fully hidden tokens are not emitted. The emitted tokens
- * concatenate to the visible text.
+ * `LogprobAligner`: log probabilities of the visible text. A token is emitted, reduced to its visible characters, once all are
+ * decided.
  */
 import type { TokenLogprob } from '../output-event.ts';
 

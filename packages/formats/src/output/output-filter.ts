@@ -1,7 +1,4 @@
-/**
- * `OutputFilter` filters generated text for the client: whole characters, no think segments, no tool calls, cut at the first stop
- * sequence in the visible text. Independent of chunk boundaries, so streams and plain responses have equal content.
- */
+/** `OutputFilter`: generated text without think segments and tool calls, cut at a stop sequence. Chunk boundaries have no effect. */
 import type { OutputEvent, TokenLogprob } from '../output-event.js';
 import { CharacterBuffer } from './character-buffer.js';
 import { LogprobAligner } from './logprob-aligner.js';
@@ -62,16 +59,19 @@ export class OutputFilter {
   }
 
   /**
-   * Tokens in think segments so far. Each piece counts in proportion to its hidden characters, tags included, rounded; a single token
-   * counts from one half. Tokens without text count with the next piece. Dropped white space is not hidden. Final after `end`.
+   * Tokens in think segments so far; final after `end`. A piece counts in proportion to its hidden characters, rounded.
+   *
+   * Tags are hidden characters, dropped white space is not. Tokens without text count with the next piece.
    */
   get hiddenTokens(): number {
     return this.#think.hiddenTokens;
   }
 
   /**
-   * Consumes `tokens` tokens with the text `piece`, possibly ''. Returns decided events in order. Text after the first tool call has no
-   * log probabilities.
+   * Consumes a piece of text, possibly empty. Text after the first tool call has no log probabilities.
+   *
+   * @param tokens Token count of the piece.
+   * @returns Decided events in order.
    */
   push(piece: string, tokens: number, logprobs: readonly TokenLogprob[] = []): OutputEvent[] {
     if (this.stopped) return [];

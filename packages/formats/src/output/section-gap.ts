@@ -1,8 +1,9 @@
 /**
  * Removes white space around think segments, which models separate by blank lines:
- * - up to 16 leading characters are dropped if a segment follows, else retained;
- * - after a segment, all white space is dropped until the first visible text;
- * - after a segment that started on its own line, the rest of its line and blank lines are dropped; the next line's indentation stays.
+ *
+ * - Leading white space, at most 16 characters, is dropped before a segment.
+ * - After a segment, all white space is dropped until the first visible text.
+ * - After a segment on its own line, blank lines are dropped, but not the next line's indentation.
  */
 type State = 'start' | 'nothing_visible_yet' | 'after_section' | 'in_text';
 

@@ -1,7 +1,7 @@
 /**
- * `StopMatcher` finds stop sequences in streamed text with one automaton each. The first complete sequence ends the text; of several
- * complete at the same character the longest counts. Independent of chunk boundaries; amortized constant time per character and
- * sequence.
+ * `StopMatcher` finds stop sequences in streamed text. Of several that end at the same character, the longest counts.
+ *
+ * Amortized constant time per character and sequence. Chunk boundaries have no effect.
  */
 import { Automaton } from './automaton.js';
 

@@ -1,17 +1,14 @@
 /**
- * `ThinkFilter` splits streamed text into visible text and reasoning, without think tags. Chunk boundaries have no effect: text that
- * may begin a tag is withheld. Segments nest; an unclosed segment extends to the end. An unmatched closing tag is dropped. Tags count
- * everywhere, code included. An unfinished tag at the end is text.
+ * `ThinkFilter` separates visible text from reasoning. Text that may begin a tag is withheld until decided.
+ *
+ * Tags count everywhere, code included. Segments nest; an unclosed one extends to the end, and an unmatched closing tag is dropped.
  */
 import type { OutputEvent } from '../output-event.js';
 import { Automaton } from './automaton.js';
 import { SectionGap } from './section-gap.js';
 import { TokenTally } from './token-tally.js';
 
-/**
- * Prevents new tags: removing a segment can join the halves of another tag (`<thi<think></think>nk>`). Drops the character that would
- * complete such a tag, and changes nothing else.
- */
+/** Drops characters that would complete a new tag: removing a segment can join halves (`<thi<think></think>nk>`). */
 class TagGuard {
   readonly #automata: readonly Automaton[];
 

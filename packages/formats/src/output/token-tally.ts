@@ -1,7 +1,4 @@
-/**
- * `TokenTally` counts tokens in think segments. Tags may span pieces, so each piece waits until the visibility of all its characters is
- * decided.
- */
+/** `TokenTally` counts tokens in think segments. A piece waits until the visibility of all its characters is decided. */
 
 interface Piece {
   readonly length: number;

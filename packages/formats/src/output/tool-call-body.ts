@@ -1,7 +1,7 @@
 /**
- * `ToolCallBody` parses the JSON object of one tool call, one UTF-16 unit at a time: `{"name": ..., "arguments": {...}}`, members in any
- * order, `parameters` for `arguments` too. An arguments object after the name streams unvalidated; other arguments are buffered, up to a
- * bound. The result does not depend on how the output is split into chunks.
+ * `ToolCallBody` parses the JSON object of one tool call: `name`, and `arguments` or `parameters`, in any order.
+ *
+ * Arguments after the name stream without validation, if an object. Other arguments are buffered, up to a bound.
  */
 import { isJsonObject, parsedJson } from '../json/json-value.js';
 
@@ -44,10 +44,7 @@ export class ToolCallBody {
     return this.#raw;
   }
 
-  /**
-   * Reads one UTF-16 unit. `bad`: this unit does not continue the call, or the bound is reached; the unit is not consumed. A started
-   * call ends there; otherwise the body is text.
-   */
+  /** Reads one UTF-16 unit. `bad`: the unit is not consumed; a started call ends before the unit, another body is text. */
   read(unit: string): 'more' | 'done' | 'bad' {
     if (!this.#started && this.#raw.length >= MAX_WAITING) return 'bad';
     this.#step(unit);
@@ -176,7 +173,7 @@ export class ToolCallBody {
   }
 }
 
-/** JSON text of the arguments object. The literal may be an object, a string with one (some models), or JSON null (none). Null for others. */
+/** JSON text of the arguments; null if invalid. Some models write a string that contains the object, or null for none. */
 function argumentsOf(literal: string): string | null {
   if (literal.startsWith('{')) return literal;
   const value = parsedJson(literal);

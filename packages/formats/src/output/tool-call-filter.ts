@@ -1,7 +1,7 @@
 /**
- * `ToolCallFilter` extracts tool calls from streamed visible text: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, as
- * Hermes and Qwen models write them. Invalid calls stay text. Drops up to 64 white-space characters before a call, and all after it.
- * Independent of chunk boundaries.
+ * `ToolCallFilter` extracts `<tool_call>{...}</tool_call>` from streamed text, as Hermes and Qwen models write calls.
+ *
+ * Invalid calls stay text. Up to 64 white-space characters before a call are dropped, and all after one.
  */
 import type { OutputEvent } from '../output-event.js';
 import { isSpace, ToolCallBody } from './tool-call-body.js';

@@ -1,7 +1,4 @@
-/**
- * `Transcript` groups output events into response items: reasoning, visible text, tool calls. Independent of chunk boundaries, so
- * streams and plain responses have equal items.
- */
+/** `Transcript` groups output events into response items. Chunk boundaries have no effect, so streams and plain responses agree. */
 import type { PlainRenderer } from '../format.js';
 import type { FinishEvent, OutputEvent, TokenLogprob } from '../output-event.js';
 

@@ -1,16 +1,10 @@
-/**
- * Parameters and answers of the public statistics (spec: stats, leaderboard, totals), shared by the coordinator, the API description,
- * the web console and the tests. Descriptions of parameters complete "<name> must be ...".
- */
+/** Parameters and answers of the public statistics. Descriptions of parameters complete "<name> must be ...". */
 import Type, { type Static } from 'typebox';
 
 export const LEADERBOARD_METRICS = ['earnings', 'tokens', 'jobs'] as const;
 export type LeaderboardMetric = (typeof LEADERBOARD_METRICS)[number];
 
-/**
- * Sums are stored per UTC hour: a window includes the running hour and as many whole hours before it as its name says, so
- * `24h` covers at least the last 24 hours and less than 25.
- */
+/** Sums are stored per UTC hour, and the running hour counts in full: `24h` covers 24 to 25 hours. */
 export const STATISTICS_WINDOWS = ['24h', '7d', '30d', 'all'] as const;
 export type StatisticsWindow = (typeof STATISTICS_WINDOWS)[number];
 

@@ -28,10 +28,7 @@ export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
   };
 }
 
-/**
- * Flat members as in the real API, and `error` as in Open Responses. The sender does not know the stream's last sequence number;
- * clients do not use the number.
- */
+/** Flat members as in the real API, and `error` as in Open Responses. `sequence_number` is unknown here; clients ignore 0. */
 function streamError({ code, message, param }: ApiError): string {
   const row = ERRORS[code];
   const error = { type: row.type, code: row.code, message, param };

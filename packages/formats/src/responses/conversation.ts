@@ -1,7 +1,4 @@
-/**
- * Normalizes instructions and input items to messages. Reasoning, text and calls of one response are separate items here, one assistant
- * message in the job.
- */
+/** Normalizes instructions and input items to messages. Neighbouring items of one response become one assistant message. */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Item, ResponsesRequest } from './schema.js';

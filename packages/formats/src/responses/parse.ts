@@ -1,7 +1,4 @@
-/**
- * Parses a request to `/v1/responses`. A body with `input` has the Responses format; a body with `messages` is a chat completion request
- * with a chat completion response (specification, endpoints).
- */
+/** Parses a request to `/v1/responses`. A body with `messages` and without `input` is a chat completion request. */
 import { chatCompletionOf } from '../chat-completions/parse.js';
 import { RequestError } from '../errors/errors.js';
 import { isPresent, refuse } from '../errors/refusal.js';

@@ -1,7 +1,4 @@
-/**
- * Renders a response as a stream in the order of the real API: created, in_progress, each item from added to done, completed or
- * incomplete with the whole response. Events are numbered from 0.
- */
+/** Renders a response as a stream in the order of the real API. Events are numbered from 0. */
 import type { ResponseMetadata, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, OutputEvent } from '../output-event.js';

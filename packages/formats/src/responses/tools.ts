@@ -22,10 +22,7 @@ export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool
   return { tools, toolChoice: choiceAmong(tools, choiceOf(choice)) };
 }
 
-/**
- * Tools in every Codex request that Codex works without: namespaces, web search beside namespaces or with Codex's own member, and
- * tools with a grammar. Reported as ignored; other tool types are refused.
- */
+/** Tools that Codex sends but works without. Reported as ignored; other unsupported tools are refused. */
 function isIgnoredTool({ type, external_web_access, format }: ResponsesTool, all: readonly ResponsesTool[]): boolean {
   switch (type) {
     case 'namespace':

@@ -91,8 +91,8 @@ class DecimalComparison implements Leaf {
   readonly cuts = [...DIGIT.map((code, at) => code + at), ...Array.from({ length: 9 }, (_, digit) => 0x31 + digit), POINT, POINT + 1];
 
   /**
-   * `wholeCount`: digits read before the point. `order`: comparison of the digits read so far. `decimalCount`: digits read after
-   * the point; null before the point.
+   * `wholeCount`: digits before the point. `decimalCount`: digits after; null before the point. `order`: comparison of the digits
+   * so far.
    */
   constructor(
     private readonly whole: string,
@@ -141,8 +141,9 @@ function compare(a: number, b: number): Order {
 }
 
 /**
- * Multiples of an integer, or of a fraction exact in a double (0.5, 0.25). Throws {@link MultipleError} for others: validators that
- * divide doubles reject some multiples of 0.01.
+ * Multiples of an integer, or of a fraction that a double holds exactly (0.5, 0.25).
+ *
+ * @throws {MultipleError} For other numbers: validators divide doubles, and so reject some multiples of 0.01.
  */
 function multiples(languages: LanguageFactory, divisor: number, integers: Language): Language {
   const text = plainDecimal(divisor);

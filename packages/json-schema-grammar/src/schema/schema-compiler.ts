@@ -1,10 +1,7 @@
 /**
- * Compiles a JSON Schema to a grammar whose texts all match the schema. Keywords that a grammar cannot enforce are rejected with
- * their path, or ignored in non-strict mode.
+ * Compiles a JSON Schema to a grammar whose texts all match the schema, with members in the schema's order.
  *
- * Members are written in the order of the schema; optional members may be omitted; additional members appear only if
- *
- * `additionalProperties` mentions them.
+ * Unenforceable keywords are rejected with their path, or ignored if not strict. Additional members need `additionalProperties`.
  */
 import { GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../grammar/grammar.js';
 import { JsonGrammar } from '../grammar/json-grammar.js';

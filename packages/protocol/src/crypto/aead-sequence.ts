@@ -1,6 +1,7 @@
 /**
- * AES-256-GCM (NIST SP 800-38D) under one key with counted nonces: nonce = base XOR sequence number (RFC 9180 section 5.2). Each
- * number is used once. Sealing and opening are separate types, so that no key can seal twice under one nonce.
+ * AES-256-GCM with nonce = base XOR sequence number (RFC 9180 section 5.2).
+ *
+ * Sealing and opening are separate types, so that no key can seal twice under one nonce.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { concatBytes } from '../bytes.js';

@@ -4,7 +4,7 @@ import { plainView } from './digest.js';
 
 export const HASH_BYTES = 32;
 
-/** Inputs are joined here, since each call into the library costs as much as hashing a hundred bytes. Cleared after every use. */
+/** Joins inputs, cleared after every use: each library call costs as much as hashing a hundred bytes. */
 const joined = new Uint8Array(1024);
 const NOTHING = new Uint8Array(0);
 const COUNTERS = Array.from({ length: 256 }, (_, block) => Uint8Array.of(block));
@@ -34,7 +34,7 @@ const INNER_PAD = 0x36;
 const OUTER_PAD = 0x5c;
 const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES);
 
-/** HMAC (RFC 2104) as two one-shot hashes: for short inputs, creating and collecting an Hmac object costs more than the hashing. */
+/** HMAC (RFC 2104) as two one-shot hashes, because an Hmac object costs more than hashing a short input. */
 function hmac(key: Uint8Array, parts: readonly Uint8Array[]): Buffer {
   let length = BLOCK_BYTES;
   for (const part of parts) length += part.length;

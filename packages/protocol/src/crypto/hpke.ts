@@ -1,7 +1,4 @@
-/**
- * HPKE (RFC 9180), base mode, one suite: DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256 0x0001, AES-256-GCM 0x0002. Tested against
- * the RFC's accumulated vectors and, both ways, against an independent implementation.
- */
+/** HPKE (RFC 9180), base mode: DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256 0x0001, AES-256-GCM 0x0002. */
 import { concatBytes, utf8 } from '../bytes.js';
 import { type AeadSecret, KEY_BYTES, NONCE_BYTES, OpeningSequence, type SealedParts, SealingSequence } from './aead-sequence.js';
 import { HASH_BYTES, hkdfExpand, hkdfExtract } from './hkdf.js';
@@ -51,8 +48,10 @@ export interface Encapsulation {
 }
 
 /**
- * Section 4.1, Encap. `ephemeral`: fixed key pair for known-answer tests. Throws SealingError `bad_key` on a recipient key that is
- * not 32 bytes or has small order.
+ * Section 4.1, Encap.
+ *
+ * @param ephemeral Fixed key pair for known-answer tests.
+ * @throws {SealingError} `bad_key`: the recipient's key is not 32 bytes, or has small order.
  */
 export function encapsulate(recipientPublicKey: Uint8Array, ephemeral = generateSealingKeyPair()): Encapsulation {
   const { publicKey: enc, privateKey } = ephemeral;

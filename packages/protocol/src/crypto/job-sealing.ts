@@ -1,7 +1,7 @@
 /**
- * Seals one job's request (design: sealing the job to the provider). The body is sent as numbered frames under an HPKE context
- * bound to the job context. Number and final flag of every frame are authenticated: a missing, repeated, reordered or truncated
- * frame is an error, never a shorter body.
+ * Seals one job's request as numbered frames under an HPKE context, which is bound to the job context.
+ *
+ * Number and final flag are authenticated: a missing, repeated, reordered or truncated frame is an error.
  */
 import { type JobContext, jobInfo } from '../job-context.js';
 import { encodeFrameParts, type Frame, frameAad } from '../wire/frame.js';
@@ -23,8 +23,9 @@ export interface SealedRequest {
 }
 
 /**
- * Seals a request body to the encapsulation's provider key. Never reuse an encapsulation. An empty body is one final frame. Throws
- * SealingError `too_large` above {@link MAX_REQUEST_BYTES}.
+ * Seals a request body; an empty body is one final frame. Never reuse an encapsulation.
+ *
+ * @throws {SealingError} `too_large` above {@link MAX_REQUEST_BYTES}.
  */
 export function sealRequest(context: JobContext, encapsulation: Encapsulation, body: Uint8Array): SealedRequest {
   if (body.length > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
@@ -52,8 +53,10 @@ export class RequestOpener {
   #sealer: ResponseSealer | null = null;
 
   /**
-   * `requestBytes`: announced plaintext size. Throws SealingError `too_large` above the cap, `bad_key` on a malformed `enc`. A
-   * wrong key or context fails at the first frame.
+   * A wrong key or context fails at the first frame.
+   *
+   * @param requestBytes Announced size of the plaintext.
+   * @throws {SealingError} `too_large` above the maximum, `bad_key` on a malformed `enc`.
    */
   constructor(context: JobContext, enc: Uint8Array, key: SealingKeyPair, requestBytes: number) {
     if (requestBytes > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${requestBytes} bytes is over the cap`);

@@ -1,7 +1,4 @@
-/**
- * A bounded cache of imported public keys. Importing costs as much as a hash of several kilobytes, and the same few
- * enclave and sealing keys are used for every job. The least recently used key is dropped first.
- */
+/** LRU cache of imported public keys. Importing costs as much as hashing several kilobytes, and jobs use the same few keys. */
 import type { KeyObject } from 'node:crypto';
 
 /** Returns a lookup that imports each key once. Failed imports are not cached. */

@@ -1,7 +1,4 @@
-/**
- * ECDSA on P-256 with SHA-256 (FIPS 186-5), verification only: signing keys live in enclaves. Keys are 65-byte x963 points,
- * signatures strict DER. Encodings are checked here because the library tolerates others.
- */
+/** Verifies ECDSA on P-256 with SHA-256 (FIPS 186-5). Encodings are checked here, because the library accepts others. */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { concatBytes, fromHex, toBase64Url } from '../bytes.js';
 import { signatureFromDer } from '../ecdsa-der.js';
@@ -19,10 +16,7 @@ const importP256 = cachedImport(256, (x963): KeyObject => {
   return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' });
 });
 
-/**
- * Verifies a strict-DER ECDSA P-256 SHA-256 signature by a 65-byte x963 public key. Returns false on any malformed key or
- * signature, including a point off the curve; never throws.
- */
+/** Verifies a strict-DER signature by a 65-byte x963 public key. Never throws: false on any malformed key or signature. */
 export const verifyP256: VerifyP256 = (publicKey, message, signatureDer) => {
   if (signatureFromDer(signatureDer) === null) return false;
   try {

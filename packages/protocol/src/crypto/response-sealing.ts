@@ -1,6 +1,7 @@
 /**
- * Plain mode: seals one job's response under a key that both sides export from the request's HPKE context (pattern of RFC 9180 section 9.8).
- * Nonces are counted separately. Frames authenticate sequence number and final flag, as in requests, without public-key operations.
+ * Plain mode: seals one job's response under a key exported from the request's HPKE context (RFC 9180 section 9.8).
+ *
+ * Number and final flag of a frame are authenticated, as in requests.
  */
 import { utf8 } from '../bytes.js';
 import type { JobId } from '../ids.js';
@@ -32,8 +33,9 @@ export class ResponseSealer {
   }
 
   /**
-   * Encoded frame of the next bytes; the last frame is `final` and may be empty. Throws SealingError `too_large` above {@link
-   * MAX_RESPONSE_CHUNK_BYTES}, `after_final`, `exhausted`.
+   * Encoded frame of the next bytes; the last frame is `final` and may be empty.
+   *
+   * @throws {SealingError} `too_large` above {@link MAX_RESPONSE_CHUNK_BYTES}, `after_final`, `exhausted`.
    */
   seal(plaintext: Uint8Array, final: boolean): Uint8Array {
     if (this.#finished) throw new SealingError('after_final', 'the response is already finished');

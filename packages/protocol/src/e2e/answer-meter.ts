@@ -5,7 +5,7 @@ import { E2eError } from './error.js';
 import { E2E_ABORT, E2E_FINAL, E2eFrameWalker } from './frames.js';
 import { E2E_RESPONSE_NONCE_BYTES, E2E_TAG_BYTES } from './limits.js';
 
-/** Structure, hash and sizes of one sealed answer, whose bytes are not retained. After an error, nothing more may be pushed. */
+/** Structure, hash and sizes of one sealed answer; the bytes are not retained. Push nothing after an error. */
 export class E2eAnswerMeter {
   readonly #walker: E2eFrameWalker;
   readonly #hash: Sha256Stream;

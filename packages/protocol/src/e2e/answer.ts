@@ -1,7 +1,9 @@
 /**
- * Sealed answer: `response nonce (32 random bytes) ‖ frames`, under a key of one candidate (derivation of RFC 9458 section 4.4). The
- * last frame carries the proof alone, because the receipt in it names the hash of everything before. A zero-length frame is a
- * keep-alive, and flags 80 an abort by the coordinator in clear; neither is authenticated or hashed.
+ * Sealed answer: `response nonce (32 random bytes) ‖ frames`, under a key of one candidate (RFC 9458 section 4.4).
+ *
+ * The last frame carries the proof alone, because its receipt names the hash of all earlier bytes.
+ *
+ * Neither authenticated nor hashed: zero-length frames (keep-alive), and frames with flags 80 (abort by the coordinator).
  */
 import { concatBytes, toHex, utf8 } from '../bytes.js';
 import { type E2eAbort, type E2eProof, e2eKeepAlive, encodeE2eProof, parseE2eAbort } from './answer-json.js';

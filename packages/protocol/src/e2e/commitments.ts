@@ -1,7 +1,4 @@
-/**
- * Keyed commitments of an end-to-end receipt. The receipt is visible to the coordinator, which could test guesses against a plain
- * hash; the key is known to client and provider only.
- */
+/** Keyed commitments in an end-to-end receipt. The coordinator sees the receipt, and could test guesses against plain hashes. */
 import { toHex, utf8 } from '../bytes.js';
 import type { E2eCrypto } from './crypto.js';
 import { exportSecret, type HpkeContext } from './hpke.js';

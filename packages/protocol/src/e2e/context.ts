@@ -1,7 +1,4 @@
-/**
- * Context of a sealed request: the terms that client, coordinator and provider share in clear. Bound to the ciphertext as HPKE
- * `info`, so that a changed context opens nothing.
- */
+/** Context of a sealed request: its terms in clear. Bound as HPKE `info`, so a changed context opens nothing. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { canonicalJsonBytes } from '../canonical-json.js';
@@ -33,7 +30,7 @@ export const E2eContextSchema = Type.Object(
     body_bytes: Type.Integer({ minimum: 0, maximum: MAX_E2E_BODY_BYTES }),
     /** Images that the request asks for; present on `/v1/images/generations` only. */
     images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),
-    /** Size of each image, exactly as the body names it, which the reservation is priced by. Absent: the largest size on offer. */
+    /** Size of each image, as the body names it. Prices the reservation; absent: the largest size on offer. */
     image_size: Type.Optional(ImageSizeSchema),
     /** base64url of 32 random bytes; accepted once. */
     nonce: ClientNonceSchema,

@@ -1,7 +1,4 @@
-/**
- * Primitives of the end-to-end profile, passed in by the caller, so that the profile runs in browsers and on `node:crypto` alike
- * (`nodeE2eCrypto` in `@inference/protocol/crypto`). All calls are synchronous.
- */
+/** Synchronous primitives of the end-to-end profile, passed in because browsers lack `node:crypto` (`nodeE2eCrypto`). */
 
 import type { VerifyP256 } from '../statements/signed-statement.js';
 
@@ -9,7 +6,7 @@ import type { VerifyP256 } from '../statements/signed-statement.js';
 export interface X25519KeyPair {
   /** 32 raw bytes. */
   readonly publicKey: Uint8Array;
-  /** Shared secret with a 32-byte public key; null when all zero (small order, RFC 9180 section 7.1.4) or of another length. */
+  /** Shared secret with a public key; null if not 32 bytes or of small order (RFC 9180 section 7.1.4). */
   agree(publicKey: Uint8Array): Uint8Array | null;
 }
 

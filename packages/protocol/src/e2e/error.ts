@@ -28,8 +28,9 @@ export const E2E_ERROR_CODES = [
 export type E2eErrorCode = (typeof E2E_ERROR_CODES)[number];
 
 /**
- * Refusal for each error (`docs/e2e-protocol.md`). `unsealing_failed` is a provider's, all others are a client's. Structure is readable
- * without a key, so no provider vouches for structural errors of an answer: `coordinator_said`.
+ * Refusal for each error (`docs/e2e-protocol.md`). Only `unsealing_failed` is a provider's refusal.
+ *
+ * Structural errors of an answer are `coordinator_said`, because no key authenticates structure.
  */
 export const E2E_REFUSALS = {
   malformed: 'coordinator_said',

@@ -1,6 +1,7 @@
 /**
- * Frames of sealed requests and answers: `flags u8 ‖ u24be length ‖ ciphertext`, numbered from 0 by position. Number and final flag
- * are authenticated, so that a missing, repeated, reordered or truncated frame is an error, never a shorter text.
+ * Frames of sealed requests and answers: `flags u8 ‖ u24be length ‖ ciphertext`, numbered from 0 by position.
+ *
+ * Number and final flag are authenticated: a missing, repeated, reordered or truncated frame is an error.
  */
 import { concatBytes } from '../bytes.js';
 import type { E2eCrypto } from './crypto.js';
@@ -72,10 +73,7 @@ export class E2eFrameOpener {
     return plaintext;
   }
 
-  /**
-   * Whether a frame that does not open as the next one opens at a later position: the frames before it are missing. Tries at least 32
-   * and at most 64 positions.
-   */
+  /** Whether the frame opens at a later position, so that earlier frames are missing. Tries a bounded number of positions. */
   opensLater(sealed: Uint8Array, isFinal: boolean): boolean {
     const count = Math.min(MAX_LATER_FRAMES, Math.floor(MAX_LATER_BYTES / Math.max(sealed.length - E2E_TAG_BYTES, 1)));
     for (let sequence = this.#next + 1; sequence <= Math.min(this.#next + count, SEQUENCE_END - 1); sequence++) {

@@ -1,7 +1,4 @@
-/**
- * HPKE (RFC 9180), base mode, DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256 0x0001, AES-256-GCM 0x0002, over {@link E2eCrypto}.
- * One message per context: the profile seals one data key and exports secrets.
- */
+/** HPKE (RFC 9180), the suite of `crypto/hpke.ts`, over {@link E2eCrypto}. One message per context: the data key. */
 import { concatBytes, utf8 } from '../bytes.js';
 import type { E2eCrypto, X25519KeyPair } from './crypto.js';
 import { E2eError } from './error.js';

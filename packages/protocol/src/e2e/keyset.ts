@@ -1,7 +1,4 @@
-/**
- * Keyset of `GET /v1/e2e/keyset`: sealing keys of every provider that serves the end-to-end mode. The same bytes for everybody, so
- * that nobody can be given keys of their own; the log makes this checkable.
- */
+/** Keyset of `GET /v1/e2e/keyset`: sealing keys of providers. The same bytes for everybody, so nobody gets keys of their own. */
 import Type, { type Static } from 'typebox';
 import { fromBase64OrNull } from '../bytes.js';
 import { canonicalJsonBytes } from '../canonical-json.js';

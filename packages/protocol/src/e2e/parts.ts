@@ -1,7 +1,4 @@
-/**
- * Plaintext of sealed requests and answers: a sequence of parts, `kind u8 ‖ u32be length ‖ bytes`. Parts are independent of
- * frames: a frame may end anywhere in a part.
- */
+/** Plaintext of sealed requests and answers: parts, `kind u8 ‖ u32be length ‖ bytes`. A frame may end inside a part. */
 import { E2eError } from './error.js';
 import { E2E_STREAM_PADDING_BYTES } from './limits.js';
 

@@ -1,6 +1,5 @@
 /**
- * Structure of a sealed request, readable without any key: context, wrapped keys, commitment and frame lengths. The coordinator
- * accepts a request by it, and the provider checks the same before opening.
+ * Structure of a sealed request, which coordinator and provider check without any key:
  *
  *   "IE2E" 01 ‖ u16be length ‖ context (canonical JSON)
  *   u8 k ‖ k × (key_id 8 ‖ enc 32 ‖ wrapped data key 48)
@@ -71,10 +70,7 @@ export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | nul
   return { context, contextBytes, wrappedKeys, commitment: bytes.slice(commitmentAt, headerBytes), headerBytes };
 }
 
-/**
- * Validates a sealed request without any key, incrementally: header, frame structure, and `body_bytes` against the ciphertext.
- * Buffers at most {@link MAX_E2E_HEADER_BYTES}. After an error, nothing more may be pushed.
- */
+/** Validates a sealed request incrementally. Buffers at most {@link MAX_E2E_HEADER_BYTES}. Push nothing after an error. */
 export class E2eRequestParser {
   readonly #walker: E2eFrameWalker;
   #start: Uint8Array = EMPTY;

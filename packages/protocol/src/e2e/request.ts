@@ -1,6 +1,7 @@
 /**
- * Sealing and opening of requests. One data key seals the body for all candidates; each candidate gets the data key by HPKE, bound
- * to the context. The commitment shows that all of them got the same key.
+ * Sealing and opening of requests. One data key, wrapped for each candidate by HPKE, seals the body.
+ *
+ * The commitment shows that all candidates got the same data key.
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -85,8 +86,9 @@ export interface SealedE2eRequest {
 }
 
 /**
- * Seals a request to each recipient. Throws E2eError `bad_key` (also: a key id that is not the key's hash), `bad_context`,
- * `too_large`.
+ * Seals a request to each recipient.
+ *
+ * @throws {E2eError} `bad_context`, `too_large`, or `bad_key`, also for a key id that is not the key's hash.
  */
 export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): SealedE2eRequest {
   const { recipients, head = {}, body } = request;
@@ -145,10 +147,9 @@ export interface OpenedE2eRequest {
 }
 
 /**
- * Opens a whole sealed request as the recipient at an index. The commitment is compared before any frame is opened. Throws E2eError:
- * what {@link parseE2eRequest} throws, `wrong_recipient`, `bad_key`, `commitment_mismatch`, `open_failed`.
+ * Opens a sealed request as one recipient. Times, replay and agreement with the job's context are not checked here.
  *
- * Times, replay, and agreement with the job's context are the caller's to check.
+ * @throws {E2eError} Those of {@link parseE2eRequest}, `wrong_recipient`, `bad_key`, `commitment_mismatch`, `open_failed`.
  */
 export function openE2eRequest(crypto: E2eCrypto, bytes: Uint8Array, recipientIndex: number, keyPair: X25519KeyPair): OpenedE2eRequest {
   const { context, contextBytes, wrappedKeys, commitment, headerBytes } = parseE2eRequest(bytes);

@@ -1,7 +1,4 @@
-/**
- * Checkpoints of a transparency log (C2SP tlog-checkpoint): origin, tree size and root hash. This log signs each one twice: plainly,
- * and as a cosignature that states the time.
- */
+/** Checkpoints of a transparency log (C2SP tlog-checkpoint). This log signs each one plainly, and as a cosignature with the time. */
 import { fromBase64OrNull, toBase64 } from '../bytes.js';
 import { type LogCrypto, LogFormatError } from './crypto.js';
 import { HASH_BYTES } from './merkle-tree.js';
@@ -39,8 +36,9 @@ export interface OpenedCheckpoint extends Checkpoint {
 }
 
 /**
- * Verifies a checkpoint by the log's key (type `ed25519`) and collects the cosignatures of known witnesses (type `cosignature`).
- * Throws LogFormatError for another origin, and where a signature of the log is missing or wrong.
+ * Verifies a checkpoint by the log's key (`ed25519`), and collects cosignatures of known witnesses.
+ *
+ * @throws {LogFormatError} Another origin, or a missing or wrong signature of the log.
  */
 export function openCheckpoint(crypto: LogCrypto, note: string, logKey: NoteKey, witnesses: readonly NoteKey[]): OpenedCheckpoint {
   const signed = parseSignedNote(note);

@@ -1,7 +1,4 @@
-/**
- * A client's checks of the transparency log: the leaf is in the tree, the checkpoint is new and signed by the log and its witnesses, and
- * the tree agrees with those that this client and others saw.
- */
+/** A client's checks: new checkpoint, signed by log and witnesses; leaf in the tree; trees of other checkpoints agree. */
 import Type, { type Static } from 'typebox';
 import { equalBytes, fromHex, toHex } from '../bytes.js';
 import { MillisecondsSchema, Sha256HexSchema } from '../ids.js';
@@ -87,8 +84,9 @@ export class LogVerifier {
   #subtrees: { readonly tree: LogTree; readonly read: ReadSubtree } | null = null;
 
   /**
-   * `readTile` fetches `tilePath(tile)` below the log's prefix; a proof authenticates the bytes. Throws LogFormatError for a malformed
-   * key, and RangeError for a quorum that the witnesses cannot reach.
+   * @param options `readTile` fetches `tilePath(tile)` below the log's prefix; proofs authenticate its bytes.
+   * @throws {LogFormatError} A key is malformed.
+   * @throws {RangeError} The quorum is larger than the number of witnesses.
    */
   constructor(options: {
     readonly crypto: LogCrypto;
@@ -110,8 +108,10 @@ export class LogVerifier {
   }
 
   /**
-   * Verifies a checkpoint and that the leaf is in its tree. `stored`: the newest checkpoint verified before; null: none. `now` in
-   * milliseconds. Rejects only when `readTile` rejects.
+   * Verifies a checkpoint, and that the leaf is in its tree. Rejects only when `readTile` rejects.
+   *
+   * @param stored The newest checkpoint verified before; null: none.
+   * @param now Milliseconds since 1970.
    */
   async verify(leaf: LoggedLeaf, stored: StoredCheckpoint | null, now: number): Promise<CheckpointVerdict> {
     const verdict = await this.verifyCheckpoint(leaf.checkpoint, stored, now);
@@ -146,10 +146,7 @@ export class LogVerifier {
     return stored === null ? accepted(checkpoint, null) : await this.#compare(checkpoint, stored);
   }
 
-  /**
-   * Whether the tree of a verified checkpoint has the entry at this index. The proof is computed from tiles. Rejects only when
-   * `readTile` rejects.
-   */
+  /** Whether the tree has the entry at this index, by a proof computed from tiles. Rejects only when `readTile` rejects. */
   async includes(entry: Uint8Array, index: number, tree: LogTree): Promise<boolean> {
     const { sha256 } = this.#crypto;
     const { size, root } = tree;
@@ -161,8 +158,9 @@ export class LogVerifier {
   }
 
   /**
-   * Compares a checkpoint that another party was shown, of any age, with the tree of a verified one. Accepts no tree without the
-   * log's signature, as anybody could make one up. Rejects only when `readTile` rejects.
+   * Compares a checkpoint of any age with a verified tree. The log must have signed it: anybody could invent a tree.
+   *
+   * Rejects only when `readTile` rejects.
    */
   async compareCheckpoint(note: string, tree: LogTree): Promise<{ readonly ok: true } | LogRefusal> {
     let other: OpenedCheckpoint;

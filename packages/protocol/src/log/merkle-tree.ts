@@ -1,7 +1,4 @@
-/**
- * Merkle tree of RFC 6962 section 2.1, with the verification of proofs from RFC 9162 sections 2.1.3.2 and 2.1.4.2. Sizes and indexes
- * are safe integers, so shifts are divisions.
- */
+/** Merkle tree of RFC 6962 section 2.1. Proofs are verified as in RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
 import { concatBytes, equalBytes } from '../bytes.js';
 import type { Sha256 } from './crypto.js';
 
@@ -28,7 +25,7 @@ export function treeRoot(sha256: Sha256, read: ReadSubtree, size: number): Promi
   return rangeHash(sha256, read, 0, size);
 }
 
-/** Proof that the leaf at `index` is in the tree of `size` leaves, lowest hash first: PATH of RFC 6962 section 2.1.1. */
+/** PATH of RFC 6962 section 2.1.1: the leaf at `index` is in the tree of `size` leaves. Lowest hash first. */
 export async function inclusionProof(sha256: Sha256, read: ReadSubtree, index: number, size: number): Promise<Uint8Array[]> {
   if (index < 0 || index >= size) throw new RangeError('the index lies outside the tree');
   const proof: Uint8Array[] = [];
@@ -46,7 +43,7 @@ export async function inclusionProof(sha256: Sha256, read: ReadSubtree, index: n
   return proof.reverse();
 }
 
-/** Proof that the tree of `oldSize` leaves is a prefix of the tree of `newSize` leaves: PROOF of RFC 6962 section 2.1.2. */
+/** PROOF of RFC 6962 section 2.1.2: the tree of `newSize` leaves extends the tree of `oldSize` leaves. */
 export async function consistencyProof(sha256: Sha256, read: ReadSubtree, oldSize: number, newSize: number): Promise<Uint8Array[]> {
   if (oldSize < 0 || oldSize > newSize) throw new RangeError('the old size is larger than the new size');
   if (oldSize === 0 || oldSize === newSize) return [];
@@ -101,7 +98,7 @@ interface Consistency {
   readonly proof: readonly Uint8Array[];
 }
 
-/** Whether the old tree is a prefix of the new tree (RFC 9162 section 2.1.4.2). The empty tree is a prefix of every tree. */
+/** Whether the new tree extends the old one (RFC 9162 section 2.1.4.2). Every tree extends the empty tree. */
 export function verifyConsistency(sha256: Sha256, { oldSize, oldRoot, newSize, newRoot, proof }: Consistency): boolean {
   if (oldSize < 0 || oldSize > newSize) return false;
   if (oldSize === newSize) return proof.length === 0 && equalBytes(oldRoot, newRoot);
@@ -125,7 +122,7 @@ export function verifyConsistency(sha256: Sha256, { oldSize, oldRoot, newSize, n
   return lastNode === 0 && equalBytes(oldHash, oldRoot) && equalBytes(newHash, newRoot);
 }
 
-/** Hash of the leaves from `begin` to before `end`. A range of a tree begins at a multiple of its size rounded up to a power of two. */
+/** Hash of the leaves from `begin` to before `end`. `begin` is a multiple of the size, rounded up to a power of two. */
 async function rangeHash(sha256: Sha256, read: ReadSubtree, begin: number, end: number): Promise<Uint8Array> {
   const count = end - begin;
   if (count === 0) return sha256(new Uint8Array());

@@ -48,8 +48,9 @@ export function tileWidth(level: number | 'entries', index: number, size: number
 }
 
 /**
- * Reads complete subtrees of a tree of `size` leaves from tiles. `readTile` returns the bytes of one tile; each is read once.
- * Throws LogFormatError for a tile of another length.
+ * Reads complete subtrees of a tree of `size` leaves. `readTile` is called once per tile.
+ *
+ * @throws {LogFormatError} A tile has another length.
  */
 export function subtreesFromTiles(sha256: Sha256, size: number, readTile: (tile: TileId) => Promise<Uint8Array>): ReadSubtree {
   const tiles = new Map<string, Promise<Uint8Array>>();

@@ -1,7 +1,4 @@
-/**
- * Attestation statement: an enclave helper's description of its machine, signed by the enclave key. Self-reported; device
- * management and Apple's certificate chain are the evidence beside it.
- */
+/** Attestation: the enclave helper's signed description of its machine. Device management and Apple's chain are the evidence. */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, MillisecondsSchema, Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';

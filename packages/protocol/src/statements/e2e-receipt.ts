@@ -1,8 +1,4 @@
-/**
- * Receipt of an end-to-end job, signed by the enclave. Keyed commitments stand where a plain receipt has hashes, because the
- * coordinator reads the receipt and could test guesses against a hash. The coordinator verifies the hashes of the ciphertext, the
- * client opens the commitments.
- */
+/** Receipt of an end-to-end job. Commitments replace the plaintext hashes, against which the coordinator could test guesses. */
 import Type, { type Static } from 'typebox';
 import { EndpointSchema, JobIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { MAX_IMAGES } from '../wire/limits.js';

@@ -1,7 +1,4 @@
-/**
- * Receipt: the job's request, output and usage, signed by the enclave. Reaches the client with the response and is the basis of
- * billing (design: who renders, who relays).
- */
+/** Receipt: request, output and usage of a job, signed by the enclave. Sent with the response; the basis of billing. */
 import Type, { type Static } from 'typebox';
 import { EndpointSchema, JobIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema, OverridesSchema } from '../job-context.js';
@@ -27,7 +24,7 @@ export const FinishReasonSchema = Type.Union([
   Type.Literal('length'),
   Type.Literal('tool_calls'),
   /**
-   * A stream that the coordinator cancelled after its client disconnected; the response ends at that point. Clients never see this
+   * The coordinator cancelled a stream after its client disconnected. The signed response ends there; clients never see this
    * reason.
    */
   Type.Literal('cancelled'),

@@ -1,7 +1,7 @@
 /**
- * Statements signed by an enclave. The exact payload bytes travel in base64 beside the signature and are verified without
- * re-serialization. Every kind has its own prefix, so that a signature for one purpose never verifies for another (design: sealing,
- * identity).
+ * Statements signed by an enclave. The payload travels as exact bytes, so nothing is serialized again for the verification.
+ *
+ * Each kind signs under its own prefix, so a signature for one purpose never verifies for another.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -56,11 +56,9 @@ export interface OpenedStatement<T> {
 }
 
 /**
- * Returns a verifier for statements of one kind: canonical base64, signature over the exact bytes, canonical JSON (so that no
- * member occurs twice), then the schema. Throws {@link StatementError}.
+ * Returns a verifier of one kind: canonical base64, signature, canonical JSON (no duplicate members), then the schema.
  *
- * Unknown members are tolerated, so that newer helpers may add some. Critical members are listed in `crit`, as in RFC 7515 section
- * 4.1.11: an array of names of present members. A verifier that does not know a listed member refuses the statement.
+ * Unknown members are tolerated, unless `crit` lists them (RFC 7515 section 4.1.11). The verifier throws {@link StatementError}.
  */
 export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema, check?: StatementCheck<Static<Schema>>) {
   const read = payloadReader(kind, schema, check);

@@ -1,7 +1,4 @@
-/**
- * Reasons for refusing a managed-device certificate chain: a closed list in verification order. Every verifier of this network
- * stops at the first match, so that a chain has the same result everywhere.
- */
+/** Reasons for refusing a device certificate chain, in order. All verifiers stop at the first match, so results agree. */
 
 /** Machine facts in a leaf certificate, each in its own extension. */
 export const DEVICE_FIELDS = [

@@ -1,7 +1,4 @@
-/**
- * Components of a provider's trust level, and the closed list of reasons why a component fails. The coordinator sends both to the
- * provider and publishes them; each reason has an owner-facing text there.
- */
+/** Components of a provider's trust level, and reasons why a component fails. The provider and the public see both. */
 
 /** Components required for `self_signed`. */
 export const SELF_SIGNED_PARTS = ['attestation', 'enclave', 'posture', 'challenge', 'sealing_key'] as const;

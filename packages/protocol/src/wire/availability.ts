@@ -1,7 +1,4 @@
-/**
- * Provider availability: the owner's schedule and the machine's state. A leaving or away provider stays connected and answers
- * challenges but gets no jobs. Since protocol version 2; older peers ignore these messages.
- */
+/** Availability: a provider that leaves or is away stays connected without jobs. Peers of version 1 ignore these messages. */
 import Type, { type Static } from 'typebox';
 
 /** `leaving`: finishes running jobs. `away`: no jobs, models unloaded. */

@@ -21,8 +21,8 @@ const WelcomeSchema = Type.Object({
   /** Accepted receipt versions. Default: 1. */
   receipts: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
   /**
-   * Other coordinators take over this provider: the interval of its pings, after two of which without an answer it connects again.
-   * Absent: a coordinator without peers.
+   * Interval of the provider's pings; after two without an answer, the provider reconnects. Absent: no other coordinator takes
+   * over.
    */
   heartbeat_ms: Type.Optional(Type.Integer({ minimum: 500, maximum: 60_000 })),
 });
@@ -51,13 +51,14 @@ export const JobSchema = Type.Object({
   context: JobContextSchema,
   /** base64 of the HPKE encapsulated key; end-to-end, that of this provider's wrapped key. */
   enc: Base64Schema,
-  /** Size of the body, so that a receiver can refuse early: of its plaintext, or of the sealed request when end-to-end. */
+  /** Size of the plaintext body (end-to-end: of the sealed request), so that a receiver can refuse early. */
   request_bytes: Type.Integer({ minimum: 0, maximum: MAX_REQUEST_BYTES }),
   /** Plaintext response bytes allowed before the next `credit`; end-to-end, bytes of the sealed answer. */
   credit: Type.Integer({ minimum: 1 }),
   /**
-   * Present: the client sealed the request to the provider. Request frames carry the sealed request and response frames the sealed
-   * answer as clear payload, without a second seal. Sent only to providers that registered `e2e_versions`.
+   * Present: the client sealed the request, and frames carry its ciphertext and the sealed answer without a second seal.
+   *
+   * Sent only to providers that registered `e2e_versions`.
    */
   e2e: Type.Optional(E2eJobSchema),
 });
@@ -66,8 +67,9 @@ export const JobSchema = Type.Object({
 const CreditSchema = Type.Object({ type: Type.Literal('credit'), job_id: JobIdSchema, bytes: Type.Integer({ minimum: 1 }) });
 
 /**
- * Cancels the job. A stream with output ends at its current position: written output is sent (credit precedes this message), then
- * the final frame and `job_completed` with finish reason `cancelled`. Any other job ends with `job_failed`, code `cancelled`.
+ * Cancels the job. A stream with output ends here: written output, final frame, `job_completed` with reason `cancelled`.
+ *
+ * Any other job ends with `job_failed`, code `cancelled`. Credit for the written output precedes this message.
  */
 const CancelSchema = Type.Object({ type: Type.Literal('cancel'), job_id: JobIdSchema });
 

@@ -1,7 +1,4 @@
-/**
- * Device-management enrolment, requested over the provider's authenticated session, which ties the device to the session's enclave
- * key. The response is an address that serves the profile once.
- */
+/** Device enrolment, requested over the session of an enclave key, which the profile is bound to. The address works once. */
 import Type, { type Static } from 'typebox';
 import { MillisecondsSchema } from '../ids.js';
 

@@ -1,5 +1,5 @@
 /**
- * Binary data frames. A fixed header of 24 bytes, then the sealed payload:
+ * Binary data frames: a header of 24 bytes, then the sealed payload.
  *
  *   offset 0  type    u8   1 = request (coordinator to provider), 2 = response (provider to coordinator)
  *   offset 1  flags   u8   bit 0 = final; every other bit is zero
@@ -7,7 +7,7 @@
  *   offset 4  seq     u32  big endian, from 0, one direction of one job
  *   offset 8  job     16 bytes of the job's UUID
  *
- * Sequence number and flags are authenticated with the payload (see {@link frameAad}); the job is bound by the key.
+ * Number and flags are authenticated with the payload (see {@link frameAad}); the key binds the job.
  */
 import { fromHex, toHex } from '../bytes.js';
 import type { JobId } from '../ids.js';

@@ -1,12 +1,9 @@
-/**
- * Reasons why a provider did not finish a job. Codes and bounded facts only: a provider's free text never reaches a client; the
- * coordinator words the message.
- */
+/** Reasons why a provider did not finish a job. Codes alone: no free text of a provider reaches a client. */
 import Type, { type Static } from 'typebox';
 
 /**
- * Blame decides the coordinator's reaction: `client` errors are returned and never retried, `provider` and `capacity` failures are
- * retried elsewhere before the first content, `nobody` marks jobs that the coordinator cancelled.
+ * `client`: returned, never retried. `provider`, `capacity`: retried elsewhere before the first content. `nobody`: cancelled by the
+ * coordinator.
  */
 export const JOB_FAILURES = {
   invalid_request: { blame: 'client' },
@@ -36,8 +33,8 @@ export const JobFailureSchema = Type.Object({
   /** Request field at fault, such as `messages[0].content`. */
   param: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_.\\[\\]]{1,64}$' })),
   /**
-   * With `context_length_exceeded`: the model's limit and the request's size, in tokens. With `unsupported`: the maximum value of a
-   * field whose value is too large.
+   * `context_length_exceeded`: the model's limit in tokens; `actual` is the request's size. `unsupported`: maximum value of the
+   * field.
    */
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   actual: Type.Optional(Type.Integer({ minimum: 0 })),

@@ -1,7 +1,4 @@
-/**
- * Linking a machine to an account: the token travels over the machine's own session, after the machine proved its key. Machines
- * without an account serve jobs too; their earnings are stored for the account that links them later.
- */
+/** Linking a provider to an account, over the session that proved its key. Earnings before are stored for the account. */
 import Type, { type Static } from 'typebox';
 
 /** Provider → coordinator: machine token from the owner. Sent after registration and on every new token. */

@@ -34,10 +34,7 @@ export const ModelOfferSchema = Type.Object({
   load_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
   /** SHA-256 of the model file, hexadecimal, as reported by the provider. */
   file_sha256: Type.Optional(Sha256HexSchema),
-  /**
-   * Whether the model writes think sections, by its chat template. Absent: unknown. Hidden tokens from a model reported as false
-   * are a violation.
-   */
+  /** Whether the chat template has think sections; absent: unknown. With false, hidden tokens are a violation. */
   thinks: Type.Optional(Type.Boolean()),
   /** Required when `model_type` is `image`; image models without this member get no jobs. */
   image: Type.Optional(ImageOfferSchema),

@@ -1,7 +1,4 @@
-/**
- * Model offers that a coordinator rejects, with reasons. The session continues with the other models. Sent after registration if
- * any, and on every change, including an empty list.
- */
+/** Offers that a coordinator rejects. The session continues with the others. Sent on every change, also with an empty list. */
 import Type, { type Static } from 'typebox';
 
 /** Why a model is refused. A newer coordinator may know more. */

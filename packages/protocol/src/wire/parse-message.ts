@@ -1,7 +1,4 @@
-/**
- * Parses control messages. Invalid JSON or a schema violation is an error; an unknown `type` is reported separately, so that
- * receivers can ignore and count such messages.
- */
+/** Parses control messages. An unknown `type` is no error: receivers ignore and count such messages. */
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { type CoordinatorMessage, CoordinatorMessageSchemas } from './coordinator-messages.js';

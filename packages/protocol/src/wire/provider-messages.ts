@@ -71,14 +71,14 @@ const DrainingSchema = Type.Object({ type: Type.Literal('draining') });
 /** The body was opened and checked, and the job has been given to the engine. */
 const JobAcceptedSchema = Type.Object({ type: Type.Literal('job_accepted'), job_id: JobIdSchema });
 
-/** The engine has worked since the last such message, though nothing of the answer came. A sign of life on long prompts. */
+/** The engine has worked since the last such message, without output. Shows that a long prompt is in progress. */
 const JobProgressSchema = Type.Object({ type: Type.Literal('job_progress'), job_id: JobIdSchema });
 
 const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
 
 /**
- * Sent after the final response frame: statements signed by the enclave. End-to-end, `receipt` is of kind `e2e-receipt` and
- * `response_sha256` its `sealed_response_sha256`: the hash of the plaintext travels sealed.
+ * Sent after the final frame: statements signed by the enclave. End-to-end, `response_sha256` is the receipt's
+ * `sealed_response_sha256`.
  */
 export const JobCompletedSchema = Type.Object({
   type: Type.Literal('job_completed'),

@@ -1,7 +1,4 @@
-/**
- * Reasons why a coordinator ends a session: a code for the kind of problem and, for statements, the exact reason from a closed
- * list. The agent shows both to its owner.
- */
+/** Reasons why a coordinator ends a session: a code, and for statements also the exact reason. Both reach the owner. */
 import Type, { type Static } from 'typebox';
 import { STATEMENT_PROBLEMS } from '../statements/signed-statement.js';
 

@@ -1,7 +1,4 @@
-/**
- * A provider's own trust status, sent after registration and on every change: trust level, eligibility for jobs, and for every
- * missing property the reason and the owner's remedy.
- */
+/** Trust level and eligibility of the receiving provider, with reason and remedy per missing property. Sent on every change. */
 import Type, { type Static } from 'typebox';
 import { PART_STATES } from '../trust/trust-parts.js';
 

@@ -1,7 +1,4 @@
-/**
- * The trust anchor of managed-device chains: a name and a public key (RFC 5280 §6.1.1), pinned here so that no file or download can
- * replace it. A network of simulated devices names another anchor, and its verdicts say so.
- */
+/** Trust anchors of device chains (RFC 5280 section 6.1.1). Apple's is pinned in code, so that no download can replace it. */
 import { fromHex } from '@inference/protocol';
 
 export interface TrustAnchor {

@@ -1,10 +1,7 @@
 /**
- * Verifies a managed-device certificate chain up to the pinned anchor, in one fixed order. A verified chain shows that the manufacturer
- * vouches for serial number and protections, and, by the freshness code, which enclave key the chain was requested for.
- * A chain does not show that the key lives in that machine.
+ * Verifies a device certificate chain. The freshness code names the enclave key, but does not show that the machine holds the key.
  *
- * The coordinator has its own verifier of the same chains (apps/coordinator/src/providers/verification/chain). Both are meant: an
- * outsider must not inherit a mistake of the coordinator. See docs/decisions/0010.
+ * The coordinator has a verifier of its own, so that outsiders do not inherit its mistakes (docs/decisions/0010).
  */
 import { type ChainRejection, equalBytes, fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
@@ -54,7 +51,12 @@ class Rejected extends Error {
   }
 }
 
-/** Verifies `[leaf, issuer]`, each in base64 of DER, at the time `now` (milliseconds). Pure; never throws on input of a peer. */
+/**
+ * Never throws on input of a peer.
+ *
+ * @param chain Leaf and issuer, each in base64 of DER.
+ * @param now Milliseconds since 1970.
+ */
 export function verifyDeviceChain(
   chain: readonly string[],
   expected: ExpectedDevice,

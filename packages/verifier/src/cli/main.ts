@@ -1,7 +1,4 @@
-/**
- * `inference-verify`: checks a network, an answer, a receipt, a certificate chain or the transparency log without trusting the operator,
- * and starts the end-to-end proxy. Exit codes: 0 everything verified, 1 something did not, 2 wrong usage, 3 evidence unavailable.
- */
+/** `inference-verify`: verifies a network, an answer, a receipt, a certificate chain or the transparency log; starts the proxy. */
 import { chainCommand } from './chain.js';
 import { type Command, UnavailableError, UsageError } from './command.js';
 import { logCommand } from './log.js';

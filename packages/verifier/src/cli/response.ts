@@ -74,8 +74,8 @@ async function ask(what: { base: string; key: string; path: string; data: string
   const headers = { ...authorization, 'content-type': 'application/json', 'x-inference-nonce': nonce };
   const response = await download(what.base + what.path, { method: 'POST', headers, body: request, timeoutMs: ANSWER_TIMEOUT_MS });
   if (response.status !== 200) {
-    const said = printable(new TextDecoder().decode(response.body).slice(0, 400));
-    throw new UnavailableError(`${what.base}${what.path} answered ${response.status}: ${said}`);
+    const body = printable(new TextDecoder().decode(response.body).slice(0, 400));
+    throw new UnavailableError(`${what.base}${what.path} answered ${response.status}: ${body}`);
   }
   const { body } = response;
   const images = what.path === IMAGES_PATH ? await fetchImages(body) : null;

@@ -1,7 +1,7 @@
 /**
- * Verifies the public attestation feed: computes every claim again from its evidence, and lists the claims that rest on the
- * coordinator alone. Never proves that the enclave key lives in the attested machine (a key can be relayed), nor which program runs
- * there or what data the program retains.
+ * Recomputes every claim of the attestation feed from its evidence, and lists the claims that rest on the coordinator alone.
+ *
+ * Not proven: that the attested machine holds the enclave key (keys can be relayed), and which program runs there.
  */
 import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, type EnclaveEvidence, fromBase64 } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
@@ -49,10 +49,7 @@ export interface StageVerdict {
   readonly chain: DeviceChainVerdict | null;
 }
 
-/**
- * Anchors that a caller accepts. `maker`: the pinned root alone, for callers that expect real hardware. `published`: also the root of a
- * feed that calls itself a simulation.
- */
+/** `maker`: only the pinned root, for callers that expect real hardware. `published`: also the root of a simulation's feed. */
 export type AcceptedAnchors = 'maker' | 'published';
 
 /** Evaluates a downloaded feed. Throws {@link FeedError} for an invalid feed. `now` in milliseconds. */
@@ -103,8 +100,8 @@ export function* verifyInStages(
 }
 
 /**
- * The trust level that the findings support: `hardware` needs every part. A machine attests for any nonce, so the manufacturer's
- * certificates never raise a key that lives in software.
+ * Trust level that the findings support; `hardware` needs all of them. Certificates alone do not suffice: machines attest any
+ * nonce.
  */
 function trustFinding(record: AttestationRecord, findings: readonly Finding[], anchor: ActiveTrustAnchor): Finding {
   const parts = ['attested', 'sip_enabled', 'secure_boot_enabled', 'mda_verified', 'mda_serial', 'mdm_verified'];

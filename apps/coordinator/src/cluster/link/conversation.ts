@@ -7,7 +7,7 @@ import { ReliableTransfer, type ReliableTransferOptions } from './reliable-trans
 import { Requests } from './requests.js';
 import { StreamTable } from './stream-table.js';
 
-export interface ConversationOptions extends Omit<ReliableTransferOptions, 'deliver' | 'onRoom' | 'maxControlBytes'> {
+export interface ConversationOptions extends Omit<ReliableTransferOptions, 'deliver' | 'onCapacity' | 'maxControlBytes'> {
   readonly peer: string;
   readonly handlers: LinkHandlers;
   readonly limits: LinkLimits;
@@ -29,7 +29,7 @@ export class Conversation {
       ...options,
       maxControlBytes: limits.maxControlBytes,
       deliver: (frame, lane) => this.#deliver(frame, lane),
-      onRoom: () => this.streams.pump(),
+      onCapacity: () => this.streams.pump(),
     });
     this.transfer = transfer;
     this.streams = new StreamTable({

@@ -1,7 +1,7 @@
 /**
- * `PeerLink`: requests and streams to a peer over a lossy transport.
+ * `PeerLink`: requests and streams to a peer over a lossy transport. A lost link restarts without its streams.
  *
- * Random epochs name incarnations, so that envelopes of earlier incarnations are recognised. A lost link restarts without its streams.
+ * A random epoch names each incarnation, so that envelopes of earlier ones are recognised.
  */
 import { Conversation } from './conversation.js';
 import { type EnvelopeHeader, Flag, MIN_VERSION, readHeader, unsupportedVersion, VERSION } from './envelope.js';

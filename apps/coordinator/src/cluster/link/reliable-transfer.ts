@@ -33,7 +33,7 @@ export interface ReliableTransferOptions {
   /** Handles a frame, in order and once. False for a frame that a correct peer does not send. */
   readonly deliver: (frame: Frame, lane: LaneNumber) => boolean;
   /** The peer acknowledged something. */
-  readonly onRoom: () => void;
+  readonly onCapacity: () => void;
   /** The peer broke the protocol. */
   readonly onViolation: (what: string) => void;
 }
@@ -154,7 +154,7 @@ export class ReliableTransfer {
     if ((header.flags & ~LANE_MASK) !== 0) this.#receiveFlags(header.flags, now);
     const lane = header.flags & LANE_MASK;
     if (lane !== NO_LANE) this.#receiveFrames(lane as LaneNumber, header, envelope, now);
-    if (hasProgressed && !this.isEnded) this.#options.onRoom();
+    if (hasProgressed && !this.isEnded) this.#options.onCapacity();
   }
 
   #receiveFlags(flags: number, now: number): void {

@@ -1,8 +1,4 @@
-/**
- * `Membership`: live coordinators by heartbeats, one per second. Changed digests are published sooner.
- *
- * Peers leave by a goodbye, or after `PEER_SILENCE_MS` of silence.
- */
+/** `Membership`: live coordinators, by a heartbeat per second. Peers leave by a goodbye, or after `PEER_SILENCE_MS` of silence. */
 import { randomBytes } from 'node:crypto';
 import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
 import {

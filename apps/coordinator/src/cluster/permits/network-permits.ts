@@ -1,7 +1,7 @@
 /**
  * `NetworkPermits`: limits of the whole network. A key's home, by rendezvous hashing (Thaler and Ravishankar 1998), leases permits.
  *
- * With an unreachable home, a coordinator admits its equal part of the limit.
+ * Without its home, a coordinator admits an equal part of the limit.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

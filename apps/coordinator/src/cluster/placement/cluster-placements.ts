@@ -1,8 +1,4 @@
-/**
- * `ClusterPlacements` places jobs on providers of all coordinators. Digests choose the owner to ask; only owners assign slots.
- *
- * Without a free slot, a request queues here and at two peers.
- */
+/** `ClusterPlacements` asks the owner that digests recommend for a slot. Without a slot, a request queues here and at two peers. */
 import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { type Placements, type ResolvedSerial, resolvedProvider } from '../../inference/placements.js';

@@ -53,9 +53,9 @@ export class PlacementClient {
   }
 
   /**
-   * Requests a slot from a peer, within `waitMs`. Refusals: `timeout` (no slot), `none_routable` (peer left).
+   * Requests a slot from a peer. Refusals: `timeout` (no slot within `waitMs`), `none_routable` (the peer left).
    *
-   * `onReply` is called with the first reply, before verification. `signal` null: never aborted.
+   * @param onReply Called with the first reply, before its verification.
    */
   async ask(
     peerId: string,

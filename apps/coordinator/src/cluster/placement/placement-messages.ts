@@ -1,8 +1,4 @@
-/**
- * Messages of a placement on a link stream: request, reply, then the job with sealed frames. Otherwise JSON.
- *
- * Also the requests `finding`, `describe` and `claimants`.
- */
+/** Messages of a placement on a link stream. JSON, except the sealed frames that follow the job. */
 import type { ImageRequestParams } from '@inference/formats';
 import {
   JobCompletedSchema,

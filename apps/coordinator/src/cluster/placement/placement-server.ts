@@ -1,7 +1,6 @@
 /**
- * `PlacementServer` places peers' requests on local providers, queued with local requests, and relays sealed jobs.
- *
- * Also describes providers to peers, and applies their findings.
+ * `PlacementServer` places peers' requests on local providers, queued with local ones. Also answers `describe` and applies
+ * findings.
  */
 import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';

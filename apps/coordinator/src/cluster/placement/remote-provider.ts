@@ -29,7 +29,7 @@ export class RemoteProvider implements ProviderConnection {
     this.#now = now;
   }
 
-  /** The coordinator with the connection. */
+  /** Id of the owning coordinator. */
   get owner(): string {
     return this.#peer.id;
   }
@@ -67,7 +67,7 @@ export class RemoteProvider implements ProviderConnection {
     return this.#state.owner_account_id;
   }
 
-  /** The lower of the level that the owner reports and the level that the evidence supports. */
+  /** The lower of the level that the owning coordinator reports and the level that the evidence supports. */
   get trustLevel(): TrustLevel | null {
     return this.#verified.trustLevel === 'hardware' && this.#state.trust_level === 'hardware' ? 'hardware' : 'self_signed';
   }

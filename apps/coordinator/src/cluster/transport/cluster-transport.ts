@@ -6,11 +6,10 @@ export interface ClusterTransport {
   /** Published bytes that the operating system has not accepted. */
   readonly bufferedBytes: number;
   /**
-   * Publishes a message, unchanged until the next turn of the event loop. Never throws.
+   * Publishes a message, whose bytes must stay unchanged until the next turn of the event loop. Never throws.
    *
-   * False: not sent, because disconnected, over `maxPayloadBytes`, or `bufferedBytes` at its maximum.
-   *
-   * `noRespondersTo`: own subject that gets an empty message if nobody subscribes to `subject` ({@link MessageHandler}).
+   * @param noRespondersTo Subject that gets an empty message if nobody subscribes to `subject`.
+   * @returns False if disconnected, over `maxPayloadBytes`, or with a full buffer.
    */
   publish(subject: string, payload: Uint8Array, noRespondersTo?: string): boolean;
   /** Subscribes across reconnects. `*` stands for one token, a last `>` for one or more. Returns the cancellation. */
@@ -22,8 +21,7 @@ export interface ClusterTransport {
   close(): Promise<void>;
 }
 
-/** The payload may be retained, but shares memory with other messages: retain a copy of small ones. `isNoResponders`: a reply
- * of the server, without payload, for a message that nobody subscribed to. */
+/** `isNoResponders`: a message of the server: nobody subscribed. Payloads share memory, so copy small ones before storing them. */
 export type MessageHandler = (subject: string, payload: Uint8Array, isNoResponders: boolean) => void;
 
 /** A report of the transport for the log. Never contains payloads. */

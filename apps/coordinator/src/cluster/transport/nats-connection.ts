@@ -1,8 +1,4 @@
-/**
- * `NatsConnection`: one connection to a NATS server, without reconnects.
- *
- * Uses parts of the client, whose `connect` leaks sockets (nats.js #433) and keeps connections that stopped draining.
- */
+/** `NatsConnection`: one connection to a NATS server. The client's `connect` leaks sockets (nats.js #433), so its parts are used. */
 import type { NatsConnectionImpl } from '@nats-io/nats-core/internal';
 import type { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 import type { Clock } from './clock.js';

@@ -1,8 +1,4 @@
-/**
- * `ApiKeyCache` caches found API keys for seconds. Changes take effect at once here, elsewhere after a hint.
- *
- * Times of last use are written in batches.
- */
+/** `ApiKeyCache` caches found API keys for seconds. Changes take effect at once here, elsewhere after a hint. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Database } from '../tables.js';
 import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-key-repository.js';
@@ -54,7 +50,7 @@ export class ApiKeyCache {
     return this.#findCached(hash) ?? this.#queryDatabase(hash);
   }
 
-  /** {@link authenticate} for a network with many wrong keys: uncached keys one at a time. Null also while another query runs. */
+  /** {@link authenticate} for a network with many wrong keys: one query at a time. Null also while another runs. */
   async authenticateLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);

@@ -1,4 +1,4 @@
-/** First keys of a coordinator: in development mode created with an account in a private file, else the operator's admin key. */
+/** First API keys: the operator's admin key. In development mode, a created key and account in a private file. */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Type, { type Static } from 'typebox';

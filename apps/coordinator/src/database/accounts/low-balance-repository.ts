@@ -1,7 +1,4 @@
-/**
- * `LowBalanceRepository`: the balance below which an account gets an e-mail. An alert is armed until its e-mail is sent, and again once
- * the balance has reached the threshold.
- */
+/** `LowBalanceRepository`: alerts by e-mail below a balance. A sent alert is armed again once the balance reaches the threshold. */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 

@@ -1,9 +1,7 @@
 /**
- * Statements over varying numbers of rows or ids, compiled once per size, because compiling costs more than execution.
+ * Statements over many rows or ids, compiled once per size, a power of two: compiling costs more than executing.
  *
- * Sizes are powers of two: rows are split, and lists of ids padded with the last id.
- *
- * Statements of a transaction run in sequence: after a rollback, a concurrent statement would stay.
+ * Statements of a transaction run in sequence: after a rollback, a concurrent one would stay.
  */
 import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertResult, type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../tables.js';

@@ -1,9 +1,4 @@
-/**
- * `sqliteDialect`: embedded database with write-ahead log and foreign keys. Commits are synced off this thread, before their promise
- * resolves.
- *
- * Writers wait for other processes without blocking this thread; reads continue.
- */
+/** `sqliteDialect`: SQLite with a write-ahead log. A commit's promise resolves after the sync, which runs off this thread. */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -76,11 +71,7 @@ export class FileAdapter extends SqliteAdapter {
   }
 }
 
-/**
- * Driver with one connection, which waits for the disk off this thread.
- *
- * A caller that waits for another process releases the connection meanwhile.
- */
+/** Driver of one connection. A caller that waits for another process releases the connection meanwhile. */
 class FileDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
   readonly #adapter: FileAdapter;
@@ -136,11 +127,7 @@ class FileDriver extends SqliteDriver {
     };
   }
 
-  /**
-   * Runs a statement, and retries for at most `busyMs` while another process holds the lock.
-   *
-   * The caller holds the connection before and after, but not during waits.
-   */
+  /** Runs a statement; retries for at most `busyMs` while another process holds the lock, and releases the connection meanwhile. */
   async #retryWhileBusy<R>(run: (raw: DatabaseConnection) => Promise<R>, reads = false): Promise<R> {
     const raw = this.#raw;
     if (raw === null) throw new Error('the connection was not acquired');

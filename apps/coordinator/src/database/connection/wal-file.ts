@@ -1,8 +1,4 @@
-/**
- * Write-ahead log of the database file, synced off this thread.
- *
- * Unsynced commits are durable after the sync, because recovery replays the log in order.
- */
+/** Write-ahead log of the database file, synced off this thread. Recovery replays in order, so one sync makes all commits durable. */
 import { type FileHandle, open } from 'node:fs/promises';
 
 export class WalFile {

@@ -1,4 +1,4 @@
-/** Enrolments of devices: one-time profile for a provider, the device with the profile, and the end. Only the profile's token binds. */
+/** Enrolments of devices: a one-time profile per provider, and the device that used it. Only the profile's token binds them. */
 import type { ProviderId } from '@inference/protocol';
 import type { EnrolmentEnd, EnrolmentState } from '../tables/devices.js';
 import type { Database, Tables } from '../tables.js';

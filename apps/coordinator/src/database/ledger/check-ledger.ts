@@ -31,11 +31,7 @@ const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 /** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */
 const HOLDER_TIMEOUT_MS = 300_000;
 
-/**
- * Runs all checks, in time proportional to postings and jobs.
- *
- * Joins strip prefixes of ids, because the opposite direction could not use an index.
- */
+/** Runs all checks. Joins strip prefixes of ids, because adding prefixes could not use an index. */
 export async function checkLedger(database: Database): Promise<LedgerReport> {
   // Dialects differ here: SQLite's transactions are serializable by themselves.
   const isolated = database.transaction();

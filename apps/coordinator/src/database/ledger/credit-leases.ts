@@ -44,7 +44,12 @@ export async function renewLeases(
   return rows;
 }
 
-/** Returns a lease's unneeded part to the balance. Resolves to the rest; 0: the lease has ended. `inUse`: read under the lock. */
+/**
+ * Returns the unneeded part of a lease to the balance.
+ *
+ * @param inUse Read under the lock.
+ * @returns The rest of the lease; 0: the lease has ended.
+ */
 export async function returnUnused(transaction: Database, account: string, id: string, inUse: () => number): Promise<number> {
   await lockBalance(transaction, account);
   const row = await locked(

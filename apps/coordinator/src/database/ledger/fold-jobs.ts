@@ -1,8 +1,7 @@
 /**
- * `foldJobs` adds settled jobs to shared rows: roll-ups and the fee account. Settlements only queue jobs in `unfolded_jobs`, without
- * contention.
+ * `foldJobs` adds queued settled jobs to shared rows (roll-ups, fee account), so that settlements do not contend.
  *
- * One transaction removes jobs and adds their sums, so a crash loses and doubles nothing. The queue needs no order.
+ * One transaction removes jobs and adds their sums, so a crash neither loses nor doubles jobs.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { deferSync } from '../connection/deferred-sync.js';

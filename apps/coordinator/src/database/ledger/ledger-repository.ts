@@ -1,7 +1,7 @@
 /**
  * Loads and stores the rows of a batch of ledger steps, inside one transaction.
  *
- * Lock order, each by key: nonces, jobs, providers, withdrawals, balances, keys, leases, roll-ups. So coordinators never deadlock.
+ * To avoid deadlocks, all coordinators lock, by key: nonces, jobs, providers, withdrawals, balances, keys, leases, roll-ups.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
@@ -139,11 +139,7 @@ export class LedgerRepository {
     };
   }
 
-  /**
-   * Stores the changes: locked rows are replaced, amounts added to others.
-   *
-   * New jobs and deposits are inserted: a conflict fails the transaction, and the retry reads the newer rows.
-   */
+  /** Stores the changes. New jobs and deposits are inserted: a conflict fails the transaction, and the retry reads the newer rows. */
   async store(transaction: Database, changes: LedgerChanges): Promise<void> {
     const write = this.#write;
     await this.#nonces.giveBack(transaction, changes.unusedNonces);

@@ -1,7 +1,7 @@
 /**
- * `pruneHistory` removes old history in small transactions. Balances, totals and ranks stay, and `scripts/ledger-check` can verify them.
+ * `pruneHistory` removes old history in small transactions. Balances, totals and ranks stay.
  *
- * Costs of removed jobs stay in `key_spend.spent_pruned`. Postings are folded into an opening sum per account, old hours into one row.
+ * Sums replace removed rows: `key_spend.spent_pruned`, an opening sum per account, one row for old hours.
  */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
@@ -33,11 +33,7 @@ interface Pruned {
   readonly hours: number;
 }
 
-/**
- * Removes jobs and postings from before `before` (milliseconds since 1970), and folds old hours and minutes.
- *
- * Safe to repeat, to interrupt, and to run concurrently.
- */
+/** Removes history before a time (milliseconds since 1970). Safe to repeat, to interrupt, and to run concurrently. */
 export async function pruneHistory(database: Database, before: number, signal?: AbortSignal): Promise<Pruned> {
   const slices = async (prune: () => Promise<number>): Promise<number> => {
     let all = 0;

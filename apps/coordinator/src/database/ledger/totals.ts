@@ -1,8 +1,7 @@
 /**
- * Maintains roll-ups in the transaction that folds jobs (`fold-jobs.ts`).
+ * Maintains `account_totals` and `network_totals` in the transaction that folds jobs; expired hours are subtracted.
  *
- * `account_totals`: sum of an account's hours in a window; expired hours are subtracted. `network_totals`: sum of those. Writers first lock
- * the four rows of `network_totals`.
+ * Writers first lock the four rows of `network_totals`.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';

@@ -1,8 +1,4 @@
-/**
- * Sign-up: flags of accounts, limits of keys, codes that link providers, and the sign-in library's tables.
- *
- * A test compares the library's tables with its description.
- */
+/** Sign-up: flags of accounts, limits of keys, link codes, and the tables of the sign-in library. */
 import type { Kysely, Migration } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 

@@ -1,7 +1,6 @@
 /**
- * `MachineCodeRepository`: codes that link a provider to an account.
- *
- * The agent gets a code with the owner's session, and presents it over the provider's connection, which proves the provider's key.
+ * `MachineCodeRepository`: codes that link a provider to the owner whose session created the code. The presenting provider proves
+ * its key.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { lockAccount } from '../accounts/account-repository.js';

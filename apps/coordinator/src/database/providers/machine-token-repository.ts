@@ -1,8 +1,4 @@
-/**
- * Machine tokens, credentials of linked providers, stored as hashes.
- *
- * A token belongs to one account, and to the enclave key that first presents the token.
- */
+/** Machine tokens: hashed credentials of linked providers. The first enclave key that presents a token owns it. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database } from '../tables.js';
 
@@ -63,9 +59,9 @@ export async function readMachineToken(database: Database, token: string): Promi
 }
 
 /**
- * Inside the linking transaction: binds a token to a provider and revokes its other tokens.
+ * Binds a token to a provider, and revokes the provider's other tokens. Runs inside the linking transaction.
  *
- * False: the token is revoked, or bound to another provider.
+ * @returns False if the token is revoked, or bound to another provider.
  */
 export async function bindMachineToken(
   transaction: Database,

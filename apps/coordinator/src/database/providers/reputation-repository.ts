@@ -1,8 +1,4 @@
-/**
- * `ReputationRepository`: reputations of enclave keys across restarts, shared by coordinators; the newest row wins.
- *
- * Writes are batched, so placement never waits; a crash loses the last second.
- */
+/** `ReputationRepository`: reputations of enclave keys, shared by coordinators; the newest row wins. A crash loses the last second. */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
 import { MAX_READ_MS, PeriodicRefresh, settledWithin } from '../periodic-refresh.js';

@@ -1,21 +1,15 @@
 /**
- * Tables of the ledger and of the sums over its jobs (roll-ups). Amounts are whole micro-USD. Times are milliseconds since 1970.
+ * Tables of the ledger and its roll-ups. Amounts are whole micro-USD, times milliseconds since 1970.
  *
- * `postings` is the source for money and `jobs` for usage. All other tables are projections of these two. Roll-ups, and the balance of
- * `system:fees`, exclude the jobs in `unfolded_jobs`. Every other projection is written in the transaction of its source.
- * `scripts/ledger-check` compares all projections with their sources.
+ * `postings` is the source for money, `jobs` for usage; all others are projections, which `scripts/ledger-check` verifies. Roll-ups
+ * and the balance of `system:fees` exclude `unfolded_jobs`. Other projections are written with their source.
  *
- * An account is keyed by text: the id of an `accounts` row, `provider:<provider id>` for unclaimed earnings, or `system:…` for the
- * ledger's own accounts (billing/ledger/ledger-policy.ts).
+ * Keys of accounts: id of an `accounts` row, `provider:<provider id>` for unclaimed earnings, or `system:…` (ledger-policy.ts).
  */
 import type { Generated } from 'kysely';
 
 export interface LedgerTables {
-  /**
-   * A row per job ever reserved: `reserved → settled | released`. **A settled row is the usage entry**, indexed by `jobs_by_account`.
-   *
-   * Old ended rows are pruned; no total depends on them.
-   */
+  /** Every reservation: `reserved → settled | released`. **A settled row is the usage entry.** Old ended rows are pruned. */
   jobs: JobRow;
   /** Settled jobs whose sums are not yet in the roll-ups and in the fee account (`fold-jobs.ts`). */
   unfolded_jobs: { job_id: string };
@@ -53,11 +47,7 @@ export interface LedgerTables {
     requested_at: number;
     ended_at: number | null;
   };
-  /**
-   * Account of a provider's earnings: `provider:<id>` while unclaimed, one of `unclaimed_accounts` between two owners.
-   *
-   * `first_owner` took over earlier earnings, and stands for `provider:<id>` in old job rows.
-   */
+  /** Account of a provider's earnings. `first_owner` claimed the earlier earnings, which old job rows name `provider:<id>`. */
   provider_owners: { provider_id: string; account_id: string; first_owner: string | null; linked_at: number | null };
   /** All prices ever set, immutable. The newest with `valid_from` not after now applies. */
   prices: {
@@ -78,11 +68,7 @@ export interface LedgerTables {
   minute_totals: { minute: number; requests: number; prompt_tokens: number; completion_tokens: number };
   /** Usage and earnings per account and hour (milliseconds since 1970 / 3,600,000). Old rows are folded into hour `-1`. */
   account_hours: { hour: number; account: string } & Activity;
-  /**
-   * Sums of `account_hours` per window, while the account was active in the window.
-   *
-   * The leaderboard reads by `earned`, `served_tokens` or `served_jobs`, each indexed.
-   */
+  /** Sums of `account_hours` per window, if any. The leaderboard's orders are indexed: `earned`, `served_tokens`, `served_jobs`. */
   account_totals: { window: StatsWindow; account: string } & Activity;
   /**
    * Totals of the network per window: four rows, `all` for the lifetime.
@@ -91,7 +77,7 @@ export interface LedgerTables {
    */
   network_totals: { window: StatsWindow; hour: number; active_accounts: number } & Activity;
 
-  /** Jobs per provider, quarter of an hour (for time zones), model and earner (as in `jobs`). Retained for a hundred days. */
+  /** Jobs per provider, quarter of an hour (for time zones), model and earner. Retained for a hundred days. */
   machine_quarters: {
     provider_id: string;
     /** Milliseconds since 1970 divided by 900,000. */
@@ -105,11 +91,7 @@ export interface LedgerTables {
     earned: number;
   };
 
-  /**
-   * Earnings per account and UTC day, for maturity.
-   *
-   * Restored own spending has no row. Spending changes no row: matured earnings are spent first.
-   */
+  /** Earnings per account and UTC day, for maturity. Unchanged by spending, which takes matured earnings first. */
   pending_earnings: { account: string /** Milliseconds since 1970 divided by 86,400,000. */; day: number; amount: number };
   /** Earnings per account, payer and UTC day, for a hundred days; older rows of unclaimed providers are in day `-1`. */
   payer_earnings: {
@@ -124,8 +106,8 @@ export interface LedgerTables {
   };
 
   /**
-   * `…_pruned_before`: job rows ended, and postings made, before `at` are removed or being removed. `earnings_pending_since`:
-   * earnings up to `at` predate maturity and count as matured.
+   * `…_pruned_before`: earlier rows may be removed. `earnings_pending_since`: earlier earnings predate maturity, and count as
+   * matured.
    */
   ledger_marks: { name: 'jobs_pruned_before' | 'postings_pruned_before' | 'earnings_pending_since'; at: number };
   /** Parts of balances that coordinators reserve from in memory (`credit-leases.ts`). Settlements lower the amount by their costs. */
@@ -160,7 +142,7 @@ export interface Activity {
   earned: number;
 }
 
-/** `24h` covers at least the last 24 hours and less than 25; `7d` and `30d` are rounded up to whole hours too. */
+/** Windows end with the running hour, which counts in full: `24h` covers 24 to 25 hours. */
 export type StatsWindow = '24h' | '7d' | '30d' | 'all';
 type JobState = 'reserved' | 'settled' | 'released';
 export type DepositSource = 'stripe' | 'development' | 'admin';

@@ -28,8 +28,9 @@ export interface OperationTables {
   /** Last time that any coordinator did periodic work of the network. */
   periodic_runs: { name: string; ran_at: number };
   /**
-   * Per model and UTC day (milliseconds since 1970 / 86,400,000), the checks at which a machine served the model. `missed`: checks
-   * of that day before the model's first. Rows of the empty model count all checks. Retained for thirty days.
+   * Checks at which a provider served the model, per UTC day. `missed`: checks of that day before the model's first.
+   *
+   * The empty model counts all checks. Retained for thirty days.
    */
   model_availability: { model: string; day: number; checks: number; missed: number };
   /** Handled webhook events. `digest`: hexadecimal SHA-256 of the body. */

@@ -1,7 +1,4 @@
-/**
- * Payments: deposit orders and the processor's reports on them. The posted deposits are in the ledger's `deposits`, under the same
- * id.
- */
+/** Payments: deposit orders and the processor's reports. Posted deposits are in the ledger's `deposits`, with the same id. */
 import type { DepositSource } from './ledger.js';
 
 export interface PaymentTables {

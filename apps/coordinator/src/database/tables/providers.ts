@@ -34,10 +34,7 @@ export interface ProviderTables {
     bound_at: number | null;
     revoked_at: number | null;
   };
-  /**
-   * Accounts for earnings of a provider between an unlink and the next link. The period before the first owner uses `provider:<id>`
-   * and has no row.
-   */
+  /** Accounts for a provider's earnings between two owners. Before the first owner, the account is `provider:<id>`, without a row. */
   unclaimed_accounts: { account: string; provider_id: string; since: number; claimed_by: string | null };
   provider_reputations: {
     provider_id: string;

@@ -1,8 +1,4 @@
-/**
- * Parses untrusted property lists in both encodings after guards, and writes property lists.
- *
- * Dictionaries become maps, so input never reaches a prototype.
- */
+/** Parses untrusted property lists in both encodings. Dictionaries become maps, so input never reaches a prototype. */
 import { parseBuffer } from 'bplist-parser';
 import { build, type PlistValue as LibraryValue, parse } from 'plist';
 import { guardBinary } from './binary-guard.js';

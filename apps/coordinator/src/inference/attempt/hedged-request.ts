@@ -1,7 +1,6 @@
 /**
- * `HedgedRequest` runs up to two concurrent attempts. The first with content wins, and the other is cancelled.
- *
- * Callers read decisions from `next` and answer with `start` or `abandon`.
+ * `HedgedRequest`: up to two concurrent attempts; the first with content wins. Answer decisions of `next` with `start` or
+ * `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -15,11 +14,7 @@ export interface EndedAttempt {
 }
 
 type HedgingDecision =
-  /**
-   * No content in time. `silent`: the only attempt, without any activity. `isLate`: a second attempt may start.
-   *
-   * Repeated until content arrives, or the caller acts.
-   */
+  /** No content in time, repeated. `silent`: the only attempt, without any activity. `isLate`: a second attempt may start. */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)

@@ -135,7 +135,7 @@ export class ResponseReader implements AnswerReader {
   }
 }
 
-/** Rejects bytes on which SSE readers disagree or which clients do not hash: comments and carriage returns. Chunks may split anywhere. */
+/** Rejects comments and carriage returns, on which SSE readers disagree or which clients do not hash. */
 class StreamLineCheck {
   #lastByte = LF;
 

@@ -1,7 +1,6 @@
 /**
- * `ClientConnection` writes a response, detects disconnects, and disconnects clients that are too slow.
- *
- * After a disconnect, `end` and `answerError` do nothing. Writing pauses beyond one window of unacknowledged bytes.
+ * `ClientConnection` writes a response, detects disconnects, and disconnects slow clients. At most one window of bytes is
+ * unacknowledged.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';

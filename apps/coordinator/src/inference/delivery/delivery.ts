@@ -1,7 +1,7 @@
 /**
- * `Delivery` writes a job's response to its client: streams on arrival, plain responses after verification.
+ * `Delivery` writes a response to its client: streams on arrival, plain responses after verification.
  *
- * Order of calls: any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
+ * Calls: any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';

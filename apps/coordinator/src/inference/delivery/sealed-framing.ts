@@ -1,4 +1,4 @@
-/** Frames of a sealed answer. The final frame is withheld until the job is verified and charged; keep-alives and aborts are clear. */
+/** Frames of a sealed answer. The final frame waits for verification and charge; keep-alives and aborts are in clear. */
 import { type ApiError, ERRORS } from '@inference/formats';
 import { concatBytes, E2E_RESPONSE_CONTENT_TYPE, E2E_RESPONSE_NONCE_BYTES, e2eKeepAlive, encodeE2eAbort } from '@inference/protocol';
 import { SealedFrameTracker } from './sealed-frame-tracker.js';

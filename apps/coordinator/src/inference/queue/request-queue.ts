@@ -271,7 +271,7 @@ export class RequestQueue implements Placements {
   }
 
   /**
-   * Expected wait of a new request of this account, or after all others (null), in milliseconds; null: unknown.
+   * Expected wait of a new request of this account (null: of an account behind all others), in milliseconds; null: unknown.
    *
    * A restricted request also waits behind requests with the same restriction.
    */
@@ -281,7 +281,7 @@ export class RequestQueue implements Placements {
     const { providerSerial, providerId = null, candidates = null, filter = null, trustFloor } = selector;
     const isForSelected = selectsProviders(selector);
     if (!isForSelected && trustFloor !== 'hardware') return turnMs;
-    const wantsTheSame = ({ request }: Waiter): boolean =>
+    const hasSameRestriction = ({ request }: Waiter): boolean =>
       isForSelected
         ? request.providerSerial === providerSerial &&
           (request.providerId ?? null) === providerId &&
@@ -289,7 +289,11 @@ export class RequestQueue implements Placements {
           // Any two filters probably leave a provider in common.
           ((request.filter ?? null) === null) === (filter === null)
         : request.trustFloor === trustFloor;
-    const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#registry.models.slotCount(model, selector));
+    const ownMs = this.#times.waitMs(
+      model,
+      queue?.aheadOf(accountId, hasSameRestriction) ?? 0,
+      this.#registry.models.slotCount(model, selector),
+    );
     return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
   }
 }

@@ -1,4 +1,4 @@
-/** An image job with resolved model and size, and its measures for placement, price and verification: pixels, tokens, maximum bytes. */
+/** An image job with its resolved resolution, and the tokens and maximum bytes that follow. */
 import { type ImageRequestParams, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
@@ -16,7 +16,7 @@ const PIXELS_PER_TOKEN = 1024;
 /** Response body bytes besides the images. */
 const BODY_BYTES = 8 * 1024;
 
-/** Whether an offer covers the images. */
+/** Whether an offer includes this number of images in this resolution. */
 export function makesImages(
   offer: ImageOffer | undefined,
   { size, count }: Pick<ImageRequestParams, 'size' | 'count'>,
@@ -25,7 +25,7 @@ export function makesImages(
   return offer !== undefined && offer.max_images >= count && imageSizeOf(size, offer.sizes) === pixels;
 }
 
-/** The images as tokens. */
+/** Scheduler work of the images, in tokens. */
 export function imageTokens({ count, pixels }: ImageJob): number {
   const { width, height } = pixelsOf(pixels);
   return count * Math.max(1, Math.round((width * height) / PIXELS_PER_TOKEN));

@@ -285,11 +285,7 @@ function readProviderId(header: string | undefined): ProviderId | null {
   throw new RequestError('invalid_request', 'X-Inference-Provider-Id', message);
 }
 
-/**
- * Job id: UUID version 7 (RFC 9562 section 5.7), whose timestamp keeps consecutive jobs adjacent in indexes.
- *
- * `now` in milliseconds since 1970.
- */
+/** Job id: UUID version 7 (RFC 9562 section 5.7), whose timestamp keeps recent jobs adjacent in indexes. */
 export function newJobId(now: number): JobId {
   const time = now.toString(16).padStart(12, '0');
   // Random UUID after its version digit, including the variant bits.

@@ -1,8 +1,7 @@
 /**
- * `EngineFailures` decides whom to blame for a failed engine. Usually the provider, at once.
+ * `EngineFailures`: whom to blame for a failed engine. After two providers, the request may be the cause.
  *
- * After two failed providers, the request may be the cause. Beyond a few such jobs per account, providers are blamed only if another
- * provider completes the job.
+ * Beyond a few such jobs per account, providers are blamed only if another one completes the job.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ProviderConnection } from '../../providers/provider-connection.js';

@@ -22,11 +22,11 @@ export type AttemptResult =
 type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**
- * Consequence for the provider. `none`: no fault, but not again for this job. `slow`: overtaken by a hedged attempt.
+ * Consequence for the provider. The registry counts lost connections, once per session.
  *
- * `busy`, `draining`: no fault, may get the job again. `client`: the provider blames the client. `misbehaved`: protocol violation.
- *
- * The registry counts lost connections, once per session.
+ * - `none`: no fault, but not again for this job. `slow`: overtaken by a hedged attempt.
+ * - `busy`, `draining`: no fault, may get the job again.
+ * - `client`: the provider blames the client. `misbehaved`: protocol violation.
  */
 export type Blame = 'none' | 'slow' | 'busy' | 'draining' | 'client' | 'failed' | 'timed_out' | 'unverified' | 'misbehaved';
 

@@ -1,7 +1,7 @@
 /**
- * `RefusalTracker` evaluates refusals that blame the client, which a second provider must confirm if possible.
+ * `RefusalTracker` evaluates refusals that blame the client; a second provider must confirm them if possible.
  *
- * Refusals contradicted by an answer or by the own offer, and unusually frequent refusals, count as failures.
+ * False and unusually frequent refusals count as failures of the provider.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';

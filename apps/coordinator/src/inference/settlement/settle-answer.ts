@@ -35,7 +35,7 @@ export async function settleAnswer(
   if (check.kind === 'refused') return { kind: 'refused', signed: check.signed };
   provider.report({ kind: 'answer_verified' });
   const { receipt, signed } = check;
-  // A connected client still gets its undrained bytes.
+  // A connected client still receives the bytes that it has not read yet.
   const delivered = clientSignal.aborted ? delivery.delivered : completed.bytes;
   if (clientSignal.aborted && delivered === 0) return clientDisconnected(summary);
   if (delivery.attachments !== undefined) {

@@ -1,7 +1,4 @@
-/**
- * `ModelPerformance`: response times and speeds of settled requests per model, as histograms of the last hours in bounded memory.
- * Coordinators add up their histograms, so percentiles are those of the whole network.
- */
+/** `ModelPerformance`: response times and speeds per model, as histograms of the last hours. Coordinators add up their histograms. */
 import { PERFORMANCE_HOURS, type Percentiles } from '@inference/formats';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import Type, { type Static } from 'typebox';

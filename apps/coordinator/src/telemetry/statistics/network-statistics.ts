@@ -1,7 +1,4 @@
-/**
- * `networkStats` (spec: network stats): lifetime and last half hour, and the connected providers. `statisticsPart` is one coordinator's
- * contribution. Pure apart from reading provider snapshots.
- */
+/** `networkStats`: lifetime, last half hour, and connected providers. `statisticsPart`: one coordinator's contribution. */
 
 import { STATS_SCHEMAS, type Stats } from '@inference/formats';
 import { ProviderIdSchema } from '@inference/protocol';

@@ -1,7 +1,4 @@
-/**
- * `pseudonyms`: leaderboard names of accounts. A pseudonym is a keyed hash of the account id: stable over time, unlinkable to the
- * account, and not guessable from account ids without the key.
- */
+/** `pseudonyms`: leaderboard names, by a keyed hash of the account id. Unlinkable to the account without the key. */
 import { createHmac } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
@@ -22,10 +19,7 @@ const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 /** Maximum number of cached names: leaderboards show about two thousand accounts together. */
 const MAX_REMEMBERED = 4096;
 
-/**
- * Creates the naming function of one secret. Names look like `keen-otter-7k3m9q2x`: 52 bits, so collisions are rare among a
- * million. Recent names are cached, because leaderboards repeat the same accounts.
- */
+/** Names like `keen-otter-7k3m9q2x`: 52 bits, so collisions are rare among a million accounts. Recent names are cached. */
 export function pseudonyms(secret: Uint8Array): (accountId: string) => string {
   const remembered = new BoundedMap<string, string>(MAX_REMEMBERED);
   return (accountId) => {

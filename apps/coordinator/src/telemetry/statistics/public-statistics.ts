@@ -1,7 +1,4 @@
-/**
- * `PublicStatistics`: statistics, leaderboard and totals for unauthenticated reads, computed from roll-ups and connected providers at
- * most once per period (spec: limits), regardless of the number of requests.
- */
+/** `PublicStatistics`: statistics, leaderboard and totals without a key. Computed once per period, whatever the number of requests. */
 import {
   LEADERBOARD_METRICS,
   type Leaderboard,

@@ -1,7 +1,4 @@
-/**
- * `TimedCache` of one value, computed at most once per period; concurrent callers share one computation. A returned value is never
- * older than the period, and failures are not cached.
- */
+/** `TimedCache`: a value computed at most once per period, in one computation for all callers. Failures are not cached. */
 
 export interface Cached<T> {
   readonly value: T;

@@ -179,7 +179,7 @@ authorization { users: [
     const tls = { caFile: certificate };
     const a = connect([secured.url], { tls, nkeySeed: seed(userA) });
     const b = connect([secured.url], { tls, nkeySeed: seed(userB) });
-    const stranger = connect([secured.url], { tls, nkeySeed: seed(nkeys.createUser()) });
+    const unknownUser = connect([secured.url], { tls, nkeySeed: seed(nkeys.createUser()) });
     const withoutCa = connect([secured.url], { tls: {}, nkeySeed: seed(userA) });
     const links = new PeerLinks({ self: 'a', transport: a.transport, log: () => {} });
     const others = new PeerLinks({ self: 'b', transport: b.transport, log: () => {} });
@@ -194,9 +194,9 @@ authorization { users: [
     a.transport.publish('coordinator.b.in.c', Buffer.from('forged'));
     await waitFor(() => expect(a.events.some(({ reason }) => reason?.includes('Permissions Violation') === true)).toBe(true));
     expect(got).not.toContain('coordinator.b.in.c');
-    await waitFor(() => expect([stranger, withoutCa].map(({ events }) => events[0]?.event)).toEqual(['dial_failed', 'dial_failed']));
+    await waitFor(() => expect([unknownUser, withoutCa].map(({ events }) => events[0]?.event)).toEqual(['dial_failed', 'dial_failed']));
     expect(JSON.stringify(a.events)).not.toContain('forged');
-    expect([stranger.transport.isConnected, withoutCa.transport.isConnected]).toEqual([false, false]);
+    expect([unknownUser.transport.isConnected, withoutCa.transport.isConnected]).toEqual([false, false]);
   });
 
   it('refuses servers that take too small payloads, or have no TLS', async () => {

@@ -15,12 +15,12 @@ interface Lie {
   readonly message?: (message: JobCompleted, job: ScriptedJob) => JobCompleted;
 }
 
-const stranger = new EnclaveKey();
+const otherKey = new EnclaveKey();
 const lies: Record<string, Lie> = {
   response_hash: { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) },
-  response_signature: { message: (message) => ({ ...message, signature: stranger.signResponse(message.response_sha256) }) },
+  response_signature: { message: (message) => ({ ...message, signature: otherKey.signResponse(message.response_sha256) }) },
   receipt_statement: {
-    message: (message, job) => ({ ...message, receipt: stranger.statement('receipt', job.receipt(message.response_sha256)) }),
+    message: (message, job) => ({ ...message, receipt: otherKey.statement('receipt', job.receipt(message.response_sha256)) }),
   },
   'receipt.job_id': { receipt: (receipt) => ({ ...receipt, job_id: '00000000-0000-4000-8000-000000000000' as Receipt['job_id'] }) },
   'receipt.provider_id': { receipt: (receipt) => ({ ...receipt, provider_id: '0'.repeat(32) as Receipt['provider_id'] }) },

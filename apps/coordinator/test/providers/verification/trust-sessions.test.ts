@@ -60,7 +60,7 @@ function retexted(enclave: EnclaveKey, kind: Kind, change: (text: string) => str
 
 const HOUR_MS = 3_600_000;
 const key = new EnclaveKey();
-const stranger = new EnclaveKey();
+const otherKey = new EnclaveKey();
 const attested = (change: Record<string, JsonValue>) => resigned(key, 'attestation', (members) => ({ ...members, ...change }));
 const bound = (change: Record<string, JsonValue>) => resigned(key, 'key', (members) => ({ ...members, ...change }));
 
@@ -105,7 +105,7 @@ const refusals: readonly [name: string, options: () => ProviderOptions, expected
   [
     'an answer signed by another key',
     () => ({
-      register: (register) => ({ ...register, challenge: stranger.statement('challenge', payloadOf(register, 'challenge')) }),
+      register: (register) => ({ ...register, challenge: otherKey.statement('challenge', payloadOf(register, 'challenge')) }),
     }),
     'challenge_failed challenge_bad_signature',
   ],
@@ -133,10 +133,10 @@ const refusals: readonly [name: string, options: () => ProviderOptions, expected
   ],
   [
     'a sealing key that another enclave signed',
-    () => ({ register: (register) => ({ ...register, key: stranger.statement('key', payloadOf(register, 'key')) }) }),
+    () => ({ register: (register) => ({ ...register, key: otherKey.statement('key', payloadOf(register, 'key')) }) }),
     'key_refused key_bad_signature',
   ],
-  ['a sealing key of another provider', () => bound({ provider_id: providerIdOf(stranger.publicKey) }), 'key_refused key_other_provider'],
+  ['a sealing key of another provider', () => bound({ provider_id: providerIdOf(otherKey.publicKey) }), 'key_refused key_other_provider'],
   ['a sealing key of another attestation', () => bound({ attestation_sha256: '0'.repeat(64) }), 'key_refused key_other_attestation'],
   ['a sealing key of 31 bytes', () => bound({ x25519_public_key: toBase64(new Uint8Array(31)) }), 'key_refused key_size'],
   ['a sealing key for a day', () => bound({ not_after: Date.now() + 24 * HOUR_MS }), 'key_refused key_lifetime'],
@@ -184,7 +184,7 @@ describe('answers to challenges', () => {
     [
       'signed by another key',
       (nonce, self) =>
-        stranger.statement('challenge', { v: 1, nonce, session_id: self.sessionId, posture: { ...self.posture }, issued_at: Date.now() }),
+        otherKey.statement('challenge', { v: 1, nonce, session_id: self.sessionId, posture: { ...self.posture }, issued_at: Date.now() }),
       'challenge_failed challenge_bad_signature',
     ],
     [

@@ -1,7 +1,4 @@
-/**
- * `Redactor` removes personal data from a bug report: names, home folders, addresses, tokens, keys, serial numbers. Pure. Objects lose
- * members named like secrets; texts lose strings that look like secrets, and all known ones.
- */
+/** `Redactor` removes personal data from a bug report: members with secret names, and strings that are or look like secrets. */
 
 export interface Private {
   readonly home: string;

@@ -8,7 +8,7 @@ export async function loadWeights({
   modelPath,
 }: EngineSettings): Promise<{ model: LlamaModel; contextOptions: { threads?: number } }> {
   const onProcessor = gpu === 'none';
-  const said: string[] = [];
+  const messages: string[] = [];
   let isLoading = true;
   const llama = await getLlama({
     gpu: onProcessor ? false : 'auto',
@@ -17,7 +17,7 @@ export async function loadWeights({
     logLevel: LlamaLogLevel.error,
     logger: (_level, text) => {
       process.stderr.write(`${text.trimEnd()}\n`);
-      if (isLoading) said.push(text);
+      if (isLoading) messages.push(text);
     },
     // Two compute threads that share a core are ten times slower.
     ...(onProcessor ? { maxThreads: 1 } : {}),
@@ -25,7 +25,7 @@ export async function loadWeights({
   try {
     return { model: await llama.loadModel({ modelPath }), contextOptions: onProcessor ? { threads: 1 } : {} };
   } catch (error) {
-    const reason = reasonIn(said.join('\n'));
+    const reason = reasonIn(messages.join('\n'));
     throw reason === null ? error : new Error(`llama.cpp does not load it: ${reason}`, { cause: error });
   } finally {
     isLoading = false;

@@ -1,8 +1,4 @@
-/**
- * Native binding of node-llama-cpp: fills a batch, decodes and samples with one thread trip per batch.
- *
- * The library is pinned; only this file uses its internals.
- */
+/** Internals of node-llama-cpp, a pinned version, used in this file only: batch, decode and sample in one thread trip. */
 import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp';
 
 /** Flat pairs of token and value. */

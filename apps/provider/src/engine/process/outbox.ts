@@ -2,7 +2,7 @@
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
 
-/** Minimum time between messages, in milliseconds, because a message costs half a millisecond. First and last text are sent at once. */
+/** Minimum milliseconds between messages, each of which costs half a millisecond. First and last text are sent at once. */
 const GAP_MS = 8;
 /** Maximum time between two messages while prompts are read, in milliseconds. */
 const WORK_GAP_MS = 1000;

@@ -64,7 +64,7 @@ export function stressOf({ onBattery, whenHot }: AvailabilityPolicy, { thermal, 
   };
 }
 
-interface Found {
+interface FoundReason {
   readonly reason: Reason;
   /** False if only the cooldown of the reason remains. */
   readonly isCurrent: boolean;
@@ -72,9 +72,9 @@ interface Found {
   readonly endsAt: number | null;
 }
 
-/** Reasons at `at`, as far as time alone changes them. `now`: time at which the facts were read. */
-function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, at: number): Found[] {
-  const found: Found[] = [];
+/** Reasons at the time `at`, if only time passes after `now`, when the facts were read. */
+function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, at: number): FoundReason[] {
+  const found: FoundReason[] = [];
   const add = (code: AwayReason, until: number | null, { isCurrent = true, endsAt = until } = {}): void => {
     const text = reasonText(code, { policy, facts, until: isCurrent ? until : endsAt, now: at });
     found.push({ reason: { code, text, until }, isCurrent, endsAt });
@@ -106,7 +106,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
 }
 
 /** Time at which no reason remains, if only time passes. */
-function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly Found[]): number | null {
+function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly FoundReason[]): number | null {
   let at = now;
   let found = reasons;
   for (let step = 0; step < MAX_STEPS; step++) {

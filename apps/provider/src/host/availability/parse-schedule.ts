@@ -9,7 +9,11 @@ const GROUPS: ReadonlyMap<string, readonly Day[]> = new Map([
 const LONG_DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 const MAX_WINDOWS = 64;
 
-/** Parses a schedule. Days precede times, and apply until the next days; initially every day. Throws an Error for the owner. */
+/**
+ * Parses a schedule. Days apply to all following times, until the next days; initially every day.
+ *
+ * @throws With a sentence for the owner.
+ */
 export function parseSchedule(text: string): Window[] {
   const windows: Window[] = [];
   let days: Day[] = [...DAYS];

@@ -1,4 +1,4 @@
-/** Schedule windows in wall-clock time. An hour skipped by a clock change is in no window; a repeated hour counts twice. */
+/** Schedule windows in wall-clock time. An hour skipped by a clock change is in no window; a repeated one counts twice. */
 import { Temporal } from 'temporal-polyfill';
 import { DAYS, minuteOf, type Window } from './policy.js';
 

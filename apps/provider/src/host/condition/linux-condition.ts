@@ -1,7 +1,7 @@
 /**
- * Condition of a Linux machine from /sys and /proc. Pure; unreadable values count as normal.
+ * Condition of a Linux machine. Unreadable values count as normal.
  *
- * Heat: thermal zones against their trip points (kernel: sysfs-thermal). Power: sysfs-class-power. Memory: /proc/pressure/memory.
+ * Heat: thermal zones against their trip points (sysfs-thermal). Power: sysfs-class-power. Memory: /proc/pressure/memory.
  */
 import { type HostCondition, NORMAL_CONDITION, powerOf, worse } from './condition.js';
 

@@ -1,7 +1,7 @@
 /**
- * Condition of a Mac, parsed from the output of commands that need no root. Missing or unknown output counts as normal.
+ * Condition of a Mac, from commands that need no root. Missing or unknown output counts as normal.
  *
- * Heat: `pmset -g therm` (pmset(1)) and `notifyutil` (levels of OSThermalNotification.h). Power: `pmset -g batt`.
+ * Heat: `pmset -g therm` (pmset(1)) and `notifyutil` (OSThermalNotification.h). Power: `pmset -g batt`.
  *
  * Memory: `kern.memorystatus_vm_pressure_level` (1 normal, 2 warning, 4 critical).
  */

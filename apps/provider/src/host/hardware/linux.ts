@@ -1,4 +1,4 @@
-/** Hardware and system of a Linux machine, read from the texts of /proc, /sys and /etc. Pure. Linux machines are developers' and simulated ones. */
+/** Hardware of a Linux machine, from texts of /proc, /sys and /etc. Linux machines are developers' and simulated ones. */
 import { bandwidthOf, chipFacts } from '@inference/protocol';
 import type { HostFacts } from './host-facts.js';
 

@@ -1,4 +1,4 @@
-/** `ImageJobQueue` runs image jobs in sequence and overwrites their buffers. Running jobs are cancelled before the next step. */
+/** `ImageJobQueue` runs image jobs in sequence and overwrites their buffers. A cancelled running job ends before its next step. */
 import { randomInt } from 'node:crypto';
 import type { FromImageEngine, ImageJobEnd, ImageRequest } from '../messages.js';
 import type { ImageBackend } from './image-backend.js';
@@ -45,12 +45,12 @@ export class ImageJobQueue {
   async #generate({ job, request, cancelled }: Task): Promise<ImageJobEnd> {
     const { signal } = cancelled;
     const { count, encoding, quality, seed, ...rest } = request;
-    const first = seed === null ? BigInt(randomInt(2 ** 47)) : BigInt(seed);
+    const firstSeed = seed === null ? BigInt(randomInt(2 ** 47)) : BigInt(seed);
     try {
       this.send({ type: 'reading', job, promptTokens: this.backend.promptTokens(request.prompt) });
       for (let image = 0; image < count; image++) {
         const onStep = (step: number): void => this.send({ type: 'step', job, image, step, steps: request.steps });
-        const picture = await this.backend.generate({ ...rest, seed: String(first + BigInt(image)) }, onStep, signal);
+        const picture = await this.backend.generate({ ...rest, seed: String(firstSeed + BigInt(image)) }, onStep, signal);
         signal.throwIfAborted();
         const bytes = await encodeImage(picture, encoding, quality);
         picture.rgb.fill(0);

@@ -1,8 +1,4 @@
-/**
- * Token counts to report and sign, cut to the bounds by which coordinators reject counts.
- *
- * Honest counts exceed the bounds rarely: repetitive templates, tokens without bytes, thoughts without think sections.
- */
+/** Token counts to report and sign, cut to the bounds by which coordinators reject. Honest counts rarely exceed the bounds. */
 import { promptTokenBound, type Usage, visibleTokenBound } from '@inference/protocol';
 
 export interface PromptCounts {

@@ -1,7 +1,7 @@
 /**
- * `E2eResponse`: sealed answer of an end-to-end job.
+ * `E2eResponse`: sealed answer of an end-to-end job. Padding hides sizes: Padmé for plain answers.
  *
- * Plain answers are padded by Padmé. Stream frames are multiples of 512 bytes at 50 ms intervals, to hide token sizes and times.
+ * Stream frames are multiples of 512 bytes at intervals of 50 ms, which also hide token times.
  */
 import type { E2eReceiptDraft, SignedE2eResponse } from '@inference/enclave';
 import type { HttpError } from '@inference/formats';
@@ -105,7 +105,7 @@ export class E2eResponse implements JobResponse {
     else this.#timer ??= setTimeout(() => this.#intervalEnded(), Math.max(0, waitMs));
   }
 
-  /** Sends the text that fills frames without padding. The rest waits, because padding each interval would cost as many bytes as text. */
+  /** Sends text that fills frames. The rest waits, because padding at each interval would double the bytes. */
   #intervalEnded(): void {
     this.#timer = null;
     const frameCount = Math.floor((this.#pendingBytes + FRAME_OVERHEAD_BYTES) / E2E_STREAM_PADDING_BYTES);

@@ -178,7 +178,7 @@ class ConstraintGrammarBuilder {
   }
 
   /**
-   * Free text in which each opening tag is followed by a call: one state per prefix of the tag.
+   * Free text in which each opening tag is followed by a call. A state per prefix of the tag.
    *
    * The tag's first character occurs once, so a mismatch leads to the first or second state.
    */

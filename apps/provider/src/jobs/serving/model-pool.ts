@@ -1,8 +1,7 @@
 /**
- * `ModelPool`: models of a machine under a memory ceiling. Jobs lease models, which are loaded and unloaded as needed.
+ * `ModelPool`: models under a memory ceiling. Jobs lease models, which are loaded and unloaded as needed.
  *
- * Jobs of loaded models go first, until another job has waited `priorityAfterMs`. A lowered ceiling takes effect as models become unused.
- * Removed models finish their jobs.
+ * Jobs of loaded models go first, until another job has waited `priorityAfterMs`. A lowered ceiling waits for unused models.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { KeepAlive } from './keep-alive.js';
@@ -294,7 +293,7 @@ export class ModelPool {
             break;
           }
           if (isDeferred) break;
-          if (this.#makeRoom(model, older)) {
+          if (this.#freeMemoryFor(model, older)) {
             void model.load();
             break;
           }
@@ -320,7 +319,7 @@ export class ModelPool {
     if (!this.#started || this.#resting) return;
     for (const model of this.#models.values()) {
       if (model.state !== 'cold' || model.keep.kind !== 'always' || !model.fits) continue;
-      if (this.#makeRoom(model, new Set())) void model.load();
+      if (this.#freeMemoryFor(model, new Set())) void model.load();
     }
   }
 
@@ -333,7 +332,7 @@ export class ModelPool {
    * Whether the model fits now. Otherwise unloads unused models, least recently used first, except models that `older` jobs wait
    * for.
    */
-  #makeRoom(model: ServedModel, older: ReadonlySet<ServedModel>): boolean {
+  #freeMemoryFor(model: ServedModel, older: ReadonlySet<ServedModel>): boolean {
     let missing = this.memoryInUse + model.serving.need - this.#ceiling;
     if (missing <= 0) return true;
     const idle = [...this.#models.values()]

@@ -1,7 +1,4 @@
-/**
- * Quantised image models known to work with stable-diffusion.cpp: repository of the model, and of its text encoder and decoder.
- * Published facts; no third-party content is included.
- */
+/** Quantised image models known to work with stable-diffusion.cpp, with the repositories of their encoders and decoders. */
 import type { Description } from './stable-diffusion-folder.js';
 
 interface Companion {

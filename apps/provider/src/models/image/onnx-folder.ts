@@ -1,8 +1,4 @@
-/**
- * `readOnnxFolder` reads an image model from a folder of ONNX files: parts, compatibility and capabilities. Everything is checked
- * without native code, so a bad folder is rejected with a sentence instead of a crash. Layout of diffusers: `model_index.json`,
- * `tokenizer/`, `text_encoder/`, `unet/`, `vae_decoder/`, `scheduler/`.
- */
+/** `readOnnxFolder`: an image model as a folder of ONNX files, in diffusers' layout. Checked without native code, which could crash. */
 
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -156,7 +152,7 @@ function checkParts(folder: string, headers: Readonly<Record<'textEncoder' | 'un
   return { channels, height: fixed(2), width: fixed(3) };
 }
 
-function sizesOf(folder: string, said: readonly string[] | undefined, { height, width }: Parts, scale: number): ImageSize[] {
+function sizesOf(folder: string, listed: readonly string[] | undefined, { height, width }: Parts, scale: number): ImageSize[] {
   const config = optional(join(folder, 'unet', 'config.json'), UnetSchema);
   const own: ImageSize = {
     width: (width ?? config.sample_size ?? USUAL.latent) * scale,
@@ -171,7 +167,7 @@ function sizesOf(folder: string, said: readonly string[] | undefined, { height, 
           { width: own.width, height: long },
         ]
       : [];
-  const named = said?.map((text): ImageSize => {
+  const named = listed?.map((text): ImageSize => {
     const [first = 0, second = 0] = text.split('x').map(Number);
     return { width: first, height: second };
   });

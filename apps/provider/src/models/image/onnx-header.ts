@@ -1,8 +1,4 @@
-/**
- * `readOnnxHeader` reads inputs, outputs and weight locations of an ONNX file without any library. Every length is checked against the
- * file, so truncated or forged files are rejected before native code reads them. Format: protocol buffers (onnx.proto3); weights are
- * skipped.
- */
+/** `readOnnxHeader`: inputs, outputs and weight locations of an ONNX file (onnx.proto3). Rejects truncated or forged files. */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ModelFileError } from '../gguf-header.js';

@@ -1,6 +1,6 @@
 /**
- * `readStableDiffusionFolder`: an image model for stable-diffusion.cpp, as a folder with GGUF or safetensors files and an
- * `image-model.json` that describes them. `models pull` writes the description for known models; for others, the owner does.
+ * `readStableDiffusionFolder`: a folder with weights, described by `image-model.json`. `models pull` writes that file for known
+ * models.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';

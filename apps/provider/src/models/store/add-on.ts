@@ -1,7 +1,4 @@
-/**
- * stable-diffusion.cpp as an add-on: several hundred megabytes, needed only for large image models. npm installs the add-on into the
- * agent's data directory, exactly as its lock file states, completely or not at all.
- */
+/** stable-diffusion.cpp as an add-on of several hundred megabytes. npm installs exactly the lock file, completely or not at all. */
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -55,15 +52,16 @@ function npmCi(folder: string, signal: AbortSignal): Promise<void> {
       stdio: ['ignore', 'ignore', 'pipe'],
       signal,
     });
-    let said = '';
-    child.stderr.on('data', (bytes: Buffer) => (said = `${said}${bytes.toString()}`.slice(-MAX_OUTPUT)));
+    let output = '';
+    child.stderr.on('data', (bytes: Buffer) => (output = `${output}${bytes.toString()}`.slice(-MAX_OUTPUT)));
     child.once('error', (error) => {
       if (signal.aborted) reject(signal.reason);
       else reject(new DownloadError(`npm, which installs the engine, cannot be run: ${error.message}`));
     });
     child.once('close', (code) => {
       if (code === 0) resolve();
-      else reject(new DownloadError(`the engine stable-diffusion.cpp could not be installed: ${said.trim() || `npm ended with ${code}`}`));
+      else
+        reject(new DownloadError(`the engine stable-diffusion.cpp could not be installed: ${output.trim() || `npm ended with ${code}`}`));
     });
   });
 }

@@ -1,7 +1,7 @@
 /**
- * `download` downloads a large file in parallel ranges and resumes earlier downloads. Progress is stored after each chunk and when the
- * download stops; a file changed on the server is downloaded again (If-Range, RFC 9110 section 13.1.5). The file gets its final
- * name only after length and SHA-256 are checked.
+ * `download`: a large file in parallel ranges, resumed after a stop. A file changed on the server starts over (If-Range).
+ *
+ * The file gets its final name only after length and SHA-256 are checked.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -69,8 +69,9 @@ type State = Static<typeof StateSchema>;
 const stateValidator = Compile(StateSchema);
 
 /**
- * Resolves with length and hash of the file. Throws {@link DownloadError}, or the signal's reason; partial data is stored for the
- * next attempt.
+ * Resolves with length and hash. Partial data is stored for the next attempt.
+ *
+ * @throws {DownloadError} Or the signal's reason.
  */
 export async function download(options: Download): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const tuning = { ...TUNING, ...options.tuning };

@@ -1,7 +1,4 @@
-/**
- * Reads parts of a file over HTTP (RFC 9110 section 14). Every response is checked against the requested range: too short, too long or
- * misplaced parts are rejected.
- */
+/** Reads parts of a file over HTTP (RFC 9110 section 14). Responses that do not match the requested range are rejected. */
 
 export interface RangeSource {
   readonly url: string;

@@ -1,4 +1,4 @@
-/** Sources of models (`hf:owner/repo:quant`, an https address, or a local file), and the files of a model repository with their SHA-256. */
+/** Sources of models: `hf:owner/repo:quant`, an https address, or a local file. Repositories list files with SHA-256. */
 import { basename } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';

@@ -1,4 +1,4 @@
-/** `ModelStore`: the owner's models, as a folder and a list of their files, source, hash and use. The list is replaced atomically. */
+/** `ModelStore`: the owner's models, as a folder and an atomically replaced list of files, sources, hashes and use. */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import Type, { type Static } from 'typebox';
@@ -8,9 +8,7 @@ import { writePrivateFile } from '../../files/private-file.js';
 const EntrySchema = Type.Object({
   /** Value that clients pass as `model`. */
   id: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$' }),
-  /**
-   * The model's first file, or the folder of an image model: a name in the store's folder, or the absolute path of a local file.
-   */
+  /** First file, or folder of an image model: a name in the store's folder, or a local file's absolute path. */
   file: Type.String({ minLength: 1 }),
   /** All files; for most models one. */
   files: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),

@@ -1,7 +1,4 @@
-/**
- * `pull` adds a model to the store: finds the files, downloads missing ones, checks each against its source's hash, and reads the
- * header. Only then the list is updated. An interrupted pull can be resumed.
- */
+/** `pull` downloads and verifies the files of a model, and adds the model to the store last. Resumable. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { type FileHashes, modelHash } from '../file-hash.js';
@@ -84,10 +81,7 @@ export async function pull(options: PullOptions): Promise<Pulled> {
   );
 }
 
-/**
- * Pulls an image model into a folder of its own. A repository that lists the hashes of the weights suffices for verification; the
- * other files are checked by reading them.
- */
+/** Pulls an image model into its own folder. Verified if the repository lists the hashes of the weights; the rest is parsed. */
 async function pullFolder(
   { folder, files }: { readonly folder: string; readonly files: readonly RemoteFile[] },
   options: PullOptions,
@@ -110,7 +104,7 @@ async function pullFolder(
   );
 }
 
-/** Pulls a quantised image model with its companion parts into a folder of its own, and installs the engine if missing. */
+/** Pulls a quantised image model and its companion parts into their own folder. Installs the engine if missing. */
 async function pullKnown(source: Repository, known: KnownModel, entries: Entries, options: PullOptions): Promise<Pulled> {
   const { store, hashes, modelRepository, signal } = options;
   const [model, ...others] = repositoryFiles(source, entries, modelRepository);

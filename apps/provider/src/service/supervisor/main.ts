@@ -1,7 +1,4 @@
-/**
- * Entry file of the supervisor process, which `start` starts where there is no service manager. Its control socket in the data
- * directory makes the process unique, and `stop` uses it. The only argument is the service definition as JSON.
- */
+/** Entry file of the supervisor process. Its control socket makes the process unique. Argument: the service definition as JSON. */
 import Type from 'typebox';
 import { AlreadyRunningError, ControlServer } from '../../control/control-server.js';
 import { get, post } from '../../control/route.js';

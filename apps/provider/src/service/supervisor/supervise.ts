@@ -1,7 +1,4 @@
-/**
- * `Supervised` runs the daemon as a child and restarts it with exponential backoff when it crashes. Exit code 0 is a requested stop.
- * The child ends with this process through its IPC channel.
- */
+/** `Supervised` runs the daemon as a child, and restarts a crashed one with exponential backoff. Exit code 0 is a requested stop. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -17,8 +17,8 @@ interface RecipientPool {
   readonly recipient: Uint8Array;
   ready: Encapsulation[];
   requestedCount: number;
-  /** Target of `ready`. Doubles whenever none was ready. */
-  size: number;
+  /** Target length of `ready`. Doubles whenever none was ready. */
+  targetCount: number;
   jobs: number;
   lastJobAt: number;
 }
@@ -52,7 +52,7 @@ export class EncapsulationPool {
     const ready = pool.ready.pop();
     pool.jobs++;
     pool.lastJobAt = this.#now();
-    if (ready === undefined && pool.jobs > MIN_JOBS) pool.size = Math.min(MAX_READY, Math.max(MIN_READY, 2 * pool.size));
+    if (ready === undefined && pool.jobs > MIN_JOBS) pool.targetCount = Math.min(MAX_READY, Math.max(MIN_READY, 2 * pool.targetCount));
     // Throws for a malformed key, before the thread is asked.
     const encapsulation = ready ?? encapsulate(recipient);
     this.#refill(pool);
@@ -60,7 +60,7 @@ export class EncapsulationPool {
   }
 
   /** Number of precomputed encapsulations for this recipient. */
-  waiting(recipient: Uint8Array): number {
+  readyCount(recipient: Uint8Array): number {
     return this.#pools.get(nameOf(recipient))?.ready.length ?? 0;
   }
 
@@ -76,7 +76,7 @@ export class EncapsulationPool {
   #poolOf(recipient: Uint8Array): RecipientPool {
     const name = nameOf(recipient);
     const known = this.#pools.get(name);
-    const pool = known ?? { recipient: recipient.slice(), ready: [], requestedCount: 0, size: 0, jobs: 0, lastJobAt: 0 };
+    const pool = known ?? { recipient: recipient.slice(), ready: [], requestedCount: 0, targetCount: 0, jobs: 0, lastJobAt: 0 };
     if (known !== undefined) this.#pools.delete(name);
     else if (this.#pools.size >= MAX_RECIPIENTS) this.#dropOldest();
     this.#pools.set(name, pool);
@@ -84,9 +84,9 @@ export class EncapsulationPool {
   }
 
   #refill(pool: RecipientPool): void {
-    const missing = pool.size - pool.ready.length - pool.requestedCount;
+    const missing = pool.targetCount - pool.ready.length - pool.requestedCount;
     // Refill in halves: a thread message costs as much as a few encapsulations save.
-    if (this.#failed || 2 * missing < pool.size || missing === 0) return;
+    if (this.#failed || 2 * missing < pool.targetCount || missing === 0) return;
     pool.requestedCount += missing;
     try {
       this.#thread ??= this.#start();

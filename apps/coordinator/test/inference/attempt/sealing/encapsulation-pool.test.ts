@@ -26,7 +26,7 @@ function useOne(from: EncapsulationPool, key: SealingKeyPair): string {
 }
 
 async function someWait(from: EncapsulationPool, key: SealingKeyPair): Promise<void> {
-  await vi.waitFor(() => expect(from.waiting(key.publicKey)).toBeGreaterThan(0), { timeout: 20_000 });
+  await vi.waitFor(() => expect(from.readyCount(key.publicKey)).toBeGreaterThan(0), { timeout: 20_000 });
 }
 
 afterEach(async () => {
@@ -44,7 +44,7 @@ it('each encapsulation is used once, precomputed or not, and belongs to one reci
   for (let round = 0; round < 6; round++) {
     for (const key of keys) {
       for (let job = 0; job < 20; job++) {
-        if (from.waiting(key.publicKey) > 0) waited++;
+        if (from.readyCount(key.publicKey) > 0) waited++;
         seen.add(useOne(from, key));
         taken++;
       }
@@ -67,7 +67,7 @@ it('the number of precomputed encapsulations is bounded, however many jobs arriv
   const from = encapsulationPool();
   const key = generateSealingKeyPair();
   for (let job = 0; job < 500; job++) useOne(from, key);
-  await vi.waitFor(() => expect(from.waiting(key.publicKey)).toBe(32), { timeout: 20_000 });
+  await vi.waitFor(() => expect(from.readyCount(key.publicKey)).toBe(32), { timeout: 20_000 });
 });
 
 it('encapsulations of idle recipients are dropped', async () => {
@@ -81,8 +81,8 @@ it('encapsulations of idle recipients are dropped', async () => {
   useOne(from, busy);
   now += 30_000;
   vi.advanceTimersByTime(60_000);
-  expect(from.waiting(quiet.publicKey)).toBe(0);
-  expect(from.waiting(busy.publicKey)).toBeGreaterThan(0);
+  expect(from.readyCount(quiet.publicKey)).toBe(0);
+  expect(from.readyCount(busy.publicKey)).toBeGreaterThan(0);
 });
 
 it('a malformed key is refused each time, and other recipients are still served', async () => {
@@ -94,7 +94,7 @@ it('a malformed key is refused each time, and other recipients are still served'
   const key = generateSealingKeyPair();
   for (let job = 0; job < 10; job++) useOne(from, key);
   await someWait(from, key);
-  expect(from.waiting(smallOrder)).toBe(0);
+  expect(from.readyCount(smallOrder)).toBe(0);
 });
 
 /** Thread that answers the first 32 encapsulations with a failure, as many as a pool requests at most, and later ones with zeros. */
@@ -114,7 +114,7 @@ it('a pool is refilled after failed encapsulations on the thread', async () => {
   await vi.waitFor(
     () => {
       from.take(publicKey);
-      expect(from.waiting(publicKey)).toBeGreaterThan(0);
+      expect(from.readyCount(publicKey)).toBeGreaterThan(0);
     },
     { timeout: 20_000 },
   );
@@ -146,6 +146,6 @@ it('a closed pool is empty and still seals', async () => {
   for (let job = 0; job < 10; job++) useOne(from, key);
   await someWait(from, key);
   await from.close();
-  expect(from.waiting(key.publicKey)).toBe(0);
+  expect(from.readyCount(key.publicKey)).toBe(0);
   expect(useOne(from, key)).not.toBe(useOne(from, key));
 });

@@ -1,7 +1,7 @@
 /**
- * `Decoder`: the decode loop of a context. A round decodes a token of each stream, then prompt slices for `PROMPT_MS`.
+ * `Decoder`: the decode loop of a context. A round decodes one token per stream, then prompt slices for `PROMPT_MS`.
  *
- * Streams join and leave between batches. A batch and its sampling cost one round trip to the compute thread.
+ * Streams join and leave between batches. A round costs one trip to the compute thread.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, nativeTokens } from '../native.js';
@@ -233,11 +233,7 @@ export class Decoder {
     for (const token of tokens) held.tokens.push(token);
   }
 
-  /**
-   * Decodes the batch and samples. A failed batch ends all admitted streams, a failed sampling its stream.
-   *
-   * `hold` records the decoded tokens.
-   */
+  /** Decodes the batch and samples. A failed batch ends all admitted streams, a failed sampling only its stream. */
   async #compute(batch: readonly Running[], places: readonly number[], hold: () => void): Promise<void> {
     const { context } = this.options;
     const decoded = context.decodeBatch();
@@ -267,8 +263,8 @@ export class Decoder {
   async #take(running: Running, token: number, place: number): Promise<void> {
     const { stream, held } = running;
     if (stream.options.control.cancelled) return;
-    const wantsLogprobs = stream.options.logprobs !== null && token !== -1;
-    const { more, write } = stream.take(token, wantsLogprobs ? await this.#logprobs.of(place, token as Token) : null);
+    const needsLogprobs = stream.options.logprobs !== null && token !== -1;
+    const { more, write } = stream.take(token, needsLogprobs ? await this.#logprobs.of(place, token as Token) : null);
     this.#toWrite.push(write);
     if (more) {
       running.next = token as Token;

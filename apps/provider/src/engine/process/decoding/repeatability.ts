@@ -1,8 +1,4 @@
-/**
- * `findRepeatability` tests in which batches a model's logits are bit-exact, so that a seed repeats a text.
- *
- * Some kernels compute a single row (token) differently from several rows.
- */
+/** `findRepeatability`: batches in which a model's logits are bit-exact, so that a seed repeats a text. Kernels vary by batch size. */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';
 
@@ -18,7 +14,7 @@ const TOP_LOGITS = 40;
 const PROMPT_TOKENS = 8;
 /** Tokens per slice where the compared tokens are part of the prompt. */
 const CUT_SLICE = 7;
-/** Compared tokens. Differences are rare: at every tenth token of a model with 400,000 parameters, at each token of larger ones. */
+/** Compared tokens. Small models (400,000 parameters) differ only at every tenth token, larger ones at each. */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;
 /** Size of a model, as embedding width times layers, from which on a single token shows a difference. */
@@ -26,10 +22,9 @@ const SINGLE_TOKEN_MODEL_SIZE = 16_384;
 
 export interface Repeatability {
   /**
-   * Generated tokens are bit-exact in any batch of at least `minRows` rows, and prompts in any cut into slices of at least `slice`
-   * tokens.
+   * Minimum rows of a batch in which tokens are bit-exact; prompts then are, in slices of at least `slice` tokens.
    *
-   * Null: tokens only in a batch of their own, and prompts only cut at multiples of `slice`.
+   * Null: tokens need a batch of their own, and prompts a cut at multiples of `slice`.
    */
   readonly minRows: 1 | 2 | null;
   /** Prompt tokens of a repeatable stream per batch: the minimum, or the exact number if `minRows` is null. */
@@ -165,9 +160,9 @@ class Probe {
 }
 
 /**
- * Rows per stream in a batch: the stream, and copies that are removed afterwards. Sequence ids must ascend.
+ * Rows per stream: the stream, and copies to reach `min`. llama.cpp decodes only neighbouring ids together.
  *
- * llama.cpp decodes only neighbouring ids together, so isolated streams get a copy. `min`: 1 or 2.
+ * @param ids Sequence ids, ascending.
  */
 export function batchRows(ids: readonly number[], min: 1 | 2): number[] {
   return ids.map((id, index) => (ids[index - 1] === id - 1 || ids[index + 1] === id + 1 ? 1 : min));

@@ -1,9 +1,4 @@
-/**
- * Sampling settings for llama.cpp's sampler chain: bias, penalties, top-k, top-p, min-p, temperature, draw.
- *
- * Defaults of the library (top-k 40, top-p 0.95, the clock as seed) are overridden: two streams started in the same second must not
- * draw the same numbers.
- */
+/** Settings of llama.cpp's samplers. The library's seed is the clock: streams of one second would draw the same numbers. */
 import { randomInt } from 'node:crypto';
 import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
 import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';

@@ -1,7 +1,7 @@
 /**
- * `SequencePool`: sequences of a context with cached tokens, reused for common prefixes within a scope.
+ * `SequencePool`: sequences with cached tokens, reused for common prefixes within a scope.
  *
- * Another scope's tokens are cleared first: their timing would reveal other clients' prompts (docs/decisions/0015).
+ * Another scope's tokens are cleared first: their timing would reveal other prompts (docs/decisions/0015).
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';

@@ -85,9 +85,9 @@ export class TextStream {
   }
 
   /**
-   * Accepts a token. `more`: the stream continues. `write`, called once per token in order, produces the text.
+   * Accepts a token, whose text `write` produces, called once per token in order. `more`: the stream continues.
    *
-   * Throws for an impossible token; the stream has then failed.
+   * @throws The token is impossible; the stream has then failed.
    */
   take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
     if (token === -1) throw new Error('nothing could be sampled');

@@ -1,7 +1,6 @@
 /**
- * `Vocabulary` and `TextAssembler`: exact text of tokens. Incomplete characters are withheld, invalid bytes become U+FFFD.
- *
- * Control tokens print nothing, except think tags, which the output filter needs.
+ * `TextAssembler`: text of tokens. Incomplete characters are withheld, invalid bytes become U+FFFD. Think tags alone are visible
+ * control tokens.
  */
 import type { Token } from 'node-llama-cpp';
 

@@ -63,9 +63,9 @@ export class OnnxBackend implements ImageBackend {
         signal.throwIfAborted();
         const scale = sampler.inputScale(step);
         const shown = scale === 1 ? latent : latent.map((value) => value * scale);
-        const said = await this.#denoise(shown, [channels, height, width], sampler.timesteps[step] as number, states);
-        sampler.advance(step, latent, isGuided ? guided(said, guidance) : said, noise);
-        said.fill(0);
+        const prediction = await this.#denoise(shown, [channels, height, width], sampler.timesteps[step] as number, states);
+        sampler.advance(step, latent, isGuided ? guided(prediction, guidance) : prediction, noise);
+        prediction.fill(0);
         onStep(step + 1);
       }
       await turn();
@@ -105,7 +105,7 @@ export class OnnxBackend implements ImageBackend {
     const { unet } = this.graphs;
     const sample = unet.input('sample');
     const together = fixedBatch(sample) === 1 ? 1 : states.length;
-    const said = new Float32Array(states.length * latent.length);
+    const prediction = new Float32Array(states.length * latent.length);
     for (let from = 0; from < states.length; from += together) {
       const batch = states.slice(from, from + together);
       const expectedDims = [batch.length, ...shape];
@@ -119,10 +119,10 @@ export class OnnxBackend implements ImageBackend {
         },
         ({ dims }) => dims.length === 4 && dims.every((size, index) => size === expectedDims[index]),
       );
-      said.set(floatsOf(output), from * latent.length);
+      prediction.set(floatsOf(output), from * latent.length);
       overwrite(output);
     }
-    return said;
+    return prediction;
   }
 
   async #decode(latent: Float32Array, shape: readonly number[], { width, height }: ImageSize): Promise<RawImage> {
@@ -150,12 +150,12 @@ export class OnnxBackend implements ImageBackend {
 const MAX_THREADS = 8;
 
 /** Extrapolates from the unconditional towards the conditional prediction. */
-function guided(said: Float32Array, guidance: number): Float32Array {
-  const length = said.length / 2;
+function guided(prediction: Float32Array, guidance: number): Float32Array {
+  const length = prediction.length / 2;
   const result = new Float32Array(length);
   for (let i = 0; i < length; i++) {
-    const without = said[i] as number;
-    result[i] = without + guidance * ((said[length + i] as number) - without);
+    const without = prediction[i] as number;
+    result[i] = without + guidance * ((prediction[length + i] as number) - without);
   }
   return result;
 }

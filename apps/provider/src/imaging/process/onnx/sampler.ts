@@ -11,7 +11,7 @@ interface Sampler {
   /** Factor applied to the latent before the model reads the latent. */
   inputScale(step: number): number;
   /** Updates `latent` by the model's prediction at this step. */
-  advance(step: number, latent: Float32Array, said: Float32Array, noise: Noise): void;
+  advance(step: number, latent: Float32Array, prediction: Float32Array, noise: Noise): void;
 }
 
 /** `steps`: at least 1. */
@@ -41,7 +41,7 @@ function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean
     timesteps,
     firstScale: config.spacing === 'leading' ? Math.hypot(first, 1) : first,
     inputScale: (step) => 1 / Math.hypot(sigmas[step] as number, 1),
-    advance: (step, latent, said, noise) => {
+    advance: (step, latent, prediction, noise) => {
       const from = sigmas[step] as number;
       const to = sigmas[step + 1] as number;
       const fresh = ancestral ? Math.min(to, Math.sqrt((to ** 2 * Math.max(0, from ** 2 - to ** 2)) / from ** 2)) : 0;
@@ -49,7 +49,7 @@ function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean
       const width = from ** 2 + 1;
       for (let i = 0; i < latent.length; i++) {
         const x = latent[i] as number;
-        const y = said[i] as number;
+        const y = prediction[i] as number;
         const clean =
           config.prediction === 'epsilon' ? x - from * y : config.prediction === 'sample' ? y : x / width - (from / Math.sqrt(width)) * y;
         const next = x + ((x - clean) / from) * (rest - from);
@@ -59,7 +59,7 @@ function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean
   };
 }
 
-/** Song et al., "Denoising diffusion implicit models" (equation 12, η = 0), and Ho et al. for the stochastic form (equation 7). */
+/** Equation 12 with η = 0 of "Denoising diffusion implicit models" (Song et al.); stochastic: equation 7 of Ho et al. */
 function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: boolean): Sampler {
   const alphas = alphasOf(config);
   const timesteps = timestepsOf(config, steps).map(Math.round);
@@ -68,7 +68,7 @@ function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: bo
     timesteps,
     firstScale: 1,
     inputScale: () => 1,
-    advance: (step, latent, said, noise) => {
+    advance: (step, latent, prediction, noise) => {
       const now = alphas[timesteps[step] as number] as number;
       const isLast = step + 1 === timesteps.length;
       const next = isLast ? (stochastic ? 1 : end) : (alphas[timesteps[step + 1] as number] as number);
@@ -80,7 +80,7 @@ function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: bo
       const fresh = isLast ? 0 : Math.sqrt(Math.max(1e-20, ((1 - next) / (1 - now)) * (1 - ratio)));
       for (let i = 0; i < latent.length; i++) {
         const x = latent[i] as number;
-        const y = said[i] as number;
+        const y = prediction[i] as number;
         const predicted =
           config.prediction === 'epsilon' ? (x - spread * y) / signal : config.prediction === 'sample' ? y : signal * x - spread * y;
         const clean = config.clip === null ? predicted : Math.max(-config.clip, Math.min(config.clip, predicted));
@@ -101,9 +101,9 @@ function flowSampler({ trainSteps, shift }: SchedulerConfig, steps: number): Sam
     timesteps: sigmas.slice(0, -1).map((sigma) => sigma * trainSteps),
     firstScale: 1,
     inputScale: () => 1,
-    advance: (step, latent, said) => {
+    advance: (step, latent, prediction) => {
       const change = (sigmas[step + 1] as number) - (sigmas[step] as number);
-      for (let i = 0; i < latent.length; i++) latent[i] = (latent[i] as number) + change * (said[i] as number);
+      for (let i = 0; i < latent.length; i++) latent[i] = (latent[i] as number) + change * (prediction[i] as number);
     },
   };
 }

@@ -1,0 +1,214 @@
+/** `chooseOwner` chooses the coordinator to ask for a slot. Digests may be stale, so the asked owner decides. */
+import type { TrustLevel } from '@inference/protocol';
+import type { Work } from '../cost/job-cost.js';
+import { comparedWork, nearTieMs, type SortCriterion, withCachedPrefix } from '../placement/schedule.js';
+import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
+import { classCostMs, type ModelDigest, type ThroughputClass } from './model-digest.js';
+import type { OwnerId, OwnerState } from './owner-digests.js';
+
+export interface OwnerRequest {
+  readonly work: Work;
+  /** Input and output tokens; 0: unknown. */
+  readonly contextTokens: number;
+  /** As `<width>x<height>`; null: no image. */
+  readonly imageSize: string | null;
+  /** Minimum trust level. Null: any. */
+  readonly trustFloor: TrustLevel | null;
+  /** Owners not to be asked again. Queueing at them is possible. */
+  readonly excludedOwners: ReadonlySet<OwnerId>;
+  /** Number of providers of each owner that failed this job. */
+  readonly excludedProviders: ReadonlyMap<OwnerId, number>;
+  /** The client's criterion. Left out or null: estimated completion. */
+  readonly sort?: SortCriterion | null;
+  /** Owner of a provider that probably has a cached prefix of the prompt. */
+  readonly prefix: OwnerPrefix | null;
+}
+
+export interface OwnerPrefix {
+  readonly owner: OwnerId;
+  /** Expected cached tokens. */
+  readonly tokens: number;
+}
+
+export type OwnerChoice =
+  | {
+      readonly kind: 'ask';
+      readonly owner: OwnerId;
+      /** Class of the owner's digest from which the slot is expected. */
+      readonly classIndex: number;
+      /** The owner must not start a load for this request. */
+      readonly loadedOnly: boolean;
+      /** Expected wait in all queues together, in milliseconds; null: unknown. */
+      readonly expectedWaitMs: number | null;
+      readonly why: 'prefix' | 'local' | 'cheapest' | 'near_tie';
+    }
+  /** No free slot. `owners`: peers to queue at, besides the own queue. */
+  | { readonly kind: 'queue'; readonly owners: readonly OwnerId[]; readonly expectedWaitMs: number | null }
+  /** Waiting would not help. */
+  | { readonly kind: 'none'; readonly reason: NoOwnerReason };
+
+export type NoOwnerReason = 'none_routable' | 'context_too_long' | 'no_such_image_size' | 'below_trust_floor' | 'all_failed';
+
+/** Silence after which a peer counts as dead, in milliseconds. */
+export const PEER_SILENCE_MS = 3000;
+/** Peers that a request queues at, besides the own queue. */
+export const MAX_QUEUE_OWNERS = 2;
+
+/** `now` in milliseconds; `random` gives numbers in [0, 1). */
+export function chooseOwner(
+  digests: ReadonlyMap<OwnerId, OwnerState>,
+  request: OwnerRequest,
+  self: OwnerId,
+  now: number,
+  random: () => number,
+  constants: SchedulerConstants = DEFAULT_CONSTANTS,
+): OwnerChoice {
+  const serving: Serving[] = [];
+  let refusal: NoOwnerReason = 'none_routable';
+  for (const [owner, state] of digests) {
+    if (owner !== self && now - state.heardAt > PEER_SILENCE_MS) continue;
+    const reason = unsuitable(owner, state.digest, request);
+    if (reason === null) serving.push({ owner, state });
+    else if (refusal === 'none_routable') refusal = reason;
+  }
+  if (serving.length === 0) return { kind: 'none', reason: refusal };
+  const expectedWaitMs = expectedWait(serving);
+  const candidates = candidatesOf(serving, request, expectedWaitMs, constants);
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (const { costMs } of candidates) bestMs = Math.min(bestMs, costMs);
+  if (candidates.length === 0) return { kind: 'queue', owners: queueOwners(serving, request, self, random), expectedWaitMs };
+  const limitMs = (request.sort ?? null) === null ? nearTieMs(bestMs, constants) : bestMs;
+  const ask = ({ owner, classIndex, throughput }: Candidate, why: (OwnerChoice & { kind: 'ask' })['why']): OwnerChoice => ({
+    kind: 'ask',
+    owner,
+    classIndex,
+    loadedOnly: !throughput.isCold,
+    expectedWaitMs,
+    why,
+  });
+  const warm = warmCandidate(candidates, request, limitMs, constants);
+  if (warm !== null) return ask(warm, 'prefix');
+  const near = candidates.filter(({ costMs }) => costMs <= limitMs);
+  const local = near.find(({ owner }) => owner === self);
+  if (local !== undefined) return ask(local, 'local');
+  const drawn = near[drawIndex(near, ({ freeSlots }) => freeSlots, random)] as Candidate;
+  return ask(drawn, near.length === 1 ? 'cheapest' : 'near_tie');
+}
+
+interface Serving {
+  readonly owner: OwnerId;
+  readonly state: OwnerState;
+}
+
+interface Candidate {
+  readonly owner: OwnerId;
+  readonly classIndex: number;
+  readonly throughput: ThroughputClass;
+  /** Own placements since the digest are subtracted. */
+  readonly freeSlots: number;
+  readonly costMs: number;
+}
+
+/** Why waiting for the owner would not help, or null. */
+function unsuitable(owner: OwnerId, digest: ModelDigest, request: OwnerRequest): NoOwnerReason | null {
+  if (digest.serving === 0) return 'none_routable';
+  if ((digest.maxContextTokens ?? 0) < request.contextTokens) return 'context_too_long';
+  if (request.imageSize !== null && !digest.imageSizes.includes(request.imageSize)) return 'no_such_image_size';
+  if (request.trustFloor === 'hardware' && digest.trustedSlots === 0 && digest.classes.every((one) => one.trustedFreeSlots === 0))
+    return 'below_trust_floor';
+  return (request.excludedProviders.get(owner) ?? 0) >= digest.serving ? 'all_failed' : null;
+}
+
+/** Classes with a free slot for the request. */
+function candidatesOf(
+  serving: readonly Serving[],
+  request: OwnerRequest,
+  expectedWaitMs: number | null,
+  constants: SchedulerConstants,
+): Candidate[] {
+  const hasLoaded = serving.some(({ state }) => state.digest.totalSlots > 0);
+  const candidates: Candidate[] = [];
+  for (const { owner, state } of serving) {
+    if (request.excludedOwners.has(owner)) continue;
+    const { digest, taken } = state;
+    for (const [classIndex, throughput] of digest.classes.entries()) {
+      const free = request.trustFloor === 'hardware' ? throughput.trustedFreeSlots : throughput.freeSlots;
+      const freeSlots = free - (taken[classIndex] ?? 0);
+      if (freeSlots <= 0) continue;
+      if (throughput.isCold && hasLoaded && !mayLoad(digest, throughput, expectedWaitMs, constants)) continue;
+      candidates.push({ owner, classIndex, throughput, freeSlots, costMs: classCostMs(throughput, comparedWork(request)) });
+    }
+  }
+  return candidates;
+}
+
+/** Whether a request may load the model, by the rule of placement within one coordinator. */
+function mayLoad(
+  { serving, cold, loading }: ModelDigest,
+  { waitMs }: ThroughputClass,
+  expectedWaitMs: number | null,
+  { maxLoads, maxLoadsShare }: SchedulerConstants,
+): boolean {
+  if (loading >= Math.max(maxLoads, maxLoadsShare * (serving - cold - loading))) return false;
+  return (expectedWaitMs ?? Number.POSITIVE_INFINITY) >= waitMs;
+}
+
+/** The cheapest class of the owner with a cached prefix; null if too dear despite the prefix. */
+function warmCandidate(
+  candidates: readonly Candidate[],
+  request: OwnerRequest,
+  limitMs: number,
+  { affinityWeight }: SchedulerConstants,
+): Candidate | null {
+  const { prefix } = request;
+  if (prefix === null) return null;
+  const reduced = withCachedPrefix(comparedWork(request), affinityWeight * prefix.tokens);
+  let warm: Candidate | null = null;
+  let warmMs = limitMs;
+  for (const candidate of candidates) {
+    if (candidate.owner !== prefix.owner || candidate.throughput.isCold) continue;
+    const costMs = classCostMs(candidate.throughput, reduced);
+    if (costMs > warmMs) continue;
+    warm = candidate;
+    warmMs = costMs;
+  }
+  return warm;
+}
+
+/** Draws peers in proportion to their slots, so that requests of all coordinators spread over all slots. */
+function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, self: OwnerId, random: () => number): OwnerId[] {
+  const slotsOf = ({ state }: Serving): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
+  const peers = serving.filter(({ owner }) => owner !== self);
+  const drawn: OwnerId[] = [];
+  while (drawn.length < MAX_QUEUE_OWNERS && peers.length > 0) {
+    const [peer] = peers.splice(drawIndex(peers, slotsOf, random), 1);
+    if (peer !== undefined) drawn.push(peer.owner);
+  }
+  return drawn;
+}
+
+/** Index of an item, drawn in proportion to the weights; the last one if all are 0. */
+function drawIndex<T>(items: readonly T[], weightOf: (item: T) => number, random: () => number): number {
+  let total = 0;
+  for (const item of items) total += weightOf(item);
+  let left = random() * total;
+  for (const [index, item] of items.entries()) {
+    left -= weightOf(item);
+    if (left < 0) return index;
+  }
+  return items.length - 1;
+}
+
+/** Expected wait of a new request in all queues together, in milliseconds; null: unknown. */
+function expectedWait(serving: readonly Serving[]): number | null {
+  let [waiting, slots, weightedMs, measuredSlots] = [0, 0, 0, 0];
+  for (const { state } of serving) {
+    const { queueLength, totalSlots, meanServiceMs } = state.digest;
+    waiting += queueLength;
+    slots += totalSlots;
+    if (meanServiceMs === null) continue;
+    weightedMs += meanServiceMs * totalSlots;
+    measuredSlots += totalSlots;
+  }
+  return measuredSlots === 0 ? null : ((weightedMs / measuredSlots) * (waiting + 1)) / slots;
+}

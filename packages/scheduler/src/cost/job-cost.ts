@@ -1,0 +1,191 @@
+/** Cost of a request on a provider. Rates are rounded to steps, so that many providers share one estimate. */
+
+import type { ProviderFacts } from '../eligibility.js';
+import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
+import { type ModelLoad, READY_LOAD, remainingLoadMs } from './model-load.js';
+
+/** Rates of one provider with one model for a job that runs alone, in tokens per second. */
+export interface ThroughputEstimate {
+  readonly prefillTps: number;
+  readonly decodeTps: number;
+  /** Jobs measured; 0: estimated from the hardware. */
+  readonly samples: number;
+}
+
+/** Expected size of a request, in tokens. */
+export interface Work {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+/** All inputs of an estimate: equal traits, equal estimates. */
+export interface Traits {
+  readonly prefillTps: number;
+  readonly decodeTps: number;
+  readonly activeJobs: number;
+  readonly failures: number;
+  /** Hot, on battery or short of memory: the provider may slow down. */
+  readonly isStrained: boolean;
+  readonly hasHardwareTrust: boolean;
+  readonly isMeasured: boolean;
+  /** No answer is verified yet: rates are estimated from the claimed hardware. */
+  readonly isUntried: boolean;
+  /** Time until the model is in memory, in milliseconds. */
+  readonly loadMs: number;
+  /** A job would have to start the load. */
+  readonly isCold: boolean;
+  /** Idle for long. */
+  readonly isOverdue: boolean;
+}
+
+/** Times in milliseconds. */
+export interface LatencyEstimate {
+  readonly firstTokenMs: number;
+  readonly completionMs: number;
+  /** Compared between providers. */
+  readonly costMs: number;
+}
+
+/** Rates within one step count as equal. */
+const RATE_STEP = 1.25;
+export const MAX_STEPS = 63;
+const MIN_TPS = 0.1;
+const FAILURE_STEPS = DEFAULT_CONSTANTS.failurePenaltiesMs.length;
+const MAX_ACTIVE = 255;
+/** Load times within one step count as equal. */
+const LOAD_STEP = 1.5;
+const MIN_LOAD_MS = 250;
+const MAX_LOAD_STEPS = 31;
+/** Jobs before the rates count as measured. */
+const MIN_MEASURED_SAMPLES = 3;
+
+/** Whether enough verified answers, or a certificate chain, prove the provider. */
+export function isProven({ facts, speed }: { readonly facts: ProviderFacts; readonly speed: ThroughputEstimate }): boolean {
+  return facts.trustLevel === 'hardware' || isMeasured(speed);
+}
+
+export function isMeasured({ samples }: ThroughputEstimate): boolean {
+  return samples >= MIN_MEASURED_SAMPLES;
+}
+
+/** Whether no answer was measured. */
+export function isUntried({ samples }: ThroughputEstimate): boolean {
+  return samples === 0;
+}
+
+/** Exclusive upper limit of {@link throughputKey}. */
+const MAX_RATES = (MAX_STEPS + 1) ** 2 * 3;
+
+/** Part of {@link traitsKey} for the rates. */
+export function throughputKey(speed: ThroughputEstimate): number {
+  return (
+    (rateStep(speed.prefillTps) * (MAX_STEPS + 1) + rateStep(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1)
+  );
+}
+
+/** Inputs of {@link Traits} beside facts and rates. */
+interface MemberState {
+  readonly load: ModelLoad;
+  readonly isOverdue: boolean;
+}
+
+const READY_STATE: MemberState = { load: READY_LOAD, isOverdue: false };
+
+/** Number that is equal for equal traits only. `now` in milliseconds. */
+export function traitsKey(facts: ProviderFacts, rates: number, { load, isOverdue }: MemberState, now: number): number {
+  const active = Math.min(facts.usedSlots, MAX_ACTIVE);
+  const failures = Math.min(facts.recentFailures, FAILURE_STEPS - 1);
+  const flags = (isOverdue ? 4 : 0) + (isStrained(facts) ? 2 : 0) + (facts.trustLevel === 'hardware' ? 1 : 0);
+  const loading = load.kind === 'ready' ? 0 : loadStep(remainingLoadMs(load, now)) * 2 + (load.kind === 'cold' ? 1 : 0);
+  return (((loading * MAX_RATES + rates) * (MAX_ACTIVE + 1) + active) * FAILURE_STEPS + failures) * 8 + flags;
+}
+
+/** `now` in milliseconds. */
+export function traitsOf(facts: ProviderFacts, speed: ThroughputEstimate, { load, isOverdue }: MemberState = READY_STATE, now = 0): Traits {
+  return {
+    prefillTps: rateOfStep(rateStep(speed.prefillTps)),
+    decodeTps: rateOfStep(rateStep(speed.decodeTps)),
+    activeJobs: Math.min(facts.usedSlots, MAX_ACTIVE),
+    failures: Math.min(facts.recentFailures, FAILURE_STEPS - 1),
+    isStrained: isStrained(facts),
+    hasHardwareTrust: facts.trustLevel === 'hardware',
+    isMeasured: isMeasured(speed),
+    isUntried: isUntried(speed),
+    loadMs: loadOfStep(loadStep(remainingLoadMs(load, now))),
+    isCold: load.kind === 'cold',
+    isOverdue,
+  };
+}
+
+/** Coefficients of an estimate, in milliseconds and milliseconds per token. */
+export interface CostModel {
+  /** Time to the first token of an empty prompt. */
+  readonly waitMs: number;
+  readonly msPerPromptToken: number;
+  readonly msPerCompletionToken: number;
+  readonly penaltyMs: number;
+}
+
+export function costModelOf(traits: Traits, constants: SchedulerConstants = DEFAULT_CONSTANTS): CostModel {
+  const { batchSlowdown, strainedFactor, turnMs, failurePenaltiesMs, loadPenaltyFactor } = constants;
+  const slower = (1 + batchSlowdown * traits.activeJobs) * (traits.isStrained ? strainedFactor : 1);
+  return {
+    waitMs: traits.activeJobs * turnMs + traits.loadMs,
+    msPerPromptToken: (1000 * slower) / traits.prefillTps,
+    msPerCompletionToken: (1000 * slower) / traits.decodeTps,
+    penaltyMs: (failurePenaltiesMs[traits.failures] ?? 0) + (traits.isCold ? loadPenaltyFactor * traits.loadMs : 0),
+  };
+}
+
+/** Coefficients of {@link costOf}. Time to the first token counts twice, because the client sees nothing before. */
+export function costCoefficients({ waitMs, msPerPromptToken, msPerCompletionToken, penaltyMs }: CostModel): {
+  fixedMs: number;
+  promptMs: number;
+  completionMs: number;
+} {
+  return { fixedMs: 2 * waitMs + penaltyMs, promptMs: 2 * msPerPromptToken, completionMs: msPerCompletionToken };
+}
+
+/** Cost of a request, in milliseconds. */
+export function costOf(costModel: CostModel, work: Work): number {
+  const { fixedMs, promptMs, completionMs } = costCoefficients(costModel);
+  return fixedMs + work.promptTokens * promptMs + work.completionTokens * completionMs;
+}
+
+export function estimateOf(costModel: CostModel, work: Work): LatencyEstimate {
+  const firstTokenMs = costModel.waitMs + work.promptTokens * costModel.msPerPromptToken;
+  return {
+    firstTokenMs,
+    completionMs: firstTokenMs + work.completionTokens * costModel.msPerCompletionToken,
+    costMs: costOf(costModel, work),
+  };
+}
+
+/** Rate of a job alone, from a rate measured beside `others` jobs. */
+export function unsharedRate(measuredTps: number, others: number, { batchSlowdown }: SchedulerConstants = DEFAULT_CONSTANTS): number {
+  return measuredTps * (1 + batchSlowdown * others);
+}
+
+function isStrained({ host }: ProviderFacts): boolean {
+  return host.thermal === 'serious' || host.memoryPressure === 'warning' || host.power === 'battery';
+}
+
+/** Nearest step of a rate in tokens per second, 0 to `MAX_STEPS`. */
+export function rateStep(tps: number): number {
+  return Math.min(MAX_STEPS, Math.max(0, Math.round(Math.log(Math.max(tps, MIN_TPS) / MIN_TPS) / Math.log(RATE_STEP))));
+}
+
+/** Rate of a step, in tokens per second. */
+export function rateOfStep(step: number): number {
+  return MIN_TPS * RATE_STEP ** step;
+}
+
+/** Nearest step of a load time; 0: in memory. */
+function loadStep(loadMs: number): number {
+  if (loadMs <= 0) return 0;
+  return Math.min(MAX_LOAD_STEPS, 1 + Math.max(0, Math.round(Math.log(loadMs / MIN_LOAD_MS) / Math.log(LOAD_STEP))));
+}
+
+function loadOfStep(step: number): number {
+  return step === 0 ? 0 : MIN_LOAD_MS * LOAD_STEP ** (step - 1);
+}

@@ -1,0 +1,38 @@
+/** `providersToRetain` selects the idle providers that stay connected during a shutdown, for retries of running jobs. */
+import type { ProviderId, TrustLevel } from '@inference/protocol';
+import { ineligibleReason } from '../eligibility.js';
+import type { PoolMember } from '../pool/provider-groups.js';
+
+/** Running jobs of one kind that may have to be placed again. */
+export interface DrainDemand {
+  readonly model: string;
+  readonly providerSerial: string | null;
+  readonly providerId?: ProviderId | null;
+  readonly trustFloor: TrustLevel | null;
+  readonly jobs: number;
+}
+
+/** As many as a job has attempts, so that every retry finds another provider. */
+const MIN_PROVIDERS = 3;
+
+/** Idle providers of a model, with a slot for each job if there are enough. `now` in milliseconds. */
+export function providersToRetain<S>(
+  { providerSerial, providerId = null, trustFloor, jobs }: DrainDemand,
+  members: Iterable<PoolMember<S>>,
+  now: number,
+): readonly PoolMember<S>[] {
+  const constraints = { providerSerial, providerId, trustFloor, exclude: new Set<never>() };
+  const fit = [...members].filter(({ facts }) => facts.usedSlots === 0 && ineligibleReason(facts, constraints, now) === null);
+  const retained: PoolMember<S>[] = [];
+  let slots = 0;
+  // Providers that would have to load the model come last.
+  for (const ready of [true, false]) {
+    for (const member of fit) {
+      if ((member.load.kind === 'ready') !== ready) continue;
+      if (retained.length >= MIN_PROVIDERS && slots >= jobs) return retained;
+      retained.push(member);
+      slots += member.facts.slots;
+    }
+  }
+  return retained;
+}

@@ -1,0 +1,60 @@
+/** `MemberDraw` draws available members of groups at random, each member at most once. */
+import type { ProviderId } from '@inference/protocol';
+import { unavailableReason } from '../eligibility.js';
+import type { OpenGroup, PoolMember } from '../pool/provider-groups.js';
+
+/** Random draws before members are visited in order. */
+const MAX_RANDOM_DRAWS = 8;
+
+export interface Drawn<S> {
+  readonly member: PoolMember<S>;
+  readonly group: OpenGroup<S>;
+}
+
+export class MemberDraw<S> {
+  /** Members that became unavailable after their facts were stored. */
+  readonly expired: PoolMember<S>[] = [];
+  readonly #taken = new Set<PoolMember<S>>();
+
+  constructor(
+    private readonly exclude: ReadonlySet<ProviderId>,
+    private readonly now: number,
+    private readonly random: () => number,
+  ) {}
+
+  /** An available member of the groups, at random; null: none is left. */
+  from(groups: readonly OpenGroup<S>[]): Drawn<S> | null {
+    let total = 0;
+    for (const { members } of groups) total += members.length;
+    if (total === 0) return null;
+    for (let draws = 0; draws < MAX_RANDOM_DRAWS; draws++) {
+      const drawn = this.#at(groups, Math.floor(this.random() * total));
+      if (drawn !== null && this.take(drawn.member)) return drawn;
+    }
+    const start = Math.floor(this.random() * total);
+    for (let offset = 0; offset < total; offset++) {
+      const drawn = this.#at(groups, (start + offset) % total);
+      if (drawn !== null && this.take(drawn.member)) return drawn;
+    }
+    return null;
+  }
+
+  /** Marks a member as drawn. False: drawn before, excluded or expired. */
+  take(member: PoolMember<S>): boolean {
+    if (this.#taken.has(member) || this.exclude.has(member.facts.providerId)) return false;
+    this.#taken.add(member);
+    if (unavailableReason(member.facts, this.now) === null) return true;
+    this.expired.push(member);
+    return false;
+  }
+
+  #at(groups: readonly OpenGroup<S>[], index: number): Drawn<S> | null {
+    let left = index;
+    for (const group of groups) {
+      const member = group.members[left];
+      if (member !== undefined) return { member, group };
+      left -= group.members.length;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * `PrefixAffinity` maps prompt-prefix hashes to providers that served them, and tracks each provider's hit rate: reported over
+ * expected cached tokens.
+ */
+import type { ProviderId } from '@inference/protocol';
+import { BoundedMap } from '../bounded-map.js';
+import type { PrefixCandidate } from './schedule.js';
+
+/** Leading blocks of a prompt. */
+export interface PromptPrefix {
+  /** Keyed by a secret of the coordinators, account and model. Never logged or stored; sent to coordinators only. */
+  readonly hash: number;
+  /** Estimated length. */
+  readonly tokens: number;
+}
+
+/** Job counts of a provider, from which cache evictions are estimated. */
+export interface ProviderJobs {
+  /** Placements on the current connection, which began at `since`, in milliseconds. */
+  readonly placements: number;
+  readonly since: number;
+  /** Each slot is assumed to cache one prompt. */
+  readonly slots: number;
+}
+
+interface PrefixEntry {
+  readonly providerId: ProviderId;
+  readonly at: number;
+  /** The provider's placements at that time. */
+  readonly placements: number;
+}
+
+/** Cached prefixes, over all models. */
+const MAX_PREFIXES = 200_000;
+/** The newest providers per prefix. */
+const MAX_PROVIDERS_PER_PREFIX = 4;
+const MAX_PROVIDERS = 200_000;
+/** Time for which a prefix counts as cached, in milliseconds. */
+export const PREFIX_LIFETIME_MS = 15 * 60_000;
+/** Last prefixes in an extract; the previous turn of a conversation probably ends at one. */
+const LAST_PREFIXES = 5;
+/** Hit rate before any observation, and the minimum, from which a provider can recover. */
+const INITIAL_HIT_RATE = 0.5;
+const MIN_HIT_RATE = 0.05;
+const NEWEST_WEIGHT = 0.3;
+
+/** Prefixes to store: the whole prompt, and the first of each doubling, for prompts that diverge early. */
+export function storedPrefixes(promptPrefixes: readonly PromptPrefix[]): readonly PromptPrefix[] {
+  return promptPrefixes.filter((prefix, index) => {
+    const before = promptPrefixes[index - 1];
+    return before === undefined || index === promptPrefixes.length - 1 || octaveOf(before) < octaveOf(prefix);
+  });
+}
+
+/** At most `max` prefixes to send to another coordinator: the last ones, and the longest stored prefixes before. */
+export function extractPrefixes(promptPrefixes: readonly PromptPrefix[], max: number): readonly PromptPrefix[] {
+  if (promptPrefixes.length <= max) return promptPrefixes;
+  const last = promptPrefixes.slice(-Math.min(LAST_PREFIXES, max));
+  const others = storedPrefixes(promptPrefixes.slice(0, -last.length));
+  return [...others.slice(Math.max(0, others.length + last.length - max)), ...last];
+}
+
+function octaveOf({ tokens }: PromptPrefix): number {
+  return Math.floor(Math.log2(Math.max(1, tokens)));
+}
+
+export class PrefixAffinity {
+  readonly #prefixes = new BoundedMap<number, readonly PrefixEntry[]>(MAX_PREFIXES);
+  readonly #hitRates = new BoundedMap<ProviderId, number>(MAX_PROVIDERS);
+
+  /** Cached prefixes. */
+  get size(): number {
+    return this.#prefixes.size;
+  }
+
+  /** Providers that probably cached a prefix of a prompt. `promptPrefixes`: the shortest first. `now` in milliseconds. */
+  candidates(
+    promptPrefixes: readonly PromptPrefix[],
+    now: number,
+    jobsOf: (providerId: ProviderId) => ProviderJobs | null,
+  ): readonly PrefixCandidate[] {
+    const candidates: PrefixCandidate[] = [];
+    for (let index = promptPrefixes.length - 1; index >= 0 && candidates.length < MAX_PROVIDERS_PER_PREFIX; index--) {
+      const { hash, tokens } = promptPrefixes[index] as PromptPrefix;
+      for (const entry of this.#prefixes.get(hash) ?? []) {
+        const { providerId } = entry;
+        if (candidates.some((place) => place.providerId === providerId)) continue;
+        const jobs = jobsOf(providerId);
+        if (jobs === null) continue;
+        const share = this.hitRate(providerId) * survivalProbability(entry, jobs, now);
+        if (share > 0) candidates.push({ providerId, tokens: tokens * share });
+      }
+    }
+    return candidates;
+  }
+
+  /** Records an answered prompt. `cachedTokens`: from the receipt. */
+  record(promptPrefixes: readonly PromptPrefix[], cachedTokens: number, providerId: ProviderId, jobs: ProviderJobs, now: number): void {
+    const expected = this.#expected(promptPrefixes, providerId, jobs, now);
+    if (expected > 0) this.#learn(providerId, Math.min(1, cachedTokens / expected));
+    const entry = { providerId, at: now, placements: jobs.placements };
+    for (const { hash } of storedPrefixes(promptPrefixes)) this.#remember(hash, entry);
+  }
+
+  /** Observed prefix-cache hit rate of a provider, 0 to 1: reported over expected cached tokens. */
+  hitRate(providerId: ProviderId): number {
+    return this.#hitRates.get(providerId) ?? INITIAL_HIT_RATE;
+  }
+
+  /** Tokens expected in the provider's cache. */
+  #expected(promptPrefixes: readonly PromptPrefix[], providerId: ProviderId, jobs: ProviderJobs, now: number): number {
+    for (let index = promptPrefixes.length - 1; index >= 0; index--) {
+      const { hash, tokens } = promptPrefixes[index] as PromptPrefix;
+      const entry = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
+      // The recorded job itself is among the placements since.
+      if (entry !== undefined) return survivalProbability(entry, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;
+    }
+    return 0;
+  }
+
+  #learn(providerId: ProviderId, share: number): void {
+    const known = this.hitRate(providerId);
+    this.#hitRates.set(providerId, Math.max(MIN_HIT_RATE, known + NEWEST_WEIGHT * (share - known)));
+  }
+
+  #remember(hash: number, entry: PrefixEntry): void {
+    const others = (this.#prefixes.get(hash) ?? []).filter(
+      ({ providerId, at }) => providerId !== entry.providerId && entry.at - at < PREFIX_LIFETIME_MS,
+    );
+    this.#prefixes.set(hash, [entry, ...others.slice(0, MAX_PROVIDERS_PER_PREFIX - 1)]);
+  }
+}
+
+/** Probability that a prefix is still cached: 1 until a job came for every slot, then decreasing. */
+function survivalProbability({ at, placements }: PrefixEntry, jobs: ProviderJobs, now: number): number {
+  // A newer connection may belong to a restarted program with an empty cache.
+  if (now - at >= PREFIX_LIFETIME_MS || at < jobs.since) return 0;
+  const since = jobs.placements - placements;
+  return since < jobs.slots ? 1 : (jobs.slots / (since + 1)) ** 2;
+}

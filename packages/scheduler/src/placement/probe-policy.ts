@@ -1,0 +1,92 @@
+/** Places probation jobs: a share of all jobs, and every job that only restricted providers can take. */
+
+import { costModelOf, estimateOf, traitsOf } from '../cost/job-cost.js';
+import { type IneligibleReason, ineligibleReason, selectsProviders } from '../eligibility.js';
+import type { PoolMember } from '../pool/provider-groups.js';
+import type { PoolView } from '../pool/provider-pool.js';
+import { selectedMembers } from './provider-selection.js';
+import type { Choice, PlacementRequest, SchedulingDecision } from './schedule.js';
+
+interface ProbeRules<S> {
+  readonly now: number;
+  readonly random: () => number;
+  /** Whether the provider is on probation after a false answer, and may get only jobs verified before delivery. */
+  readonly isDistrusted: (member: PoolMember<S>) => boolean;
+}
+
+/** Share of the jobs that may probe a provider on probation while others can serve. */
+const PROBING_SHARE = 0.25;
+
+/** Adds a provider on probation to a decision. Without a placement, a cooling provider serves if waiting would not help. */
+export function withProbe<S>(
+  snapshot: PoolView<S>,
+  request: PlacementRequest & { readonly revocable?: boolean },
+  decision: SchedulingDecision<S>,
+  rules: ProbeRules<S>,
+): SchedulingDecision<S> {
+  if (request.idleOnly === true) return decision;
+  const { now, random } = rules;
+  const { trials, cooling } = restrictedMembers(snapshot, request, now);
+  if (decision.kind === 'placed') {
+    // Retries, sorted requests and requests for selected providers are no probes.
+    if (request.exclude.size > 0 || selectsProviders(request) || (request.sort ?? null) !== null || trials.length === 0) return decision;
+    const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
+    if (fit.length === 0 || random() >= PROBING_SHARE) return decision;
+    return { ...decision, ordered: [choiceOf(drawn(fit, random), request, snapshot, now), ...decision.ordered] };
+  }
+  const last = trials.length > 0 ? trials : hasAlternative(snapshot, request, now) ? [] : cooling;
+  if (last.length === 0) return decision;
+  const choice = choiceOf(drawn(last, random), request, snapshot, now);
+  return { kind: 'placed', ordered: [choice], bestMs: choice.estimate.costMs, expired: decision.expired };
+}
+
+/** Idle providers that only their restriction excludes. */
+function restrictedMembers<S>(
+  snapshot: PoolView<S>,
+  request: PlacementRequest,
+  now: number,
+): { trials: PoolMember<S>[]; cooling: PoolMember<S>[] } {
+  const trials: PoolMember<S>[] = [];
+  const cooling: PoolMember<S>[] = [];
+  for (const member of candidates(snapshot, request, RESTRICTED)) {
+    if (member.facts.usedSlots > 0) continue;
+    const reason = ineligibleReason(member.facts, request, now);
+    if (reason === 'on_probation') trials.push(member);
+    else if (reason === 'cooling_down') cooling.push(member);
+  }
+  return { trials, cooling };
+}
+
+/** Whether waiting helps: a provider without a restriction, or a restricted one after its job, may soon take the request. */
+function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): boolean {
+  for (const { facts } of candidates(snapshot, request, BUSY)) {
+    const reason = ineligibleReason(facts, request, now);
+    if (reason === 'held_off' || reason === 'no_free_slot') return true;
+  }
+  for (const { facts } of candidates(snapshot, request, RESTRICTED)) {
+    if (facts.usedSlots > 0 && RESTRICTED.has(ineligibleReason(facts, request, now))) return true;
+  }
+  return false;
+}
+
+const RESTRICTED: ReadonlySet<IneligibleReason | null> = new Set(['on_probation', 'cooling_down'] as const);
+const BUSY: ReadonlySet<IneligibleReason | null> = new Set(['held_off', 'no_free_slot'] as const);
+
+/** Members that are unavailable for one of `reasons`; all members where the request selects providers. */
+function* candidates<S>(
+  snapshot: PoolView<S>,
+  request: PlacementRequest,
+  reasons: ReadonlySet<IneligibleReason | null>,
+): Iterable<PoolMember<S>> {
+  if (selectsProviders(request)) yield* selectedMembers(snapshot, request);
+  else for (const { reason, members } of snapshot.closed) if (reasons.has(reason)) yield* members;
+}
+
+function drawn<S>(members: readonly PoolMember<S>[], random: () => number): PoolMember<S> {
+  return members[Math.floor(random() * members.length)] as PoolMember<S>;
+}
+
+function choiceOf<S>(member: PoolMember<S>, { work }: PlacementRequest, { constants }: PoolView<S>, now: number): Choice<S> {
+  const costModel = costModelOf(traitsOf(member.facts, member.speed, member, now), constants);
+  return { member, estimate: estimateOf(costModel, work), why: 'probing' };
+}

@@ -1,0 +1,70 @@
+/** `Scheduler` chooses a provider from a model's pool, and repeats the choice after refreshing expired members. */
+import { type ProviderFacts, selectsProviders } from '../eligibility.js';
+import type { IndexedProvider, ModelIndex } from '../pool/model-index.js';
+import type { PoolMember } from '../pool/provider-groups.js';
+import type { ProviderPool } from '../pool/provider-pool.js';
+import { withProbe } from './probe-policy.js';
+import { type PlacementRequest, type SchedulingDecision, schedule } from './schedule.js';
+
+/** A request for a slot. */
+export interface SchedulingRequest extends PlacementRequest {
+  /** The answer is delivered only after verification. */
+  readonly revocable?: boolean;
+}
+
+interface SchedulerDependencies<S extends IndexedProvider> {
+  readonly models: ModelIndex<S>;
+  /** Milliseconds. May be set back at any moment. */
+  readonly now: () => number;
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
+  /** Facts of a subject at `now`; null: the subject no longer represents its provider. */
+  readonly facts: (subject: S, now: number) => ProviderFacts | null;
+  /** On probation after a false answer. */
+  readonly isDistrusted: (facts: ProviderFacts) => boolean;
+}
+
+interface ScheduledPlacement<S> {
+  readonly decision: SchedulingDecision<S>;
+  /** The pool of the decision; null: no provider has the model. */
+  readonly pool: ProviderPool<S> | null;
+  /** Time of the decision, in milliseconds. */
+  readonly now: number;
+}
+
+/** Rounds of refreshing expired members. More than one is needed only if the clock is set during a choice. */
+export const MAX_ROUNDS = 3;
+
+export class Scheduler<S extends IndexedProvider> {
+  readonly #deps: SchedulerDependencies<S>;
+
+  constructor(deps: SchedulerDependencies<S>) {
+    this.#deps = deps;
+  }
+
+  choose(model: string, demand: SchedulingRequest): ScheduledPlacement<S> {
+    const { models, random, isDistrusted } = this.#deps;
+    for (let round = 0; ; round++) {
+      const now = this.#deps.now();
+      const pool = models.poolAt(model, now);
+      if (pool === undefined) {
+        const reason = selectsProviders(demand) ? 'no_such_serial' : 'none_routable';
+        return { decision: { kind: 'none', reason, expired: [] }, pool: null, now };
+      }
+      const scheduled = schedule(pool, demand, now, random);
+      if (scheduled.kind === 'placed' || scheduled.expired.length === 0 || round === MAX_ROUNDS) {
+        const rules = { now, random, isDistrusted: ({ facts }: PoolMember<S>) => isDistrusted(facts) };
+        return { decision: withProbe(pool, demand, scheduled, rules), pool, now };
+      }
+      // Facts expire before the timers that refresh them run.
+      for (const { subject } of scheduled.expired) this.#refresh(subject, now);
+    }
+  }
+
+  #refresh(subject: S, now: number): void {
+    const { models, facts } = this.#deps;
+    const fresh = facts(subject, now);
+    if (fresh === null) models.purge(subject);
+    else models.update(subject, fresh, now);
+  }
+}

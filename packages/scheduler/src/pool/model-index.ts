@@ -1,0 +1,137 @@
+/** `ModelIndex` keeps one provider pool per model, updated as providers join, change, load models and leave. */
+import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
+import { loadAfterPlacement, loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from '../cost/model-load.js';
+import type { AnswerSample, ThroughputStats } from '../cost/throughput-stats.js';
+import type { ProviderFacts } from '../eligibility.js';
+import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
+import { ProviderPool } from './provider-pool.js';
+
+/** Members of a provider session that the index reads. */
+export interface IndexedProvider {
+  /** A new list after each change. */
+  readonly models: readonly ModelOffer[];
+  readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
+}
+
+interface Listing {
+  readonly models: readonly ModelOffer[];
+  readonly loads: Map<string, ModelLoad>;
+}
+
+export class ModelIndex<S extends IndexedProvider> {
+  readonly #speeds: ThroughputStats;
+  readonly #constants: SchedulerConstants;
+  readonly #pools = new Map<string, ProviderPool<S>>();
+  readonly #listed = new Map<S, Listing>();
+  /** Providers by model, for models offered as embedding or image models. */
+  readonly #special: Readonly<Record<Exclude<ModelType, 'text'>, Map<string, Set<S>>>> = { embedding: new Map(), image: new Map() };
+
+  constructor(speeds: ThroughputStats, constants: SchedulerConstants = DEFAULT_CONSTANTS) {
+    this.#speeds = speeds;
+    this.#constants = constants;
+  }
+
+  /** Updates a session in the pools of its models. `now` in milliseconds. */
+  update(session: S, facts: ProviderFacts, now: number): void {
+    const { loads } = this.#listing(session, now);
+    for (const offer of session.models) this.#put(session, facts, offer, loads, now);
+  }
+
+  /** Records a placed job: a provider without the model in memory starts to load it. */
+  jobPlaced(session: S, model: string, now: number): void {
+    this.#pools.get(model)?.jobPlaced(session.registration.identity.providerId);
+    const loads = this.#listed.get(session)?.loads;
+    const load = loads?.get(model);
+    if (loads !== undefined && load !== undefined) loads.set(model, loadAfterPlacement(load, now));
+  }
+
+  remove(session: S): void {
+    for (const { id } of this.#listed.get(session)?.models ?? []) this.#unlist(session, id);
+    this.#listed.delete(session);
+  }
+
+  /** Removes a stale session from all pools, also from pools that its listing does not name. */
+  purge(session: S): void {
+    this.remove(session);
+    for (const model of [...this.#pools.keys()]) this.#unlist(session, model);
+  }
+
+  /** Records the throughput of a verified answer. */
+  recordAnswer(session: S, model: string, sample: AnswerSample, now: number): void {
+    const { identity, hardware } = session.registration;
+    const loads = this.#listed.get(session)?.loads;
+    const load = loads?.get(model);
+    if (loads === undefined || load === undefined || !wasReady(load, now - sample.elapsedMs)) return;
+    const learned = this.#speeds.record(identity.providerId, model, hardware, sample);
+    const member = this.#pools.get(model)?.member(identity.providerId);
+    const offer = session.models.find(({ id }) => id === model);
+    if (learned !== null && offer !== undefined && member?.subject === session) this.#put(session, member.facts, offer, loads, now);
+  }
+
+  /** Pool of a model, refreshed to `now` in milliseconds. */
+  poolAt(model: string, now: number): ProviderPool<S> | undefined {
+    const pool = this.#pools.get(model);
+    pool?.refresh(now);
+    return pool;
+  }
+
+  /** Whether any listed provider offers the model as this type. */
+  isOfType(model: string, type: ModelType): boolean {
+    if (type !== 'text') return this.#special[type].has(model);
+    let others = 0;
+    for (const offerers of Object.values(this.#special)) others += offerers.get(model)?.size ?? 0;
+    return others < (this.#pools.get(model)?.size ?? 0);
+  }
+
+  /** Providers of image models, by model. */
+  imageProviders(): ReadonlyMap<string, ReadonlySet<S>> {
+    return this.#special.image;
+  }
+
+  pool(model: string): ProviderPool<S> | undefined {
+    return this.#pools.get(model);
+  }
+
+  get size(): number {
+    return this.#pools.size;
+  }
+
+  pools(): Iterable<[string, ProviderPool<S>]> {
+    return this.#pools;
+  }
+
+  #listing(session: S, now: number): Listing {
+    const before = this.#listed.get(session);
+    if (before !== undefined && before.models === session.models) return before;
+    const loads = new Map<string, ModelLoad>();
+    for (const offer of session.models) loads.set(offer.id, loadFromOffer(before?.loads.get(offer.id), offer, now));
+    for (const { id } of before?.models ?? []) if (!loads.has(id)) this.#unlist(session, id);
+    const listing = { models: session.models, loads };
+    this.#listed.set(session, listing);
+    return listing;
+  }
+
+  #unlist(session: S, model: string): void {
+    const pool = this.#pools.get(model);
+    pool?.remove(session, session.registration.identity.providerId);
+    if (pool?.size === 0) this.#pools.delete(model);
+    for (const pools of Object.values(this.#special)) {
+      const offerers = pools.get(model);
+      if (offerers?.delete(session) === true && offerers.size === 0) pools.delete(model);
+    }
+  }
+
+  #put(session: S, facts: ProviderFacts, offer: ModelOffer, loads: ReadonlyMap<string, ModelLoad>, now: number): void {
+    let pool = this.#pools.get(offer.id);
+    if (pool === undefined) {
+      pool = new ProviderPool(this.#constants);
+      this.#pools.set(offer.id, pool);
+    }
+    if (offer.model_type !== 'text') {
+      const pools = this.#special[offer.model_type];
+      pools.set(offer.id, (pools.get(offer.id) ?? new Set()).add(session));
+    }
+    const speed = this.#speeds.estimate(facts.providerId, offer.id, session.registration.hardware);
+    pool.put(session, facts, speed, offer.context_length, now, loads.get(offer.id) ?? READY_LOAD, offer.quantization);
+  }
+}
