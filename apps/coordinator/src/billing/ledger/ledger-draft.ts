@@ -16,9 +16,19 @@ import type {
 import type { LedgerChanges, LockedRows } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
+import { addSpending, dayOf } from './key-budget.js';
 import { LedgerError } from './ledger-error.js';
 
 const ZERO = microUsd(0);
+const UNUSED_KEY = {
+  spent: ZERO,
+  reserved: ZERO,
+  spentPruned: ZERO,
+  countedDay: 0,
+  daySpent: ZERO,
+  weekSpent: ZERO,
+  monthSpent: ZERO,
+} as const satisfies Omit<KeySpend, 'apiKeyId'>;
 
 export class LedgerDraft {
   readonly #locked: LockedRows;
@@ -52,7 +62,7 @@ export class LedgerDraft {
   }
 
   key(id: string): KeySpend {
-    return this.#keys.get(id) ?? this.#locked.keys.get(id) ?? { apiKeyId: id, spent: ZERO, reserved: ZERO, spentPruned: ZERO };
+    return this.#keys.get(id) ?? this.#locked.keys.get(id) ?? { apiKeyId: id, ...UNUSED_KEY };
   }
 
   lease(id: string): LeaseAmount | undefined {
@@ -112,9 +122,12 @@ export class LedgerDraft {
     balance.reserved = microUsd(balance.reserved - amount);
   }
 
-  addSpent(apiKeyId: string, amount: MicroUsd): void {
+  /** Adds a cost to the spending of a key, and to the sums of the periods of `at`. */
+  addSpent(apiKeyId: string, amount: MicroUsd, at: number): void {
     const key = this.#changedKey(apiKeyId);
+    if (amount === 0) return;
     key.spent = microUsd(key.spent + amount);
+    Object.assign(key, addSpending(key, amount, dayOf(at)));
   }
 
   /** Posts an event, without zero postings. Throws without a change unless the postings sum to zero, in exact integers. */

@@ -1,5 +1,6 @@
 /** Effects and outcomes of each ledger step, on both databases. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dayOf } from '../../../src/billing/ledger/key-budget.js';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { LedgerError } from '../../../src/billing/ledger/ledger-error.js';
 import type { LedgerOptions } from '../../../src/billing/ledger/sql-ledger.js';
@@ -180,7 +181,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
     await ledger.release(jobs[1].jobId, T0);
     expect(await ledger.reserve(reservation({ ...limited, apiKeyId: 'another' }))).toMatchObject({ kind: 'reserved' });
     expect(await database.selectFrom('key_spend').selectAll().where('api_key_id', '=', 'key').execute()).toEqual([
-      { api_key_id: 'key', spent: 30, held: 100, spent_pruned: 0 },
+      { api_key_id: 'key', spent: 30, held: 100, spent_pruned: 0, counted_day: dayOf(T0), day_spent: 30, week_spent: 30, month_spent: 30 },
     ]);
   });
 
