@@ -202,9 +202,9 @@ describe('before a job runs', () => {
     harness = await startHarness({
       wrapLedger: (ledger) =>
         ledgerWith(ledger, {
-          reserve: (reservation) => ledger.reserve({ ...reservation, keyBudget: { amount: microUsd(100), period: 'month' } }),
+          reserve: (reservation) =>
+            ledger.reserve({ ...reservation, keyBudget: { amount: microUsd(100), period: 'month' }, at: Date.UTC(2036, 11, 5) }),
         }),
-      now: () => Date.UTC(2026, 11, 5),
     });
     const provider = await harness.provider();
     for (const endpoint of STREAMING) {
@@ -215,7 +215,7 @@ describe('before a job runs', () => {
         endpoint === '/v1/messages' ? { type: 'billing_error' } : { type: 'insufficient_quota', code: 'key_budget_exceeded' },
       );
       expect(error.message).toMatch(
-        /could cost up to .*Of this API key's budget of \$0\.000100 \(100 micro-USD\) per month, \$0\.000000 \(0 micro-USD\) is spent\. The budget resets at 2027-01-01T00:00:00Z\. Raise the budget or lower max_tokens\.$/,
+        /could cost up to .*Of this API key's budget of \$0\.000100 \(100 micro-USD\) per month, \$0\.000000 \(0 micro-USD\) is spent\. The budget resets at 2037-01-01T00:00:00Z\. Raise the budget or lower max_tokens\.$/,
       );
     }
     expect(provider.jobs.size).toBe(0);

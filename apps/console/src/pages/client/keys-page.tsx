@@ -100,10 +100,11 @@ function keyColumns(actions: {
       key: 'name',
       header: 'Name',
       rowHeader: true,
-      cell: ({ name, prefix }) => (
+      cell: ({ name, prefix, signature_form }) => (
         <span className="key-name">
           <span className="breakable">{name}</span>
           <code>{`${prefix}…`}</code>
+          {signature_form === 'comment' ? <span className="muted">Stream signature as a comment</span> : null}
         </span>
       ),
     },
@@ -133,11 +134,6 @@ function keyColumns(actions: {
       key: 'models',
       header: 'Models',
       cell: ({ models }) => (models === null ? 'All' : models.length === 1 ? <code>{models[0]}</code> : `${models.length} models`),
-    },
-    {
-      key: 'signature',
-      header: 'Stream signature',
-      cell: ({ signature_form }) => (signature_form === 'comment' ? 'Comment' : 'Event'),
     },
     { key: 'used', header: 'Last used', cell: ({ last_used_at }) => (last_used_at === null ? 'Never' : <Time at={last_used_at} />) },
     { key: 'expires', header: 'Expires', cell: ({ expires_at }) => (expires_at === null ? 'Never' : <Time at={expires_at} as="date" />) },
