@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Mail } from '../../src/accounts/mailer.js';
 import { sendKeyBudgetAlerts } from '../../src/billing/key-budget-alerts.js';
-import { dayOf } from '../../src/billing/ledger/key-budget.js';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import { addKey, budgetColumns, NO_LIMITS, newKeyText } from '../../src/database/accounts/api-key-repository.js';
 import { KeyBudgetRepository } from '../../src/database/accounts/key-budget-repository.js';
+import { dayOf } from '../../src/database/ledger/key-budget.js';
 import type { BudgetPeriod, Database } from '../../src/database/tables.js';
 import { IMAGE_MODEL, imageProvider, startImageHarness } from '../images/pictures.js';
 import { Browser } from '../support/console-client.js';

@@ -2,6 +2,7 @@
 import type { JobId, ProviderId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
+import { addSpending, dayOf } from '../../database/ledger/key-budget.js';
 import type {
   AccountBalance,
   DepositRecord,
@@ -16,7 +17,6 @@ import type {
 import type { LedgerChanges, LockedRows } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
-import { addSpending, dayOf } from './key-budget.js';
 import { LedgerError } from './ledger-error.js';
 
 const ZERO = microUsd(0);

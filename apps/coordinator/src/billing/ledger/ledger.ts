@@ -4,11 +4,11 @@
  * Amounts are whole micro-USD, times milliseconds since 1970.
  */
 import type { Endpoint, JobId, ProviderId } from '@inference/protocol';
+import type { KeyBudget } from '../../database/ledger/key-budget.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import type { DepositSource } from '../../database/tables/ledger.js';
 import type { MicroUsd } from '../micro-usd.js';
 import type { Price } from '../prices/price.js';
-import type { KeyBudget } from './key-budget.js';
 
 export interface Reservation {
   readonly jobId: JobId;

@@ -1,7 +1,7 @@
 /** API keys: text, limits and rows. A key is 32 random bytes after a prefix, stored as SHA-256. */
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
-import type { KeyBudget } from '../../billing/ledger/key-budget.js';
 import { microUsd } from '../../billing/micro-usd.js';
+import type { KeyBudget } from '../ledger/key-budget.js';
 import type { ApiKeyKind, BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 
 /** Prefix of every key (spec: authentication). */

@@ -4,8 +4,8 @@
  * A budget also counts as used up once most of it is spent and a request was refused, because the rest is then too small.
  */
 import { sql } from 'kysely';
-import { BUDGET_PERIODS, dayOf, nextPeriodStart, PERIOD_COLUMNS, periodStart } from '../../billing/ledger/key-budget.js';
 import { DAY_MS } from '../ledger/activity.js';
+import { BUDGET_PERIODS, dayOf, nextPeriodStart, PERIOD_COLUMNS, periodStart } from '../ledger/key-budget.js';
 import type { BudgetPeriod, Database } from '../tables.js';
 
 export interface DueBudgetAlert {

@@ -1,8 +1,8 @@
 /** `OwnedKeyRepository`: API keys for their owners, without playground keys. Changes take effect at once in this process. */
 import { sql } from 'kysely';
-import { dayOf, nextPeriodStart, type PeriodSpending, spentInPeriod } from '../../billing/ledger/key-budget.js';
 import { microUsd } from '../../billing/micro-usd.js';
 import { DAY_MS } from '../ledger/activity.js';
+import { dayOf, nextPeriodStart, type PeriodSpending, spentInPeriod } from '../ledger/key-budget.js';
 import type { BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 import { lockAccount } from './account-repository.js';
 import type { ApiKeyCache } from './api-key-cache.js';

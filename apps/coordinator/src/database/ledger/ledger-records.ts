@@ -1,9 +1,9 @@
 /** Ledger records for decisions, with branded ids and money, mapped to rows by one function per direction. */
 import type { JobId, ProviderId } from '@inference/protocol';
-import type { PeriodSpending } from '../../billing/ledger/key-budget.js';
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import type { BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
 import type { Tables } from '../tables.js';
+import type { PeriodSpending } from './key-budget.js';
 
 /** Terms fixed by a reservation. A settlement is clamped to the maximums and priced at these rates. */
 export interface JobReservation {

@@ -23,8 +23,8 @@ import {
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
-import type { KeyBudget } from '../../billing/ledger/key-budget.js';
 import type { MicroUsd } from '../../billing/micro-usd.js';
+import type { KeyBudget } from '../../database/ledger/key-budget.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';

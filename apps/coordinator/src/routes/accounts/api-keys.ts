@@ -11,10 +11,10 @@ import {
   UpdateKeySchema,
 } from '@inference/formats';
 import Type from 'typebox';
-import type { KeyBudget } from '../../billing/ledger/key-budget.js';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { OwnedKey, OwnedKeyRepository } from '../../database/accounts/owned-key-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
+import type { KeyBudget } from '../../database/ledger/key-budget.js';
 import { readPageQuery, toPage } from '../parameters/pagination.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';

@@ -1,9 +1,16 @@
 /** Budgets of API keys: periods, refusals, and that no period's spending exceeds the budget, with several ledgers on one database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../../../test/support/seeded-random.js';
-import { addSpending, dayOf, type KeyBudget, nextPeriodStart, periodStart, spentInPeriod } from '../../../src/billing/ledger/key-budget.js';
 import type { Ledger, Reservation } from '../../../src/billing/ledger/ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
+import {
+  addSpending,
+  dayOf,
+  type KeyBudget,
+  nextPeriodStart,
+  periodStart,
+  spentInPeriod,
+} from '../../../src/database/ledger/key-budget.js';
 import type { BudgetPeriod, Database } from '../../../src/database/tables.js';
 import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { give, openTestLedger, reservation, settlement, T0 } from './random-steps.js';

@@ -1,12 +1,12 @@
 /** Effects and outcomes of each ledger step, on both databases. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { dayOf } from '../../../src/billing/ledger/key-budget.js';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { LedgerError } from '../../../src/billing/ledger/ledger-error.js';
 import type { LedgerOptions } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
+import { dayOf } from '../../../src/database/ledger/key-budget.js';
 import type { Database } from '../../../src/database/tables.js';
 import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { give, newJob, openTestLedger, PLAIN_PRICE, PROVIDER, reservation, settlement, T0 } from './random-steps.js';

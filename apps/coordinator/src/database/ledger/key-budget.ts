@@ -3,9 +3,10 @@
  *
  * The sums belong to the periods of `countedDay`, the newest day with spending, so each serves every budget.
  */
-import { DAY_MS } from '../../database/ledger/activity.js';
-import type { BudgetPeriod } from '../../database/tables/accounts.js';
-import { type MicroUsd, microUsd } from '../micro-usd.js';
+
+import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
+import type { BudgetPeriod } from '../tables/accounts.js';
+import { DAY_MS } from './activity.js';
 
 export const BUDGET_PERIODS = ['day', 'week', 'month'] as const satisfies readonly BudgetPeriod[];
 
