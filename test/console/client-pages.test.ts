@@ -95,6 +95,37 @@ describeInBrowser('a client in the console', () => {
     await expect(client.chat.completions.create({ model: network.model, messages })).rejects.toMatchObject({ status: 401 });
   });
 
+  it('sets, exceeds, raises and removes the budget of a key', async () => {
+    const person = await newPerson(network, { deposit: 5_000_000 });
+    const { secret } = await person.call<{ secret: string }>('POST', '/console/v1/keys', { name: 'laptop' });
+    const client = new OpenAI({ baseURL: `${network.baseUrl}/v1`, apiKey: secret, maxRetries: 0 });
+    const complete = () => client.completions.create({ model: network.model, prompt: 'The capital of France', max_tokens: 5 });
+    await complete();
+    const page = await openPage('/keys', { signedInAs: person });
+    const row = page.getByRole('row', { name: /laptop/ });
+    const dialog = page.getByRole('dialog');
+    const save = async (budget: string): Promise<void> => {
+      await page.getByRole('button', { name: 'Edit laptop' }).click();
+      await dialog.getByLabel('Budget', { exact: true }).fill(budget);
+      await dialog.getByLabel('Budget resets').selectOption('Every Monday');
+      if (budget !== '') await screenshot(page, 'key-budget');
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await save('0.000001');
+    const meter = row.getByRole('progressbar', { name: 'Budget of laptop spent' });
+    await expect.poll(() => meter.getAttribute('value')).toBe('1');
+    await expectAccessible(page);
+    expect(await row.textContent()).toMatch(/of \$0\.000001 this week.*Resets/);
+    await expect(complete()).rejects.toMatchObject({ status: 402, code: 'key_budget_exceeded' });
+    await save('2.00');
+    await row.getByText('$2.00 this week').waitFor();
+    await complete();
+    await save('');
+    await expect.poll(() => meter.count()).toBe(0);
+    await complete();
+  });
+
   it('resets a forgotten password with the link in the log of a development coordinator', async () => {
     const person = await newPerson(network);
     const page = await openPage('/reset-password', { expectedErrors: [/401/] });
@@ -232,7 +263,7 @@ describeInBrowser('every client page', () => {
   beforeAll(async () => {
     const network = await sharedNetwork();
     const user = await newPerson(network, { deposit: 10_000_000 });
-    const key = { name: 'laptop', spend_limit_micro_usd: 2_500_000 };
+    const key = { name: 'laptop', spend_limit_micro_usd: 2_500_000, budget_micro_usd: 100 };
     const { secret } = await user.call<{ secret: string }>('POST', '/console/v1/keys', key);
     const client = new OpenAI({ baseURL: `${network.baseUrl}/v1`, apiKey: secret, maxRetries: 0 });
     await client.completions.create({ model: network.model, prompt: 'The capital of France', max_tokens: 5 });

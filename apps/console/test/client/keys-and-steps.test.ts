@@ -11,15 +11,16 @@ describe('the form of a key', () => {
   it('creates a key without limits from a name alone', () => {
     expect(keyBody({ ...EMPTY_KEY_FORM, name: ' laptop ' }, NOW)).toEqual({
       kind: 'body',
-      body: { name: 'laptop', spend_limit_micro_usd: null, expires_at: null, models: null },
+      body: { name: 'laptop', spend_limit_micro_usd: null, budget_micro_usd: null, budget_period: 'month', expires_at: null, models: null },
     });
   });
 
   it('converts to a request body and back', () => {
-    const form = { name: 'ci', spendLimit: '2.50', expiresOn: '2026-02-28', models: ['a/b'], signatureForm: 'comment' as const };
+    const budget = { budget: '10', budgetPeriod: 'week' } as const;
+    const form = { name: 'ci', spendLimit: '2.50', ...budget, expiresOn: '2026-02-28', models: ['a/b'], signatureForm: 'comment' as const };
     const made = keyBody(form, NOW);
     if (made.kind !== 'body') throw new Error(made.problem);
-    expect(made.body.spend_limit_micro_usd).toBe(2_500_000);
+    expect(made.body).toMatchObject({ spend_limit_micro_usd: 2_500_000, budget_micro_usd: 10_000_000, budget_period: 'week' });
     expect(new Date(made.body.expires_at ?? '').getDate()).toBe(28);
     const key = {
       id: '1',
@@ -32,6 +33,10 @@ describe('the form of a key', () => {
       name: made.body.name,
       expires_at: made.body.expires_at ?? null,
       spend_limit_micro_usd: made.body.spend_limit_micro_usd ?? null,
+      budget_micro_usd: made.body.budget_micro_usd ?? null,
+      budget_period: made.body.budget_period ?? null,
+      budget_spent_micro_usd: 0,
+      budget_resets_at: '2026-01-19T00:00:00Z',
       models: made.body.models ?? null,
       signature_form: made.body.signature_form ?? null,
     };
@@ -42,6 +47,7 @@ describe('the form of a key', () => {
     [{ name: ' ' }, 'name'],
     [{ name: 'x'.repeat(101) }, 'name'],
     [{ name: 'a', spendLimit: 'lots' }, 'spendLimit'],
+    [{ name: 'a', budget: '-1' }, 'budget'],
     [{ name: 'a', expiresOn: '2026-01-14' }, 'expiresOn'],
     [{ name: 'a', expiresOn: '2026-02-31' }, 'expiresOn'],
   ])('refuses %j at its field', (changes, field) => {

@@ -1,6 +1,6 @@
 /** Outgoing mail: to the operator's HTTP endpoint, or in development to the log. Without either, mail functions are refused. */
 
-export type Mail = ActionMail | LowBalanceMail;
+export type Mail = ActionMail | LowBalanceMail | KeyBudgetMail;
 
 interface ActionMail {
   readonly kind: 'reset_password' | 'verify_email';
@@ -19,6 +19,21 @@ interface LowBalanceMail {
   readonly threshold: string;
 }
 
+interface KeyBudgetMail {
+  readonly kind: 'key_budget_low' | 'key_budget_used_up';
+  readonly to: string;
+  /** Console page on which budgets are changed. */
+  readonly link: string;
+  /** Name and first characters of the key. */
+  readonly key: string;
+  /** Decimal US dollars. */
+  readonly budget: string;
+  readonly spent: string;
+  readonly period: 'day' | 'week' | 'month';
+  /** First day of the next period, as 2026-01-31. */
+  readonly resetsAt: string;
+}
+
 export interface Mailer {
   /** Rejects if the mail was not accepted for delivery. */
   send(mail: Mail): Promise<void>;
@@ -30,6 +45,8 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   reset_password: 'Choose a new password',
   verify_email: 'Confirm your e-mail address',
   low_balance: 'Your balance is low',
+  key_budget_low: 'An API key has spent 80% of its budget',
+  key_budget_used_up: 'The budget of an API key is used up',
 };
 
 /** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
@@ -44,6 +61,10 @@ function textOf(mail: Mail): string {
   if (mail.kind === 'low_balance') {
     const { balance, threshold } = mail;
     return `Hello,\n\nYour balance is $${balance}, below your alert at $${threshold}. Requests fail once it is used up.\n\nAdd credits or change the alert: ${link}\n`;
+  }
+  if (mail.kind === 'key_budget_low' || mail.kind === 'key_budget_used_up') {
+    const effect = mail.kind === 'key_budget_low' ? 'Requests fail once it is used up' : 'Requests that it does not cover are refused';
+    return `Hello,\n\nThe API key ${mail.key} has spent $${mail.spent} of its budget of $${mail.budget} per ${mail.period}. ${effect}; it resets on ${mail.resetsAt} at 00:00 UTC.\n\nChange the budget: ${link}\n`;
   }
   return `Hello,\n\n${subject}: ${link}\n\nIf you did not ask for this, ignore this mail.\n`;
 }

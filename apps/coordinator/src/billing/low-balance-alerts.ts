@@ -2,7 +2,7 @@
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
-import { formatUsd, microUsd } from './micro-usd.js';
+import { shortUsd } from './micro-usd.js';
 
 /** Maximum e-mails per run. */
 const MAX_MAILS = 200;
@@ -22,9 +22,4 @@ export async function sendLowBalanceAlerts({ alerts, mailer, balancePage }: LowB
     await mailer.send({ kind: 'low_balance', to: email, link: balancePage, ...amounts });
     await alerts.mailed(accountId);
   }
-}
-
-/** Decimal US dollars with at least two decimal places, without further trailing zeros. */
-function shortUsd(amount: number): string {
-  return formatUsd(microUsd(amount)).replace(/(\.\d\d\d*?)0+$/, '$1');
 }

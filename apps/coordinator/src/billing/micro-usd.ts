@@ -16,3 +16,8 @@ export function formatUsd(amount: MicroUsd): string {
   const digits = Math.abs(amount).toString().padStart(7, '0');
   return `${amount < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
+
+/** Dollars with at least two decimal places, without further trailing zeros. */
+export function shortUsd(amount: number): string {
+  return formatUsd(microUsd(amount)).replace(/(\.\d\d\d*?)0+$/, '$1');
+}

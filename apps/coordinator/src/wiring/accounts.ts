@@ -8,12 +8,14 @@ import { MAX_HASHES_AT_ONCE, PasswordHasher } from '../accounts/passwords/passwo
 import { SignInQueue } from '../accounts/passwords/sign-in-queue.js';
 import type { ProviderLinks } from '../accounts/provider-links.js';
 import { SessionReader } from '../accounts/sessions.js';
+import { sendKeyBudgetAlerts } from '../billing/key-budget-alerts.js';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { sendLowBalanceAlerts } from '../billing/low-balance-alerts.js';
 import type { Config } from '../config/config.js';
 import { AccountRepository } from '../database/accounts/account-repository.js';
 import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { DeviceCodeRepository } from '../database/accounts/device-code-repository.js';
+import { KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';
 import { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
 import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js';
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
@@ -48,8 +50,8 @@ export interface AccountServices {
   readonly consoleAccess: ConsoleAccess;
 }
 
-/** Interval at which balances are compared with their alerts. */
-const LOW_BALANCE_MS = 300_000;
+/** Interval at which balances and budgets of keys are compared with their alerts. */
+const ALERTS_MS = 300_000;
 
 interface AccountDeps {
   readonly database: Database;
@@ -70,7 +72,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
   registerPasswordGauges(metrics, passwords, signInQueue);
   const mailer = createMailer(config, log);
-  const lowBalanceAlerts = openLowBalanceAlerts(context, database, mailer);
+  const lowBalanceAlerts = openAlerts(context, database, mailer);
   const auth = createAuth({
     database,
     passwords,
@@ -117,12 +119,8 @@ function authSecret({ config, directory }: StartContext, database: Database): st
   return config.cluster === null ? ensureAuthSecret(file) : sharedAuthSecret(database, file);
 }
 
-/** Null without mail, or without an address of the console to link to. */
-function openLowBalanceAlerts(
-  { config, log, now, disposal }: StartContext,
-  database: Database,
-  mailer: Mailer | null,
-): LowBalanceRepository | null {
+/** Starts the alerts of balances and budgets. Null without mail, or without an address of the console to link to. */
+function openAlerts({ config, log, now, disposal }: StartContext, database: Database, mailer: Mailer | null): LowBalanceRepository | null {
   const { publicOrigin } = config.console;
   if (mailer === null || publicOrigin === null) return null;
   const alerts = new LowBalanceRepository({ database, now });
@@ -130,9 +128,19 @@ function openLowBalanceAlerts(
     everyPeriod({
       database,
       name: 'low-balance alerts',
-      periodMs: LOW_BALANCE_MS,
+      periodMs: ALERTS_MS,
       work: () => sendLowBalanceAlerts({ alerts, mailer, balancePage: `${publicOrigin}/balance` }),
       onError: (error) => log.error({ error: errorFacts(error) }, 'low-balance alerts failed'),
+    }),
+  );
+  const budgets = new KeyBudgetRepository({ database, now });
+  disposal.defer(
+    everyPeriod({
+      database,
+      name: 'key-budget alerts',
+      periodMs: ALERTS_MS,
+      work: () => sendKeyBudgetAlerts({ budgets, mailer, keysPage: `${publicOrigin}/keys` }),
+      onError: (error) => log.error({ error: errorFacts(error) }, 'key-budget alerts failed'),
     }),
   );
   return alerts;

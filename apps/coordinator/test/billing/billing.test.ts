@@ -198,6 +198,31 @@ describe('before a job runs', () => {
     ).toBe(200);
   });
 
+  it("the key's budget must have the maximum cost left, in every format", async () => {
+    harness = await startHarness({
+      wrapLedger: (ledger) =>
+        ledgerWith(ledger, {
+          reserve: (reservation) =>
+            ledger.reserve({ ...reservation, keyBudget: { amount: microUsd(100), period: 'month' }, at: Date.UTC(2036, 11, 5) }),
+        }),
+    });
+    const provider = await harness.provider();
+    for (const endpoint of STREAMING) {
+      const response = await harness.post(endpoint, { ...BODIES[endpoint], max_tokens: 2000, max_output_tokens: 2000 });
+      expect([response.status, response.headers.get('x-should-retry')]).toEqual([402, 'false']);
+      const { error } = (await response.json()) as { error: Record<string, unknown> };
+      expect(error).toMatchObject(
+        endpoint === '/v1/messages' ? { type: 'billing_error' } : { type: 'insufficient_quota', code: 'key_budget_exceeded' },
+      );
+      expect(error.message).toMatch(
+        /could cost up to .*Of this API key's budget of \$0\.000100 \(100 micro-USD\) per month, \$0\.000000 \(0 micro-USD\) is spent\. The budget resets at 2037-01-01T00:00:00Z\. Raise the budget or lower max_tokens\.$/,
+      );
+    }
+    expect(provider.jobs.size).toBe(0);
+    expect((await harness.money()).reserved).toBe(0);
+    expect((await harness.chat({ max_tokens: 10 })).status).toBe(200);
+  });
+
   it('the key must have the maximum cost left of its spend limit', async () => {
     harness = await startHarness({
       wrapLedger: (ledger) =>

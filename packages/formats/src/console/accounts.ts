@@ -1,6 +1,6 @@
 /** Console API: signed-in account, features of this coordinator, and API keys. */
 import Type, { type Static } from 'typebox';
-import { body, microUsd, name, page, time, timeOrNull } from './schema-parts.js';
+import { body, microUsd, name, nullable, page, time, timeOrNull } from './schema-parts.js';
 
 /** `GET /console/v1/settings`: settings that pages need before sign-in. */
 export const ConsoleSettingsSchema = Type.Object({
@@ -53,6 +53,11 @@ export type ConsoleSession = Static<typeof ConsoleSessionSchema>;
 export const ConsoleSessionListSchema = Type.Object({ data: Type.Array(ConsoleSessionSchema) });
 export type ConsoleSessionList = Static<typeof ConsoleSessionListSchema>;
 
+const budgetPeriod = Type.Union([Type.Literal('day'), Type.Literal('week'), Type.Literal('month')], {
+  description: '"day", "week" or "month": a calendar period in UTC, weeks from Monday',
+});
+export type BudgetPeriod = Static<typeof budgetPeriod>;
+
 export const ConsoleKeySchema = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -65,6 +70,13 @@ export const ConsoleKeySchema = Type.Object({
   revoked_at: timeOrNull,
   spend_limit_micro_usd: Type.Union([microUsd, Type.Null()]),
   spent_micro_usd: microUsd,
+  /** Maximum spending per calendar period (UTC); null: no budget, as are the next three members. */
+  budget_micro_usd: Type.Union([microUsd, Type.Null()]),
+  budget_period: nullable(budgetPeriod),
+  /** Spent in the current period. */
+  budget_spent_micro_usd: Type.Union([microUsd, Type.Null()]),
+  /** First moment of the next period. */
+  budget_resets_at: timeOrNull,
   models: Type.Union([Type.Array(Type.String()), Type.Null()]),
   /** Form of stream signatures; null: the format's default. */
   signature_form: Type.Union([Type.Literal('event'), Type.Literal('comment'), Type.Null()]),
@@ -90,6 +102,9 @@ export type ConsolePlaygroundKey = Static<typeof ConsolePlaygroundKeySchema>;
 const spendLimit = Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
   description: 'a whole number of micro-USD of at least 1, or null for no limit',
 });
+const budget = Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
+  description: 'a whole number of micro-USD of at least 1, or null for no budget',
+});
 const models = Type.Union([Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 100 }), Type.Null()], {
   description: 'an array of 1 to 100 model ids, or null for all',
 });
@@ -100,6 +115,9 @@ const signatureForm = Type.Union([Type.Literal('event'), Type.Literal('comment')
 const keySettings = {
   expires_at: Type.Optional(timeOrNull),
   spend_limit_micro_usd: Type.Optional(spendLimit),
+  budget_micro_usd: Type.Optional(budget),
+  /** Sent with `budget_micro_usd`. Default: month. */
+  budget_period: Type.Optional(budgetPeriod),
   models: Type.Optional(models),
   signature_form: Type.Optional(signatureForm),
 };
@@ -109,3 +127,4 @@ export type CreateKey = Static<typeof CreateKeySchema>;
 
 /** Absent members stay unchanged. */
 export const UpdateKeySchema = body({ name: Type.Optional(name), ...keySettings });
+export type UpdateKey = Static<typeof UpdateKeySchema>;

@@ -88,6 +88,10 @@ const CODES = {
   /** The console API identifies people by session, not by key. */
   not_signed_in: { status: 401, message: 'Sign in first.' },
   insufficient_quota: { status: 402, message: 'Your balance does not cover this request. Add credits or lower max_tokens.' },
+  key_budget_exceeded: {
+    status: 402,
+    message: 'The budget of this API key does not cover this request. Raise the budget or wait until it resets.',
+  },
   webhook_not_authentic: { status: 401, type: 'authentication_error', message: 'The signature of this report is missing or wrong.' },
   webhook_refused: { status: 400, message: 'This report was refused.' },
   webhook_replayed: { status: 409, message: 'This report was received before.' },

@@ -14,6 +14,10 @@ type ErrorExampleDetails = Readonly<Partial<Record<ErrorCode, { readonly message
 /** Details of errors that name a field. */
 const EXAMPLE_DETAILS: ErrorExampleDetails = {
   insufficient_quota: { param: 'max_tokens' },
+  key_budget_exceeded: {
+    message:
+      "This request could cost up to $0.054000 (54000 micro-USD) (up to 900 input tokens and 8192 output tokens (max_tokens)). Of this API key's budget of $10.000000 (10000000 micro-USD) per month, $9.980000 (9980000 micro-USD) is spent. The budget resets at 2026-02-01T00:00:00Z. Raise the budget or lower max_tokens.",
+  },
   model_not_found: { param: 'model' },
   provider_not_available: { param: 'provider_serial' },
   stale_key: { param: 'recipients' },

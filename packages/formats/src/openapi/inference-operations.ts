@@ -189,7 +189,7 @@ function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
     ...COMMON_ERRORS,
     ...(isImage ? (['images_unavailable'] as const) : (['context_length_exceeded'] as const)),
     ...(endpoint === '/v1/responses' ? (['previous_response_not_found'] as const) : []),
-    ...(endpoint === '/v1/messages/count_tokens' ? [] : (['insufficient_quota', 'billing_unavailable'] as const)),
+    ...(endpoint === '/v1/messages/count_tokens' ? [] : (['insufficient_quota', 'key_budget_exceeded', 'billing_unavailable'] as const)),
   ];
 }
 

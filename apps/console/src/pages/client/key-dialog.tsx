@@ -16,6 +16,12 @@ const SIGNATURE_FORMS = [
   { value: 'comment', label: 'As a comment' },
 ] as const;
 
+const BUDGET_PERIODS = [
+  { value: 'day', label: 'Every day' },
+  { value: 'week', label: 'Every Monday' },
+  { value: 'month', label: 'On the first of each month' },
+] as const;
+
 interface KeyDialogProps {
   readonly editing: ConsoleKey | 'new';
   readonly onClose: () => void;
@@ -44,6 +50,17 @@ export function KeyDialog({ editing, onClose, onDone }: KeyDialogProps) {
         label="Spend limit"
         hint="Maximum total spend with this key. Empty: limited only by the balance."
         {...form.field('spendLimit')}
+      />
+      <UsdField
+        label="Budget"
+        hint="Maximum spend per day, week or month. Requests that could exceed it are refused until it resets. Empty: none."
+        {...form.field('budget')}
+      />
+      <Select
+        label="Budget resets"
+        options={BUDGET_PERIODS}
+        hint="At 00:00 UTC. Changes take effect at once and count what was spent before."
+        {...form.register('budgetPeriod')}
       />
       <Field label="Expires after" type="date" hint="Empty: never." {...form.field('expiresOn')} />
       <ModelChoice chosen={form.watch('models')} onChange={(models) => form.setValue('models', models, { shouldDirty: true })} />

@@ -1,11 +1,14 @@
 /** Fields of the key form, and the request body made from them. */
-import type { ConsoleKey, CreateKey, SignatureForm } from '@inference/formats';
+import type { BudgetPeriod, ConsoleKey, CreateKey, SignatureForm } from '@inference/formats';
 import { formatUsdInput, parseUsd } from '../../features/account/usd-amount.js';
 
 export interface KeyForm {
   readonly name: string;
   /** US dollars; empty: no limit. */
   readonly spendLimit: string;
+  /** US dollars per period; empty: no budget. */
+  readonly budget: string;
+  readonly budgetPeriod: BudgetPeriod;
   /** Last day of validity (local time); empty: no expiry. */
   readonly expiresOn: string;
   /** Empty: all models. */
@@ -20,17 +23,18 @@ type KeyFormResult =
 
 const MAX_NAME = 100;
 
-export const EMPTY_KEY_FORM: KeyForm = { name: '', spendLimit: '', expiresOn: '', models: [] };
+export const EMPTY_KEY_FORM: KeyForm = { name: '', spendLimit: '', budget: '', budgetPeriod: 'month', expiresOn: '', models: [] };
 
 export function keyBody(form: KeyForm, now: number): KeyFormResult {
   const name = form.name.trim();
   if (name === '') return refused('name', 'Enter a name, such as the program that will use the key.');
   if (name.length > MAX_NAME) return refused('name', `A name has at most ${MAX_NAME} characters.`);
-  let spendLimit: number | null = null;
-  if (form.spendLimit.trim() !== '') {
-    const amount = parseUsd(form.spendLimit, 6);
-    if (amount.kind === 'refused') return refused('spendLimit', amount.problem);
-    spendLimit = amount.microUsd;
+  const amounts: Record<'spendLimit' | 'budget', number | null> = { spendLimit: null, budget: null };
+  for (const field of ['spendLimit', 'budget'] as const) {
+    if (form[field].trim() === '') continue;
+    const amount = parseUsd(form[field], 6);
+    if (amount.kind === 'refused') return refused(field, amount.problem);
+    amounts[field] = amount.microUsd;
   }
   let expiresAt: string | null = null;
   if (form.expiresOn !== '') {
@@ -40,7 +44,13 @@ export function keyBody(form: KeyForm, now: number): KeyFormResult {
     expiresAt = new Date(end).toISOString();
   }
   const models = form.models.length === 0 ? null : [...form.models];
-  const limits = { spend_limit_micro_usd: spendLimit, expires_at: expiresAt, models };
+  const limits = {
+    spend_limit_micro_usd: amounts.spendLimit,
+    budget_micro_usd: amounts.budget,
+    budget_period: form.budgetPeriod,
+    expires_at: expiresAt,
+    models,
+  };
   return { kind: 'body', body: { name, ...limits, ...(form.signatureForm === undefined ? {} : { signature_form: form.signatureForm }) } };
 }
 
@@ -48,6 +58,8 @@ export function keyForm(key: ConsoleKey): KeyForm {
   return {
     name: key.name,
     spendLimit: key.spend_limit_micro_usd === null ? '' : formatUsdInput(key.spend_limit_micro_usd),
+    budget: key.budget_micro_usd === null ? '' : formatUsdInput(key.budget_micro_usd),
+    budgetPeriod: key.budget_period ?? 'month',
     expiresOn: key.expires_at === null ? '' : localDay(new Date(key.expires_at)),
     models: key.models ?? [],
     ...(key.signature_form === null ? {} : { signatureForm: key.signature_form }),

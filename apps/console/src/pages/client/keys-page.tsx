@@ -1,6 +1,6 @@
 /** `/keys`: create, edit and revoke API keys. The key itself is shown once, after creation. */
 import './client.css';
-import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
+import type { BudgetPeriod, ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
@@ -39,7 +39,11 @@ export function Page() {
   );
   return (
     <>
-      <PageHeader title="API keys" about="Programs authenticate with a key. Create one per program, with a spend limit." actions={create} />
+      <PageHeader
+        title="API keys"
+        about="Programs authenticate with a key. Create one per program, with a spend limit or a budget."
+        actions={create}
+      />
       <TableCard
         what="The keys"
         list={list}
@@ -96,10 +100,11 @@ function keyColumns(actions: {
       key: 'name',
       header: 'Name',
       rowHeader: true,
-      cell: ({ name, prefix }) => (
+      cell: ({ name, prefix, signature_form }) => (
         <span className="key-name">
           <span className="breakable">{name}</span>
           <code>{`${prefix}…`}</code>
+          {signature_form === 'comment' ? <span className="muted">Stream signature as a comment</span> : null}
         </span>
       ),
     },
@@ -124,15 +129,11 @@ function keyColumns(actions: {
         </span>
       ),
     },
+    { key: 'budget', header: 'Budget', cell: (key) => <BudgetUse budgeted={key} /> },
     {
       key: 'models',
       header: 'Models',
       cell: ({ models }) => (models === null ? 'All' : models.length === 1 ? <code>{models[0]}</code> : `${models.length} models`),
-    },
-    {
-      key: 'signature',
-      header: 'Stream signature',
-      cell: ({ signature_form }) => (signature_form === 'comment' ? 'Comment' : 'Event'),
     },
     { key: 'used', header: 'Last used', cell: ({ last_used_at }) => (last_used_at === null ? 'Never' : <Time at={last_used_at} />) },
     { key: 'expires', header: 'Expires', cell: ({ expires_at }) => (expires_at === null ? 'Never' : <Time at={expires_at} as="date" />) },
@@ -152,4 +153,26 @@ function keyColumns(actions: {
         ),
     },
   ];
+}
+
+const PERIODS: Readonly<Record<BudgetPeriod, string>> = { day: 'today', week: 'this week', month: 'this month' };
+
+function BudgetUse({ budgeted }: { readonly budgeted: ConsoleKey }) {
+  const { name, budget_micro_usd: budget, budget_period: period, budget_spent_micro_usd: spent, budget_resets_at: resetsAt } = budgeted;
+  if (budget === null || period === null || spent === null || resetsAt === null) return 'None';
+  return (
+    <span className="budget-use">
+      <span>
+        <Money microUsd={spent} />
+        <span className="muted">
+          {' of '}
+          <Money microUsd={budget} /> {PERIODS[period]}
+        </span>
+      </span>
+      <progress aria-label={`Budget of ${name} spent`} max={budget} value={Math.min(spent, budget)} />
+      <span className="muted">
+        Resets <Time at={resetsAt} as="date" />
+      </span>
+    </span>
+  );
 }

@@ -2,6 +2,7 @@
 import type { JobId, ProviderId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
+import { addSpending, dayOf } from '../../database/ledger/key-budget.js';
 import type {
   AccountBalance,
   DepositRecord,
@@ -19,6 +20,15 @@ import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { LedgerError } from './ledger-error.js';
 
 const ZERO = microUsd(0);
+const UNUSED_KEY = {
+  spent: ZERO,
+  reserved: ZERO,
+  spentPruned: ZERO,
+  countedDay: 0,
+  daySpent: ZERO,
+  weekSpent: ZERO,
+  monthSpent: ZERO,
+} as const satisfies Omit<KeySpend, 'apiKeyId'>;
 
 export class LedgerDraft {
   readonly #locked: LockedRows;
@@ -52,7 +62,7 @@ export class LedgerDraft {
   }
 
   key(id: string): KeySpend {
-    return this.#keys.get(id) ?? this.#locked.keys.get(id) ?? { apiKeyId: id, spent: ZERO, reserved: ZERO, spentPruned: ZERO };
+    return this.#keys.get(id) ?? this.#locked.keys.get(id) ?? { apiKeyId: id, ...UNUSED_KEY };
   }
 
   lease(id: string): LeaseAmount | undefined {
@@ -112,9 +122,12 @@ export class LedgerDraft {
     balance.reserved = microUsd(balance.reserved - amount);
   }
 
-  addSpent(apiKeyId: string, amount: MicroUsd): void {
+  /** Adds a cost to the spending of a key, and to the sums of the periods of `at`. */
+  addSpent(apiKeyId: string, amount: MicroUsd, at: number): void {
     const key = this.#changedKey(apiKeyId);
+    if (amount === 0) return;
     key.spent = microUsd(key.spent + amount);
+    Object.assign(key, addSpending(key, amount, dayOf(at)));
   }
 
   /** Posts an event, without zero postings. Throws without a change unless the postings sum to zero, in exact integers. */

@@ -2,6 +2,7 @@
 import type { JobId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
+import { dayOf, nextPeriodStart, spentInPeriod } from '../../database/ledger/key-budget.js';
 import type { AccountBalance, JobReservation } from '../../database/ledger/ledger-records.js';
 import { MAX_PER_STEP, type MicroUsd, microUsd } from '../micro-usd.js';
 import { costOf } from '../prices/price.js';
@@ -79,10 +80,10 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
   return { kind: 'reserved', amount: maxCost };
 }
 
-/** Null: balance and spend limit of the key suffice. */
+/** Null: the balance, and the key's spend limit and budget suffice. */
 function refusalOf(
   draft: LedgerDraft,
-  { accountId, apiKeyId, keySpendLimit }: Reservation,
+  { accountId, apiKeyId, keySpendLimit, keyBudget = null, at }: Reservation,
   maxCost: MicroUsd,
 ): Exclude<ReserveOutcome, { readonly kind: 'reserved' }> | null {
   const balance = draft.balance(accountId);
@@ -92,6 +93,16 @@ function refusalOf(
     const key = draft.key(apiKeyId);
     const left = keySpendLimit - key.spent - key.reserved;
     if (maxCost > left) return { kind: 'key_limit_reached', needed: maxCost, left: microUsd(Math.max(0, left)) };
+  }
+  if (keyBudget !== null) {
+    const key = draft.key(apiKeyId);
+    const day = Math.max(dayOf(at), key.countedDay);
+    const spent = spentInPeriod(key, keyBudget.period, day);
+    // A running job is charged to the period in which it ends, so every reservation counts.
+    if (spent + key.reserved + maxCost > keyBudget.amount) {
+      const resetsAt = nextPeriodStart(keyBudget.period, day) * DAY_MS;
+      return { kind: 'key_budget_exceeded', needed: maxCost, budget: keyBudget, spent, reserved: key.reserved, resetsAt };
+    }
   }
   return null;
 }
@@ -165,7 +176,7 @@ function settle(
     const taken = leased?.isLeaseClosing === true ? Math.min(reservation.maxCost, lease.amount) : cost;
     draft.takeFromLease(reservation.accountId, lease, taken);
   }
-  draft.addSpent(reservation.apiKeyId, cost);
+  draft.addSpent(reservation.apiKeyId, cost, at);
   draft.putJob({
     state: 'settled',
     reservation,

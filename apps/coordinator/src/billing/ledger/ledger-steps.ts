@@ -54,7 +54,7 @@ const MAX_ID_CHARACTERS = 256;
 export function checkStep(step: Step): void {
   switch (step.type) {
     case 'reserve': {
-      const { jobId, accountId, apiKeyId, keySpendLimit, model, price, ...rest } = step.reservation;
+      const { jobId, accountId, apiKeyId, keySpendLimit, keyBudget = null, model, price, ...rest } = step.reservation;
       for (const [name, id] of Object.entries({ jobId, apiKeyId, model, priceId: price.id })) checkId(name, id);
       checkAccount(accountId);
       checkCount('maxPromptTokens', rest.maxPromptTokens);
@@ -62,6 +62,7 @@ export function checkStep(step: Step): void {
       checkCount('images', rest.images ?? 0);
       checkRates(price);
       if (keySpendLimit !== null) checkCount('keySpendLimit', keySpendLimit);
+      if (keyBudget !== null) checkCount('keyBudget', keyBudget.amount);
       checkCount('at', rest.at);
       if (rest.nonce !== undefined) checkNonce(rest.nonce, jobId);
       return;

@@ -4,6 +4,7 @@
  * Amounts are whole micro-USD, times milliseconds since 1970.
  */
 import type { Endpoint, JobId, ProviderId } from '@inference/protocol';
+import type { KeyBudget } from '../../database/ledger/key-budget.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import type { DepositSource } from '../../database/tables/ledger.js';
 import type { MicroUsd } from '../micro-usd.js';
@@ -15,6 +16,8 @@ export interface Reservation {
   readonly apiKeyId: string;
   /** Maximum sum of the costs of the key's jobs, over its lifetime; null: no limit. */
   readonly keySpendLimit: MicroUsd | null;
+  /** Maximum sum of the costs of the key's jobs in a calendar period; left out or null: none. */
+  readonly keyBudget?: KeyBudget | null;
   readonly model: string;
   readonly endpoint: Endpoint;
   readonly price: Price;
@@ -30,6 +33,17 @@ export type ReserveOutcome =
   | { readonly kind: 'reserved'; readonly amount: MicroUsd }
   | { readonly kind: 'insufficient_balance'; readonly needed: MicroUsd; readonly available: MicroUsd }
   | { readonly kind: 'key_limit_reached'; readonly needed: MicroUsd; readonly left: MicroUsd }
+  | {
+      readonly kind: 'key_budget_exceeded';
+      readonly needed: MicroUsd;
+      readonly budget: KeyBudget;
+      /** Spent in the current period. */
+      readonly spent: MicroUsd;
+      /** Reserved by the key's running jobs. */
+      readonly reserved: MicroUsd;
+      /** Start of the next period, in milliseconds since 1970. */
+      readonly resetsAt: number;
+    }
   /** Another job took the nonce of the sealed request before. Nothing is reserved. */
   | { readonly kind: 'replayed' };
 
@@ -94,7 +108,7 @@ export interface PendingEarnings {
 
 export interface Ledger {
   /**
-   * Reserves the maximum cost of a job against available balance and spend limit.
+   * Reserves the maximum cost of a job against the available balance, and the key's spend limit and budget.
    *
    * Idempotent by job id while the job runs; rejects for an ended job.
    */

@@ -169,8 +169,9 @@ class SqlLedger implements Ledger {
     checkStep({ type: 'reserve', reservation });
     // An impossible cost fails here, before the nonce is taken.
     const requested = reservationTerms(reservation, this.#terms.coordinatorId);
-    // A limit per key needs the reservations of all coordinators, which only rows have.
-    if (this.#leases !== null && reservation.keySpendLimit === null) {
+    // A limit or budget of a key needs the reservations of all coordinators, which only rows have.
+    const { keySpendLimit, keyBudget = null } = reservation;
+    if (this.#leases !== null && keySpendLimit === null && keyBudget === null) {
       const known = this.#leases.job(reservation.jobId);
       if (known !== undefined && known.reservation.accountId !== reservation.accountId)
         throw new LedgerError('job_taken', 'the job id was used before');

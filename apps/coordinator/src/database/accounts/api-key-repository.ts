@@ -1,6 +1,8 @@
 /** API keys: text, limits and rows. A key is 32 random bytes after a prefix, stored as SHA-256. */
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
-import type { ApiKeyKind, Database, KeySignatureForm } from '../tables.js';
+import { microUsd } from '../../billing/micro-usd.js';
+import type { KeyBudget } from '../ledger/key-budget.js';
+import type { ApiKeyKind, BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 
 /** Prefix of every key (spec: authentication). */
 export const KEY_PREFIX = 'service-';
@@ -13,6 +15,8 @@ export interface KeyLimits {
   readonly expiresAt: number | null;
   /** Micro-USD that the key may spend over its lifetime. The ledger checks every reservation against this limit. */
   readonly spendLimit: number | null;
+  /** Checked by the ledger like the spend limit. */
+  readonly budget: KeyBudget | null;
   /** Allowed models; null: all. */
   readonly models: readonly string[] | null;
   /** Form of the signatures in streams; null: the default of the format. */
@@ -27,7 +31,7 @@ export interface ApiKey extends KeyLimits {
   readonly suspended: boolean;
 }
 
-export const NO_LIMITS: KeyLimits = { expiresAt: null, spendLimit: null, models: null, signatureForm: null };
+export const NO_LIMITS: KeyLimits = { expiresAt: null, spendLimit: null, budget: null, models: null, signatureForm: null };
 
 export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
@@ -84,6 +88,7 @@ export async function addKey(database: Database, key: NewKey): Promise<string> {
       revoked_at: null,
       expires_at: limits.expiresAt,
       spend_limit_micro_usd: limits.spendLimit,
+      ...budgetColumns(limits.budget, key.now),
       models: modelsText(limits.models),
       made_for: key.createdFor ?? null,
       signature_form: limits.signatureForm,
@@ -104,6 +109,8 @@ export async function findKey(database: Database, hash: string): Promise<(ApiKey
       'revoked_at',
       'expires_at',
       'spend_limit_micro_usd',
+      'budget_micro_usd',
+      'budget_period',
       'models',
       'signature_form',
       'suspended_at',
@@ -118,6 +125,7 @@ export async function findKey(database: Database, hash: string): Promise<(ApiKey
     kind: row.kind,
     expiresAt: row.expires_at,
     spendLimit: row.spend_limit_micro_usd,
+    budget: budgetOf(row),
     models: modelsOf(row.models),
     signatureForm: row.signature_form,
     suspended: row.suspended_at !== null,
@@ -143,6 +151,22 @@ export async function recordKeyUse(database: Database, uses: ReadonlyMap<string,
   await database.transaction().execute(async (transaction) => {
     for (const [id, time] of ordered) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();
   });
+}
+
+/** The stored form of a budget set at a time, and back. A new budget has its own e-mails. */
+export function budgetColumns(budget: KeyBudget | null, now: number) {
+  return {
+    budget_micro_usd: budget?.amount ?? null,
+    budget_period: budget?.period ?? null,
+    budget_set_at: budget === null ? null : now,
+    budget_mailed_percent: null,
+    budget_mailed_at: null,
+  };
+}
+
+export function budgetOf(row: { readonly budget_micro_usd: number | null; readonly budget_period: BudgetPeriod | null }): KeyBudget | null {
+  const { budget_micro_usd: amount, budget_period: period } = row;
+  return amount === null || period === null ? null : { amount: microUsd(amount), period };
 }
 
 /** The stored form of a model list, and back. */

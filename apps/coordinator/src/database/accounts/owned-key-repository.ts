@@ -1,9 +1,12 @@
 /** `OwnedKeyRepository`: API keys for their owners, without playground keys. Changes take effect at once in this process. */
 import { sql } from 'kysely';
-import type { Database, KeySignatureForm } from '../tables.js';
+import { microUsd } from '../../billing/micro-usd.js';
+import { DAY_MS } from '../ledger/activity.js';
+import { dayOf, nextPeriodStart, type PeriodSpending, spentInPeriod } from '../ledger/key-budget.js';
+import type { BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 import { lockAccount } from './account-repository.js';
 import type { ApiKeyCache } from './api-key-cache.js';
-import { addKey, type KeyLimits, modelsOf, modelsText, newKeyText } from './api-key-repository.js';
+import { addKey, budgetColumns, budgetOf, type KeyLimits, modelsOf, modelsText, newKeyText } from './api-key-repository.js';
 
 export interface OwnedKey extends KeyLimits {
   readonly id: string;
@@ -14,6 +17,8 @@ export interface OwnedKey extends KeyLimits {
   readonly revokedAt: number | null;
   /** Micro-USD spent so far. */
   readonly spent: number;
+  /** Spent in the current period of the budget, and the start of the next one (milliseconds since 1970); null without a budget. */
+  readonly budgetUse: { readonly spent: number; readonly resetsAt: number } | null;
 }
 
 interface KeyChange extends Partial<KeyLimits> {
@@ -46,12 +51,12 @@ export class OwnedKeyRepository {
       );
     }
     const rows = await query.orderBy('api_keys.created_at', 'desc').orderBy('api_keys.id', 'desc').limit(limit).execute();
-    return rows.map(fromRow);
+    return rows.map((row) => fromRow(row, this.#now()));
   }
 
   async find(accountId: string, id: string): Promise<OwnedKey | null> {
     const row = await this.#select(accountId).where('api_keys.id', '=', id).executeTakeFirst();
-    return row === undefined ? null : fromRow(row);
+    return row === undefined ? null : fromRow(row, this.#now());
   }
 
   /** Creates a key. The returned text is not stored. Null if the account has too many keys. */
@@ -81,6 +86,7 @@ export class OwnedKeyRepository {
       ...(change.name === undefined ? {} : { name: change.name }),
       ...(change.expiresAt === undefined ? {} : { expires_at: change.expiresAt }),
       ...(change.spendLimit === undefined ? {} : { spend_limit_micro_usd: change.spendLimit }),
+      ...(change.budget === undefined ? {} : budgetColumns(change.budget, this.#now())),
       ...(change.models === undefined ? {} : { models: modelsText(change.models) }),
       ...(change.signatureForm === undefined ? {} : { signature_form: change.signatureForm }),
     };
@@ -120,9 +126,15 @@ export class OwnedKeyRepository {
         'revoked_at',
         'expires_at',
         'spend_limit_micro_usd',
+        'budget_micro_usd',
+        'budget_period',
         'models',
         'signature_form',
         'key_spend.spent',
+        'key_spend.counted_day',
+        'key_spend.day_spent',
+        'key_spend.week_spent',
+        'key_spend.month_spent',
       ])
       .where('account_id', '=', accountId)
       .where('kind', '=', 'api')
@@ -139,12 +151,19 @@ interface KeyRow {
   readonly revoked_at: number | null;
   readonly expires_at: number | null;
   readonly spend_limit_micro_usd: number | null;
+  readonly budget_micro_usd: number | null;
+  readonly budget_period: BudgetPeriod | null;
   readonly models: string | null;
   readonly signature_form: KeySignatureForm | null;
   readonly spent: number | null;
+  readonly counted_day: number | null;
+  readonly day_spent: number | null;
+  readonly week_spent: number | null;
+  readonly month_spent: number | null;
 }
 
-function fromRow(row: KeyRow): OwnedKey {
+function fromRow(row: KeyRow, now: number): OwnedKey {
+  const budget = budgetOf(row);
   return {
     id: row.id,
     name: row.name,
@@ -154,8 +173,25 @@ function fromRow(row: KeyRow): OwnedKey {
     revokedAt: row.revoked_at,
     expiresAt: row.expires_at,
     spendLimit: row.spend_limit_micro_usd,
+    budget,
+    budgetUse: budget === null ? null : budgetUse(periodSpending(row), budget.period, now),
     models: modelsOf(row.models),
     signatureForm: row.signature_form,
     spent: row.spent ?? 0,
+  };
+}
+
+function budgetUse(spending: PeriodSpending, period: BudgetPeriod, now: number): { readonly spent: number; readonly resetsAt: number } {
+  const day = Math.max(dayOf(now), spending.countedDay);
+  return { spent: spentInPeriod(spending, period, day), resetsAt: nextPeriodStart(period, day) * DAY_MS };
+}
+
+/** A key without requests has no row of sums. */
+function periodSpending({ counted_day, day_spent, week_spent, month_spent }: KeyRow): PeriodSpending {
+  return {
+    countedDay: counted_day ?? 0,
+    daySpent: microUsd(day_spent ?? 0),
+    weekSpent: microUsd(week_spent ?? 0),
+    monthSpent: microUsd(month_spent ?? 0),
   };
 }

@@ -33,7 +33,7 @@ export class PlaygroundKeyRepository {
   async create(accountId: string): Promise<PlaygroundKey> {
     const now = this.#now();
     const expiresAt = now + PLAYGROUND_KEY_MS;
-    const limits: KeyLimits = { expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT, models: null, signatureForm: null };
+    const limits: KeyLimits = { expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT, budget: null, models: null, signatureForm: null };
     const text = newKeyText();
     const { id, ended } = await this.#database.transaction().execute(async (transaction) => {
       await lockAccount(transaction, accountId);

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 import { ACTIVITY, DAY_MS, HOUR_MS, MAX_MATURITY_DAYS, QUARTER_MS, RETAINED_PAYER_DAYS, RETAINED_QUARTERS, WINDOWS } from './activity.js';
+import { BUDGET_PERIODS, PERIOD_COLUMNS, periodStart } from './key-budget.js';
 import { oldestHour } from './totals.js';
 
 interface LedgerFigures {
@@ -44,6 +45,7 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
     };
     for (const [kind, query] of [...moneyChecks(), ...reservationChecks(), ...useChecks(), ...earningChecks()])
       name(kind, await rowsOf(view, query));
+    for (const [kind, query] of await periodChecks(view)) name(kind, await rowsOf(view, query));
     for (const [kind, query] of await windowChecks(view)) name(kind, await rowsOf(view, query));
     return { figures: await figures(view), problems };
   });
@@ -141,6 +143,29 @@ function reservationChecks(): Check[] {
         ) < (select coalesce(max(seen_at), 0) from ledger_holders) - ${sql.lit(HOLDER_TIMEOUT_MS)}`,
     ],
   ];
+}
+
+/**
+ * Checks the spending of keys in the newest day, week and month against job rows.
+ *
+ * A settlement after the end of its period counts in the next one, so a sum may exceed its jobs.
+ */
+async function periodChecks(view: Database): Promise<Check[]> {
+  const { newest } = await view
+    .selectFrom('key_spend')
+    .select((select) => select.fn.max('counted_day').as('newest'))
+    .executeTakeFirstOrThrow();
+  return BUDGET_PERIODS.map((period): Check => {
+    const start = periodStart(period, newest ?? 0);
+    const spent = sql.ref(PERIOD_COLUMNS[period]);
+    return [
+      `the spending of a key in its ${period} is less than its jobs`,
+      check`select used.api_key_id, used.cost, ${spent} as counted, counted_day from (
+          select api_key_id, sum(cost) as cost from jobs where state = 'settled' and ended_at >= ${sql.lit(start * DAY_MS)} group by api_key_id
+        ) as used left join key_spend on key_spend.api_key_id = used.api_key_id
+        where used.cost > case when coalesce(counted_day, 0) >= ${sql.lit(start)} then ${spent} else 0 end`,
+    ];
+  });
 }
 
 /** Checks roll-ups against folded job rows, for hours without pruned rows. */

@@ -3,6 +3,7 @@ import type { JobId, ProviderId } from '@inference/protocol';
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import type { BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
 import type { Tables } from '../tables.js';
+import type { PeriodSpending } from './key-budget.js';
 
 /** Terms fixed by a reservation. A settlement is clamped to the maximums and priced at these rates. */
 export interface JobReservation {
@@ -67,7 +68,7 @@ export interface AccountBalance {
   readonly earned: MicroUsd;
 }
 
-export interface KeySpend {
+export interface KeySpend extends PeriodSpending {
   readonly apiKeyId: string;
   readonly spent: MicroUsd;
   /** Sum of the maximum costs of the key's running jobs. */
@@ -289,11 +290,24 @@ export function keySpendFromRow(row: Readonly<Tables['key_spend']>): KeySpend {
     spent: microUsd(row.spent),
     reserved: microUsd(row.held),
     spentPruned: microUsd(row.spent_pruned),
+    countedDay: row.counted_day,
+    daySpent: microUsd(row.day_spent),
+    weekSpent: microUsd(row.week_spent),
+    monthSpent: microUsd(row.month_spent),
   };
 }
 
 export function keySpendToRow(key: KeySpend): Tables['key_spend'] {
-  return { api_key_id: key.apiKeyId, spent: key.spent, held: key.reserved, spent_pruned: key.spentPruned };
+  return {
+    api_key_id: key.apiKeyId,
+    spent: key.spent,
+    held: key.reserved,
+    spent_pruned: key.spentPruned,
+    counted_day: key.countedDay,
+    day_spent: key.daySpent,
+    week_spent: key.weekSpent,
+    month_spent: key.monthSpent,
+  };
 }
 
 export function depositToRow({ eventId, accountId, amount, source, at }: DepositRecord): Tables['deposits'] {

@@ -96,6 +96,7 @@ const WITHDRAWAL_COLUMNS = [
 ] as const satisfies readonly (keyof Tables['withdrawals'])[];
 const BALANCE_SUMS = ['balance', 'reserved', 'earned'] as const;
 const KEY_SUMS = ['spent', 'held', 'spent_pruned'] as const;
+const KEY_COLUMNS = [...KEY_SUMS, 'counted_day', 'day_spent', 'week_spent', 'month_spent'] as const;
 const PAYER_KEY = ['earner', 'payer', 'day'] as const;
 const PAYER_SUMS = ['earned', 'of_deposits'] as const;
 
@@ -209,7 +210,7 @@ function ledgerQueries() {
         database,
         database
           .selectFrom('key_spend')
-          .select(['api_key_id', ...KEY_SUMS])
+          .select(['api_key_id', ...KEY_COLUMNS])
           .where('api_key_id', 'in', ids)
           .orderBy('api_key_id'),
         'update',
@@ -254,8 +255,9 @@ function ledgerWriters() {
         parameters.push(id, amount);
       },
     ),
-    keys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], replaceOnConflict(['api_key_id'], KEY_SUMS)),
-    addedKeys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], addOnConflict('key_spend', ['api_key_id'], KEY_SUMS)),
+    keys: rowWriter('key_spend', ['api_key_id', ...KEY_COLUMNS], replaceOnConflict(['api_key_id'], KEY_COLUMNS)),
+    // Both transactions of a conflict cost nothing: a cost needs a balance, whose lock is held. So the sums of periods stay.
+    addedKeys: rowWriter('key_spend', ['api_key_id', ...KEY_COLUMNS], addOnConflict('key_spend', ['api_key_id'], KEY_SUMS)),
     earningsDays: rowWriter(
       'pending_earnings',
       ['account', 'day', 'amount'],

@@ -24,6 +24,13 @@ export interface AccountTables {
     revoked_at: number | null;
     expires_at: number | null;
     spend_limit_micro_usd: number | null;
+    /** Maximum spending per period; null: no budget, as are the columns below. */
+    budget_micro_usd: number | null;
+    budget_period: BudgetPeriod | null;
+    budget_set_at: number | null;
+    /** Newest e-mail about this budget: 80 or 100 percent, and its time. */
+    budget_mailed_percent: number | null;
+    budget_mailed_at: number | null;
     /** JSON array of model ids; null allows all. */
     models: string | null;
     /** `playground`: created by the console's playground; null: created by the owner. */
@@ -54,6 +61,8 @@ export interface AccountTables {
     used_at: number | null;
   };
 }
+
+export type BudgetPeriod = 'day' | 'week' | 'month';
 
 export type KeySignatureForm = 'event' | 'comment';
 

@@ -36,8 +36,19 @@ export interface LedgerTables {
   posting_openings: { account: string; amount: number; earned: number };
   /** Per account, the sum of its postings and of its running reservations. `system:fees` lacks the fees of unfolded jobs. */
   balances: BalanceRow;
-  /** Amounts spent and reserved per API key, checked against the spend limit at reservation. */
-  key_spend: { api_key_id: string; spent: number; held: number /** Part of `spent` with pruned job rows. */; spent_pruned: number };
+  /** Amounts spent and reserved per API key, checked against the spend limit and the budget at reservation. */
+  key_spend: {
+    api_key_id: string;
+    spent: number;
+    held: number;
+    /** Part of `spent` with pruned job rows. */
+    spent_pruned: number;
+    /** Newest day (UTC, days since 1970) with spending. The three sums are of the day, week and month of this day. */
+    counted_day: number;
+    day_spent: number;
+    week_spent: number;
+    month_spent: number;
+  };
   deposits: { event_id: string; account_id: string; amount: number; source: DepositSource; at: number };
   withdrawals: {
     id: string;

@@ -24,6 +24,7 @@ import {
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
+import type { KeyBudget } from '../../database/ledger/key-budget.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
@@ -43,6 +44,8 @@ export interface JobRequest {
   readonly apiKeyId: string;
   /** Spend limit of the key, or null. */
   readonly keySpendLimit: MicroUsd | null;
+  /** Budget of the key, or null. */
+  readonly keyBudget: KeyBudget | null;
   readonly endpoint: Endpoint;
   readonly params: RequestParams;
   /** Image jobs only; otherwise null. */
@@ -82,6 +85,7 @@ export interface RequestInput {
   readonly accountId: string;
   readonly apiKeyId: string;
   readonly keySpendLimit: MicroUsd | null;
+  readonly keyBudget: KeyBudget | null;
   readonly nonceHeader: string | undefined;
   readonly prefixHashes: PrefixHashes;
   readonly trustHeader: string | undefined;
@@ -117,12 +121,13 @@ export function imageJobRequest(
 export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
   const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes } = sealed.context;
   const jobId = newJobId(input.now);
-  const { accountId, apiKeyId, keySpendLimit, body } = input;
+  const { accountId, apiKeyId, keySpendLimit, keyBudget, body } = input;
   return {
     jobId,
     accountId,
     apiKeyId,
     keySpendLimit,
+    keyBudget,
     endpoint,
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
@@ -178,6 +183,7 @@ function jobOf(
     accountId: input.accountId,
     apiKeyId: input.apiKeyId,
     keySpendLimit: input.keySpendLimit,
+    keyBudget: input.keyBudget,
     endpoint: input.endpoint,
     ...parsed,
     responseMetadata: {

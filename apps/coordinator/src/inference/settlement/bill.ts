@@ -59,7 +59,7 @@ export interface BillDependencies {
 /** A refusal to begin, in the words for the client and for the log. */
 interface ReserveRefusal {
   readonly error: ApiError;
-  readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'replayed' | 'ledger_unavailable';
+  readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'key_budget_exceeded' | 'replayed' | 'ledger_unavailable';
 }
 
 /** Charged usage. */
@@ -224,9 +224,19 @@ function refusalOf(
       const message = `${cost} and the spend limit of this API key leaves ${usd(outcome.left)}. Raise the limit or ${lower}.`;
       return { error: apiError('insufficient_quota', { message }), reason: outcome.kind };
     }
+    case 'key_budget_exceeded': {
+      const message = `${cost}. ${budgetState(outcome)} Raise the budget or ${lower}.`;
+      return { error: apiError('key_budget_exceeded', { message }), reason: outcome.kind };
+    }
     default:
       return outcome satisfies never;
   }
+}
+
+function budgetState({ budget, spent, reserved, resetsAt }: Extract<ReserveOutcome, { kind: 'key_budget_exceeded' }>): string {
+  const running = reserved === 0 ? '' : ` and ${usd(reserved)} is reserved by running requests`;
+  const resets = new Date(resetsAt).toISOString().replace('.000', '');
+  return `Of this API key's budget of ${usd(budget.amount)} per ${budget.period}, ${usd(spent)} is spent${running}. The budget resets at ${resets}.`;
 }
 
 /** Reservation that covers each of these, of one job with different models. Null: there are none. */

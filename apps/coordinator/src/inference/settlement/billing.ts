@@ -75,6 +75,7 @@ export class Billing {
       accountId: job.accountId,
       apiKeyId: job.apiKeyId,
       keySpendLimit: job.keySpendLimit,
+      keyBudget: job.keyBudget,
       model,
       endpoint: job.endpoint,
       price: pixels === null ? price : { ...price, ...imageRates(price, pixels) },

@@ -7,11 +7,14 @@ import {
   ConsolePlaygroundKeySchema,
   CreateKeySchema,
   RequestError,
+  type UpdateKey,
   UpdateKeySchema,
 } from '@inference/formats';
 import Type from 'typebox';
+import { microUsd } from '../../billing/micro-usd.js';
 import type { OwnedKey, OwnedKeyRepository } from '../../database/accounts/owned-key-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
+import type { KeyBudget } from '../../database/ledger/key-budget.js';
 import { readPageQuery, toPage } from '../parameters/pagination.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
@@ -31,6 +34,7 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
       const limits = {
         expiresAt: expiryOf(body.expires_at, now()) ?? null,
         spendLimit: body.spend_limit_micro_usd ?? null,
+        budget: budgetFrom(body) ?? null,
         models: body.models ?? null,
         signatureForm: body.signature_form ?? null,
       };
@@ -42,10 +46,12 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
 
   api.add({ method: 'PATCH', path: '/keys/:id', body: UpdateKeySchema, response: ConsoleKeySchema }, async ({ caller, body, params }) => {
     const expiresAt = expiryOf(body.expires_at, now());
+    const budget = budgetFrom(body);
     const changed = await keyRepository.change(caller.account.id, params.id ?? '', {
       ...(body.name === undefined ? {} : { name: body.name }),
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(body.spend_limit_micro_usd === undefined ? {} : { spendLimit: body.spend_limit_micro_usd }),
+      ...(budget === undefined ? {} : { budget }),
       ...(body.models === undefined ? {} : { models: body.models }),
       ...(body.signature_form === undefined ? {} : { signatureForm: body.signature_form }),
     });
@@ -70,6 +76,10 @@ function keyBody(key: OwnedKey, now: number): ConsoleKey {
     revoked_at: isoTimeOrNull(key.revokedAt),
     spend_limit_micro_usd: key.spendLimit,
     spent_micro_usd: key.spent,
+    budget_micro_usd: key.budget?.amount ?? null,
+    budget_period: key.budget?.period ?? null,
+    budget_spent_micro_usd: key.budgetUse?.spent ?? null,
+    budget_resets_at: isoTimeOrNull(key.budgetUse?.resetsAt ?? null),
     models: key.models === null ? null : [...key.models],
     signature_form: key.signatureForm,
   };
@@ -81,6 +91,15 @@ function expiryOf(text: string | null | undefined, now: number): number | null |
   const time = Date.parse(text);
   if (Number.isFinite(time) && time > now) return time;
   throw new RequestError('invalid_request', 'expires_at', 'expires_at must be a time in the future.');
+}
+
+/** Null: no budget; undefined: unchanged. Throws RequestError. */
+function budgetFrom({ budget_micro_usd: amount, budget_period: period }: UpdateKey): KeyBudget | null | undefined {
+  if (amount === undefined) {
+    if (period === undefined) return undefined;
+    throw new RequestError('invalid_request', 'budget_micro_usd', 'budget_period must be sent together with budget_micro_usd.');
+  }
+  return amount === null ? null : { amount: microUsd(amount), period: period ?? 'month' };
 }
 
 function found(key: OwnedKey | null): OwnedKey {

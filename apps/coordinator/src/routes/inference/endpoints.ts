@@ -117,6 +117,7 @@ export function requestInput(
     accountId: key.accountId,
     apiKeyId: key.id,
     keySpendLimit: key.spendLimit === null ? null : microUsd(key.spendLimit),
+    keyBudget: key.budget,
     nonceHeader: headerValue(request, 'x-inference-nonce'),
     prefixHashes: routes.prefixHashes,
     trustHeader: headerValue(request, 'x-inference-trust'),

@@ -72,6 +72,7 @@ const SCHEMA = {
         'invalid_request',
         ...KEY_ERRORS,
         'insufficient_quota',
+        'key_budget_exceeded',
         'model_not_found',
         'sealed_request_replayed',
         'body_too_large',

@@ -6,6 +6,7 @@ import type { LedgerOptions } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
+import { dayOf } from '../../../src/database/ledger/key-budget.js';
 import type { Database } from '../../../src/database/tables.js';
 import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { give, newJob, openTestLedger, PLAIN_PRICE, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
@@ -180,7 +181,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
     await ledger.release(jobs[1].jobId, T0);
     expect(await ledger.reserve(reservation({ ...limited, apiKeyId: 'another' }))).toMatchObject({ kind: 'reserved' });
     expect(await database.selectFrom('key_spend').selectAll().where('api_key_id', '=', 'key').execute()).toEqual([
-      { api_key_id: 'key', spent: 30, held: 100, spent_pruned: 0 },
+      { api_key_id: 'key', spent: 30, held: 100, spent_pruned: 0, counted_day: dayOf(T0), day_spent: 30, week_spent: 30, month_spent: 30 },
     ]);
   });
 

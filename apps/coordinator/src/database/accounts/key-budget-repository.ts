@@ -1,0 +1,93 @@
+/**
+ * `KeyBudgetRepository`: budgets of API keys whose owners should get an e-mail, at 80 and at 100 percent, once per period and budget.
+ *
+ * A budget also counts as used up once most of it is spent and a request was refused, because the rest is then too small.
+ */
+import { sql } from 'kysely';
+import { DAY_MS } from '../ledger/activity.js';
+import { BUDGET_PERIODS, dayOf, nextPeriodStart, PERIOD_COLUMNS, periodStart } from '../ledger/key-budget.js';
+import type { BudgetPeriod, Database } from '../tables.js';
+
+export interface DueBudgetAlert {
+  readonly keyId: string;
+  readonly keyName: string;
+  readonly keyPrefix: string;
+  readonly email: string;
+  /** Micro-USD. */
+  readonly budget: number;
+  readonly spent: number;
+  readonly period: BudgetPeriod;
+  readonly percent: 80 | 100;
+  /** Start of the next period, in milliseconds since 1970. */
+  readonly resetsAt: number;
+}
+
+export class KeyBudgetRepository {
+  readonly #database: Database;
+  readonly #now: () => number;
+
+  constructor({ database, now }: { readonly database: Database; readonly now: () => number }) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  /** Due alerts of keys whose account has a confirmed e-mail address: at most `limit` per kind of period. */
+  async due(limit: number): Promise<DueBudgetAlert[]> {
+    const alerts: DueBudgetAlert[] = [];
+    for (const period of BUDGET_PERIODS) alerts.push(...(await this.#due(period, limit)));
+    return alerts;
+  }
+
+  async mailed({ keyId, percent }: DueBudgetAlert): Promise<void> {
+    await this.#database
+      .updateTable('api_keys')
+      .set({ budget_mailed_percent: percent, budget_mailed_at: this.#now() })
+      .where('id', '=', keyId)
+      .execute();
+  }
+
+  async #due(period: BudgetPeriod, limit: number): Promise<DueBudgetAlert[]> {
+    const now = this.#now();
+    const start = periodStart(period, dayOf(now));
+    const spent = sql.ref<number>(`key_spend.${PERIOD_COLUMNS[period]}`);
+    const budget = sql.ref<number>('key.budget_micro_usd');
+    const isRefused = sql`exists (select 1 from failed_requests as failed where failed.account_id = key.account_id
+      and failed.failed_at >= ${start * DAY_MS} and failed.failed_at >= key.budget_set_at
+      and failed.api_key_id = key.id and failed.code = 'key_budget_exceeded')`;
+    const percent = sql<80 | 100>`case when ${spent} >= ${budget} or ${isRefused} then 100 else 80 end`;
+    const rows = await this.#database
+      .selectFrom('api_keys as key')
+      .innerJoin('key_spend', 'key_spend.api_key_id', 'key.id')
+      .innerJoin('accounts', 'accounts.id', 'key.account_id')
+      .innerJoin('auth_users', 'auth_users.id', 'key.account_id')
+      .select(['key.id', 'key.name', 'key.prefix', 'auth_users.email', budget.as('budget'), spent.as('spent'), percent.as('percent')])
+      .where('key.budget_micro_usd', 'is not', null)
+      .where('key.budget_period', '=', period)
+      .where('key.revoked_at', 'is', null)
+      .where((where) => where.or([where('key.expires_at', 'is', null), where('key.expires_at', '>', now)]))
+      .where('accounts.deleted_at', 'is', null)
+      .where('accounts.suspended_at', 'is', null)
+      .where(sql<boolean>`auth_users.email_verified`)
+      .where('key_spend.counted_day', '>=', start)
+      .where(sql<boolean>`${spent} >= ${budget} - ${budget} / 5`)
+      .where(
+        sql<boolean>`(key.budget_mailed_at is null or key.budget_mailed_at < ${start * DAY_MS} or key.budget_mailed_percent < ${percent})`,
+      )
+      .orderBy('key.id')
+      .limit(limit)
+      .execute();
+    const resetsAt = nextPeriodStart(period, dayOf(now)) * DAY_MS;
+    return rows.map(({ id, name, prefix, email, ...row }) => ({
+      keyId: id,
+      keyName: name,
+      keyPrefix: prefix,
+      email,
+      budget: Number(row.budget),
+      spent: Number(row.spent),
+      period,
+      // Integers of computed columns are texts or numbers, depending on the database.
+      percent: Number(row.percent) === 100 ? 100 : 80,
+      resetsAt,
+    }));
+  }
+}
