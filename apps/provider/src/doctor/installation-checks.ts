@@ -2,7 +2,7 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Release } from '@inference/protocol';
-import { type Installation, launcherOf } from '../update/installation.js';
+import { type Installation, launcher, updateAdvice } from '../update/installation.js';
 import type { UpdateChoice } from '../update/prepare-release.js';
 import { UpdateError } from '../update/releases.js';
 import { brokenVersions, readTrial } from '../update/trial.js';
@@ -13,9 +13,9 @@ const NAME = 'inference-provider';
 export async function checkCommand(found: Installation, path: string): Promise<Finding[]> {
   if (found.kind === 'clone') return [skipped('this agent runs from a clone of its sources')];
   const first = path.split(delimiter).find((folder) => folder !== '' && isProgram(join(folder, NAME)));
-  const own = found.kind === 'own' ? launcherOf(found.prefix) : join(found.root, 'bin', `${NAME}.js`);
+  const own = launcher(found) ?? join(found.root, 'bin', `${NAME}.js`);
   if (first === undefined) {
-    const folder = found.kind === 'own' ? '~/.local/bin' : join(dirname(process.execPath));
+    const folder = found.kind === 'own' ? '~/.local/bin' : dirname(launcher(found) ?? process.execPath);
     return [note('the command is not on your PATH', `Add the folder: export PATH="${folder}:$PATH", in the start-up file of your shell`)];
   }
   const there = realpathSync(join(first, NAME));
@@ -70,10 +70,10 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
   return findings;
 }
 
-function offered({ kind }: Installation, { version }: Release, automatic: boolean): Finding {
+function offered(found: Installation, { version }: Release, automatic: boolean): Finding {
   const text = `version ${version} is on offer`;
-  if (kind === 'npm') return note(text, 'Run: npm install -g inference-provider@latest');
-  if (kind === 'clone') return note(text, 'Update the clone: git pull, npm ci, npm run build');
+  const advice = updateAdvice(found);
+  if (advice !== null) return note(text, advice);
   return note(
     text,
     automatic

@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../../../../test/support/temporary-directory
 import { SelfUpdate } from '../../src/daemon/self-update.js';
 import { updateAutomatically } from '../../src/update/automatic-updates.js';
 import { prepare } from '../../src/update/download-release.js';
-import { installation, launchCommand } from '../../src/update/installation.js';
+import { installation, launchCommand, removalAdvice, updateAdvice } from '../../src/update/installation.js';
 import { currentVersion, presentVersions } from '../../src/update/layout.js';
 import { chooseUpdate } from '../../src/update/prepare-release.js';
 import { fetchRelease } from '../../src/update/releases.js';
@@ -392,6 +392,18 @@ describe('an installation', () => {
     writeFileSync(join(npm, 'package.json'), '{"version":"1.0.0"}');
     expect(installation(npm)).toMatchObject({ kind: 'npm' });
     expect(installation()).toMatchObject({ kind: 'clone' });
+    const brew = join(prefix, 'Cellar/inference-provider/1.0.0/libexec');
+    mkdirSync(brew, { recursive: true });
+    writeFileSync(join(brew, 'package.json'), '{"version":"1.0.0"}');
+    writeFileSync(join(brew, 'installer.json'), '{"kind":"homebrew","launcher":"/opt/homebrew/bin/inference-provider"}');
+    const managed = installation(brew);
+    expect(launchCommand(managed)).toEqual(['/opt/homebrew/bin/inference-provider']);
+    expect([updateAdvice(managed), removalAdvice(managed)]).toEqual([
+      expect.stringContaining('brew upgrade inference-provider'),
+      expect.stringContaining('brew uninstall inference-provider'),
+    ]);
+    writeFileSync(join(brew, 'installer.json'), '{"kind":"homebrew","launcher":"bin/inference-provider"}');
+    expect(() => installation(brew)).toThrow('installer.json is not valid');
   });
 
   it('reports an unavailable version by exit code, and does nothing for the installed one', async () => {

@@ -4,7 +4,7 @@ import { readConfig } from '../../config/read-config.js';
 import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { labelOf, serviceDefinition, serviceManager } from '../../service/choose-manager.js';
-import { type Installation, installation } from '../../update/installation.js';
+import { type Installation, installation, updateAdvice } from '../../update/installation.js';
 import { presentVersions } from '../../update/layout.js';
 import { checkForUpdate, prepareRelease } from '../../update/prepare-release.js';
 import { releaseKeys } from '../../update/release-keys.js';
@@ -105,7 +105,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     ({ version, notes } = choice.release);
     const news = [`Version ${version} is on offer; ${installed} is installed.`, ...(notes === '' ? [] : [notes])];
     if (values.check === true && found.kind === 'own') return { ...report('available', version, ...news), notes };
-    if (prefix === null) return { ...report('not_ours', version, ...news, foreignAdvice(found.kind)), notes };
+    if (prefix === null) return { ...report('not_ours', version, ...news, updateAdvice(found) ?? ''), notes };
     const line = new ProgressLine(process.stderr, performance.now.bind(performance));
     const onStep = (sentence: string): void => void (json || process.stderr.write(`${sentence}\n`));
     await prepareRelease({ prefix, release: choice.release, onStep, onProgress: (progress) => line.update(progress), signal }).finally(() =>
@@ -160,12 +160,6 @@ async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
     if (error instanceof ControlError && error.problem === 'not_running') return null;
     throw error;
   }
-}
-
-function foreignAdvice(kind: 'npm' | 'clone' | 'own'): string {
-  return kind === 'npm'
-    ? 'npm manages this installation: npm install -g inference-provider@latest, then: inference-provider restart'
-    : 'This agent runs from a clone of its sources: update the clone (git pull, npm ci, npm run build), then: inference-provider restart';
 }
 
 function trialTimeoutOf(text: string | boolean | undefined): number {
