@@ -8,6 +8,7 @@ import { earningsCommand } from './commands/earnings.js';
 import { loginCommand } from './commands/login.js';
 import { logoutCommand } from './commands/logout.js';
 import { logsCommand } from './commands/logs.js';
+import { menuBarOffCommand, menuBarOnCommand } from './commands/menu-bar.js';
 import { modelsListCommand } from './commands/models/list.js';
 import { modelsPullCommand } from './commands/models/pull.js';
 import { modelsRecommendCommand } from './commands/models/recommend.js';
@@ -50,6 +51,8 @@ export const COMMANDS: readonly Command[] = [
   modelsListCommand,
   modelsUseCommand,
   modelsRemoveCommand,
+  menuBarOnCommand,
+  menuBarOffCommand,
   updateCommand,
   bugreportCommand,
   completionCommand,

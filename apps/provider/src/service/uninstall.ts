@@ -7,6 +7,7 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { controlPath } from '../control/address.js';
 import { type Installation, launchCommand, launcherOf } from '../update/installation.js';
+import { hideMenuBar, type MenuBarHost, menuBarHost } from './menu-bar.js';
 import type { ServiceManager } from './service.js';
 
 export interface Part {
@@ -51,6 +52,7 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
   for (const name of names) {
     const path = join(dataDir, name);
     if (name === 'enclave') parts.push({ kind: 'key', what: "this machine's key", path, bytes: null });
+    else if (name === 'menu-bar') parts.push({ kind: 'program', what: 'the menu bar item', path, bytes: null });
     else if (name === 'account.json') parts.push({ kind: 'session', what: 'the sign-in to your account', path, bytes: null });
     else if (SOCKETS.test(name)) parts.push({ kind: 'session', what: 'a socket of the provider', path, bytes: null });
     else if (CONFIG_DRAFT.test(name)) parts.push({ kind: 'data', what: 'an incomplete copy of the settings', path, bytes: null });
@@ -96,6 +98,17 @@ export async function endService(manager: ServiceManager, label: string): Promis
     return [];
   } catch (error) {
     return [`The service ${label} could not be removed: ${error instanceof Error ? error.message : 'unknown reason'}.`];
+  }
+}
+
+/** Removes the menu bar item on macOS. Returns sentences for the owner. */
+export async function endMenuBar(dataDir: string, host: MenuBarHost = menuBarHost()): Promise<readonly string[]> {
+  if (host.platform !== 'darwin') return [];
+  try {
+    await hideMenuBar(dataDir, host);
+    return [];
+  } catch (error) {
+    return [`The menu bar item could not be removed: ${error instanceof Error ? error.message : 'unknown reason'}.`];
   }
 }
 

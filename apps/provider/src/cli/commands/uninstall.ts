@@ -5,8 +5,8 @@
 import { existsSync } from 'node:fs';
 import { byteSizeText } from '../../models/byte-size-text.js';
 import { labelOf, serviceManager } from '../../service/choose-manager.js';
-import { endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
-import { installation } from '../../update/installation.js';
+import { endMenuBar, endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
+import { installation, removalAdvice } from '../../update/installation.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
@@ -74,6 +74,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (!dryRun) {
     const manager = await serviceManager(dataDir, undefined);
     notes.push(...(await endService(manager, labelOf(dataDir))));
+    notes.push(...(await endMenuBar(dataDir)));
     const other = await runningDaemon(dataDir);
     if (other !== null) {
       process.stderr.write(
@@ -84,8 +85,8 @@ async function uninstall(args: readonly string[]): Promise<number> {
     notes.push(...(await signOut(found, dataDir)));
     for (const part of removed) removePart(part);
   }
-  if (found.kind === 'npm') notes.push('npm removes the program itself: npm uninstall -g inference-provider');
-  if (found.kind === 'clone') notes.push(`This agent runs from a clone of its sources, which stays: ${found.root}`);
+  const advice = removalAdvice(found);
+  if (advice !== null) notes.push(advice);
   if (json)
     await print([
       JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained().map(({ path }) => path), dry_run: dryRun, notes }),
