@@ -47,7 +47,7 @@ struct MenuModel: Equatable {
         let (title, next): (String, String)
         switch problem {
         case .notRunning: (title, next) = ("The provider is not running", "Start it: inference-provider start")
-        case .noAnswer: (title, next) = ("The provider does not answer", "Find the cause: inference-provider doctor")
+        case .noAnswer: (title, next) = ("The provider is not responding", "Find the cause: inference-provider doctor")
         case .notUnderstood: (title, next) = ("The menu bar item has another version", "Update it: inference-provider menu-bar on")
         case .refused(let reason): (title, next) = ("The provider refused", reason)
         }

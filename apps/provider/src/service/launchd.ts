@@ -119,7 +119,7 @@ export class Launchd implements ServiceManager {
   async #until(label: string, isSo: (state: ServiceState | null) => boolean): Promise<void> {
     const deadline = performance.now() + MAX_STOP_MS;
     while (!isSo(await this.#print(label))) {
-      if (performance.now() > deadline) throw new ServiceError('the provider does not stop; see its log, or log out and in again');
+      if (performance.now() > deadline) throw new ServiceError('the provider did not stop in time; check its log, or log out and back in');
       await delay(this.options.pollMs ?? 200);
     }
   }

@@ -103,7 +103,7 @@ describe('a release on offer', () => {
     server.offer(release, '2.0.0');
     await expect(ask({ version: '2.0.0' })).rejects.toThrow('instead of 2.0.0');
     server.offer('x'.repeat(100_000), '1.1.0');
-    await expect(ask()).rejects.toThrow('great length');
+    await expect(ask()).rejects.toThrow('description of the release is too long');
     await expect(ask({ coordinator: 'http://127.0.0.1:9' })).rejects.toMatchObject({ unreachable: true });
   });
 
@@ -195,7 +195,7 @@ describe('making a release ready', () => {
     await expect(ready(await odd('up.tgz', ['../outside'], join(folder, 'package')))).rejects.toThrow('outside its folder');
     await expect(ready(await odd('absolute.tgz', [join(folder, 'outside')]))).rejects.toThrow('outside its folder');
     await expect(ready(await odd('beside.tgz', ['outside']))).rejects.toThrow('outside its folder');
-    await expect(ready(await odd('other.tgz', ['package/file']))).rejects.toThrow('other contents');
+    await expect(ready(await odd('other.tgz', ['package/file']))).rejects.toThrow('unexpected contents');
     writeFileSync(join(folder, 'rubbish.tgz'), 'not an archive');
     await expect(ready(await server.releaseFile('1.1.0', join(folder, 'rubbish.tgz')))).rejects.toThrow('archive of the release');
     const mute = await server.pack({
