@@ -103,11 +103,11 @@ describe('a machine and its owner', () => {
   it('is not linked when its owner refuses or breaks off', async () => {
     const refused = login();
     await decide(refused, 'deny');
-    expect(await refused.end()).toMatchObject({ code: 1, errors: 'The request was refused in the console. Nothing was linked.\n' });
+    expect(await refused.end()).toMatchObject({ code: 1, errors: 'The request was denied in the console. Nothing was linked.\n' });
     const broken = login();
     await broken.userCode();
     broken.child.kill('SIGINT');
-    expect(await broken.end()).toMatchObject({ code: 1, errors: expect.stringContaining('Cancelled. Nothing was linked') });
+    expect(await broken.end()).toMatchObject({ code: 1, errors: expect.stringContaining('Canceled. Nothing was linked') });
     expect(existsSync(join(dataDir, 'account.json'))).toBe(false);
   });
 
@@ -116,7 +116,7 @@ describe('a machine and its owner', () => {
     await decide(command, 'approve');
     expect(await command.end()).toMatchObject({ code: 0, errors: '' });
     expect(command.output).toContain(`${harness.url}/link`);
-    expect(command.output).toContain('The machine is linked when the provider starts');
+    expect(command.output).toContain('This machine will be linked when the provider starts');
     expect(statSync(join(dataDir, 'account.json')).mode & 0o777).toBe(0o600);
     const { token } = JSON.parse(readFileSync(join(dataDir, 'account.json'), 'utf8')) as { token: string };
     expect(command.output).not.toContain(token);
@@ -151,7 +151,7 @@ describe('a machine and its owner', () => {
     });
     const { code, output } = await run('earnings', '--days', '2', ...at);
     expect(code).toBe(0);
-    expect(output).toContain('Earnings of this machine for Ada');
+    expect(output).toContain('Earnings of this machine, for Ada');
     expect(output).toMatch(/^Today +\$0\.\d{6} +1 +\d+/m);
     expect(output).toContain('Withdrawable');
     expect(output).toMatch(/^Next 30 days {5}(?:~\$|no estimate)/m);
@@ -170,7 +170,7 @@ describe('a machine and its owner', () => {
 
   it('checks what is published of it, and is told when that is not true', async () => {
     const { code, output } = await run('verify', ...at);
-    expect([code, output]).toEqual([0, expect.stringContaining('All claims agree with the evidence.')]);
+    expect([code, output]).toEqual([0, expect.stringContaining('All claims match the evidence.')]);
     expect(output).toMatch(/^holds +serial_number: /m);
     const status = JSON.parse((await run('status', '--json', ...at)).output) as DaemonStatus;
     const feed = await (await harness.get('/v1/providers/attestation')).text();
@@ -221,9 +221,9 @@ describe('a machine and its owner', () => {
 
     const command = login();
     await decide(command, 'approve');
-    expect(await command.end()).toMatchObject({ code: 0, output: expect.stringContaining('Linked: this machine earns for Ada.') });
+    expect(await command.end()).toMatchObject({ code: 0, output: expect.stringContaining('Linked. Earnings of this machine go to Ada.') });
     expect(await machines()).toEqual([id]);
-    expect(await run('logout', ...at)).toMatchObject({ code: 0, output: expect.stringContaining('Earlier earnings stay there') });
+    expect(await run('logout', ...at)).toMatchObject({ code: 0, output: expect.stringContaining('Past earnings stay in the account') });
     expect(await machines()).toEqual([]);
     expect((await run('status', ...at)).output).toMatch(/^Account {6}none\. /m);
   });
@@ -238,7 +238,7 @@ describe('a machine and its owner', () => {
     expect((await command.end()).code).toBe(0);
     await harness2.close();
     const forgotten = await run('logout', '--data-dir', elsewhere);
-    expect(forgotten).toMatchObject({ code: 4, errors: expect.stringContaining('The sign-in is forgotten here') });
+    expect(forgotten).toMatchObject({ code: 4, errors: expect.stringContaining('You are signed out on this machine') });
     expect(existsSync(join(elsewhere, 'account.json'))).toBe(false);
   });
 
@@ -280,7 +280,7 @@ describe('a machine and its owner', () => {
       first.type(`${harness.url}\r`);
       await first.shows('Link this machine to your account now');
       first.type('\u0003');
-      await first.shows('Setup cancelled.');
+      await first.shows('Setup canceled.');
       expect(await first.exit).toBe(1);
       await first.dispose();
 
@@ -297,7 +297,7 @@ describe('a machine and its owner', () => {
         await second.shows(question);
         second.type(`${answer}\r`);
       }
-      const done = await second.shows('Start the provider: inference-provider start');
+      const done = await second.shows('To start the provider, run: inference-provider start');
       expect(done).toMatch(
         /This machine is set up to serve the demo model, and serves nothing yet\.\s+Earnings\s+go\s+to\s+your\s+account\./,
       );
@@ -309,7 +309,7 @@ describe('a machine and its owner', () => {
       const file = fileURLToPath(new URL('../apps/provider/demo-models/pico/pico.gguf', import.meta.url));
       const { code, output } = await run('setup', '--yes', '--model', file, '--no-start', '--data-dir', fresh);
       expect([code, output]).toEqual([0, expect.stringContaining('Account: signed in already')]);
-      expect(output).toMatch(/set up to serve \S+, and serves nothing yet\.\s+Earnings\s+go\s+to\s+your\s+account/);
+      expect(output).toMatch(/set up to serve \S+, but is not serving yet\.\s+Earnings\s+go\s+to\s+your\s+account/);
       const again = await run('setup', '--yes', '--no-start', '--data-dir', fresh);
       expect(again).toMatchObject({ code: 0, output: expect.stringMatching(/^Models: \S+$/m) });
       // The small model is served while no stored model is in use.

@@ -121,14 +121,14 @@ describe('status', () => {
       [2, ''],
       [2, ''],
     ]);
-    expect(ended[0]?.stderr).toBe(`No provider runs with the data directory ${host}.\n`);
+    expect(ended[0]?.stderr).toBe(`No provider is running with the data directory ${host}.\n`);
   });
 });
 
 describe('a second daemon for the same data directory', () => {
   it('does not start', async () => {
     const ended = await run('serve', '--coordinator', network.baseUrl, '--data-dir', dataDir, '--simulated-enclave');
-    expect([ended.code, ended.stderr]).toEqual([1, `Another provider runs with the data directory ${dataDir}.\n`]);
+    expect([ended.code, ended.stderr]).toEqual([1, `Another provider is already running with the data directory ${dataDir}.\n`]);
   });
 });
 
@@ -154,7 +154,7 @@ describe('doctor', () => {
   it('says what is missing where nothing runs, and looks at the rest all the same', async () => {
     const ended = await run('doctor', '--data-dir', host, '--coordinator', network.baseUrl, '--simulated-enclave');
     expect(ended.code).toBe(1);
-    expect(ended.stdout).toMatch(/^PROBLEM +provider +no provider runs/m);
+    expect(ended.stdout).toMatch(/^PROBLEM +provider +no provider is running/m);
     expect(ended.stdout).toMatch(/^ok +network /m);
     expect(ended.stdout).toMatch(/^1 problem to fix\.$/m);
   });
@@ -165,7 +165,7 @@ describe('doctor', () => {
     try {
       const ended = await run('doctor', '--data-dir', dataDir);
       expect(ended.code).toBe(1);
-      expect(ended.stdout).toMatch(/^PROBLEM +provider +the provider does not answer/m);
+      expect(ended.stdout).toMatch(/^PROBLEM +provider +the provider is not responding/m);
       expect(ended.stdout).toMatch(/^1 problem to fix\.$/m);
     } finally {
       process.kill(pid, 'SIGCONT');

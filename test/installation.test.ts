@@ -136,7 +136,7 @@ it('goes back from a version that does not work, and to the one before when its 
 
 it('leaves nothing behind but the identity of the machine', async () => {
   const unasked = await inference('uninstall');
-  expect(unasked).toMatchObject({ code: 2, output: expect.stringContaining('Prompts need a terminal') });
+  expect(unasked).toMatchObject({ code: 2, output: expect.stringContaining('Without a terminal') });
   const shown = JSON.parse((await inference('uninstall', '--dry-run', '--delete-data', '--json')).output) as {
     removed: string[];
     kept: string[];

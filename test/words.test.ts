@@ -22,7 +22,16 @@ const FALSE_PROMISES: readonly RegExp[] = [
 /** Documents, and all sources of programs: texts of the console, CLI help, API descriptions and errors. */
 const texts = execFileSync(
   'git',
-  ['ls-files', '*.md', '*.html', 'apps/*/src/*', 'packages/*/src/*', 'packages/enclave/native/*', 'scripts/*.sh'],
+  [
+    'ls-files',
+    '*.md',
+    '*.html',
+    'apps/*/src/*',
+    'packages/*/src/*',
+    'packages/enclave/native/*',
+    'apps/provider/menu-bar/*',
+    'scripts/*.sh',
+  ],
   {
     cwd: ROOT,
     encoding: 'utf8',

@@ -1,19 +1,29 @@
 #!/bin/sh
-# Checks the Swift enclave helper: compiles it, runs the checks of its pure parts, and runs the contract suite against it.
-# Run it when a file under packages/enclave/native changes; `npm test` does not. Run `npm ci` and `npx tsc --build` first.
+# Checks the programs in Swift: compiles the enclave helper and the menu bar item, runs the checks of their pure parts, and runs
+# the contract suite and the menu's tests against them. Run it when a file under packages/enclave/native or
+# apps/provider/menu-bar changes; `npm test` does not. Run `npm ci` and `npm run build` first.
 #
-# On a Mac it builds the real helper. On Linux it builds against the stand-ins of Apple's frameworks, with the Swift of
+# On a Mac it builds the real programs. On Linux it builds against the stand-ins of Apple's frameworks, with the Swift of
 # Debian trixie in a folder of its own (root, debootstrap, 3.3 GB and some minutes the first time). SWIFT_CHECK_DIR names the
 # folder; it is kept for the next run.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 native="$top/packages/enclave/native"
+menu="$top/apps/provider/menu-bar"
 
 run_suite() {
   echo "== contract suite against $1"
   cd "$top"
   ENCLAVE_HELPER="$1" npx vitest run packages/enclave/test/contract.test.ts -t 'native helper'
+}
+
+# run_menu PROGRAM CHECKS
+run_menu() {
+  echo "== menu bar item $1"
+  "$2" "$menu/checks/outlooks.json"
+  cd "$top"
+  MENU_BAR_PROGRAM="$1" MENU_BAR_CHECKS="$2" npx vitest run apps/provider/test/menu-bar/menu-bar.test.ts
 }
 
 if [ "$(uname -s)" = Darwin ]; then
@@ -25,6 +35,10 @@ if [ "$(uname -s)" = Darwin ]; then
     "$native/Sources/CanonicalJson.swift" "$native/checks/main.swift" -o "$checks/checks"
   "$checks/checks"
   run_suite "$native/bin/inference-enclave"
+  "$menu/build.sh"
+  swiftc "$menu/Sources/AgentStatus.swift" "$menu/Sources/Outlook.swift" "$menu/Sources/ControlSocket.swift" \
+    "$menu/Sources/MenuModel.swift" "$menu/checks/main.swift" -o "$checks/menu-checks"
+  run_menu "$menu/bin/inference-menu-bar" "$checks/menu-checks"
   exit 0
 fi
 
@@ -52,6 +66,8 @@ build="$root/check"
 rm -rf "$build"
 mkdir -p "$build/modules"
 cp -R "$native/Sources" "$native/checks" "$native/stand-ins" "$build/"
+mkdir "$build/menu"
+cp -R "$menu/Sources" "$menu/checks" "$menu/stand-ins" "$build/menu/"
 
 cat > "$build/build.sh" <<'BUILD'
 set -eu
@@ -66,6 +82,13 @@ swiftc Sources/CommandOutput.swift Sources/JsonValue.swift Sources/JsonParser.sw
 ./checks-program
 echo '== helper'
 swiftc -warnings-as-errors -I modules -I stand-ins/COpenSSL -L modules Sources/*.swift -lCryptoKit -lIOKit -lSecurity -lcrypto -o inference-enclave
+echo '== menu bar item'
+cd menu
+swiftc -emit-module -emit-library -static -parse-as-library -module-name AppKit stand-ins/AppKit.swift \
+  -o ../modules/libAppKit.a -emit-module-path ../modules/AppKit.swiftmodule
+swiftc -warnings-as-errors Sources/AgentStatus.swift Sources/Outlook.swift Sources/ControlSocket.swift Sources/MenuModel.swift checks/main.swift \
+  -o ../menu-checks
+swiftc -warnings-as-errors -I ../modules -L ../modules Sources/*.swift -lAppKit -o ../inference-menu-bar
 BUILD
 nice chroot "$root" sh /check/build.sh
 
@@ -73,9 +96,12 @@ nice chroot "$root" sh /check/build.sh
 loader=$(ls "$root"/usr/lib64/ld-linux-*.so.* "$root"/usr/lib/ld-linux-*.so.* 2>/dev/null | head -n 1)
 libraries=$(find "$root/usr" -name 'libswiftCore.so' -exec dirname {} \; | head -n 1)
 machine=$(dirname "$(find "$root/usr/lib" -maxdepth 2 -name 'libcrypto.so.3' | head -n 1)")
-cat > "$work/inference-enclave" <<RUN
+for program in inference-enclave inference-menu-bar menu-checks; do
+  cat > "$work/$program" <<RUN
 #!/bin/sh
-exec "$loader" --library-path "$libraries:$machine" "$build/inference-enclave" "\$@"
+exec "$loader" --library-path "$libraries:$machine" "$build/$program" "\$@"
 RUN
-chmod +x "$work/inference-enclave"
+  chmod +x "$work/$program"
+done
 run_suite "$work/inference-enclave"
+run_menu "$work/inference-menu-bar" "$work/menu-checks"

@@ -4,8 +4,10 @@ import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RELEASE_PLATFORMS, type ReleasePlatform } from '@inference/protocol';
 import { addRelease } from './feed.js';
+import { type FormulaRelease, formula } from './formula.js';
 import { installerWith } from './installer.js';
 import { makeReleaseKey, publicKeyOf, readReleaseKey, signRelease } from './keys.js';
+import { stageMacPackage } from './macos-package.js';
 import { archiveName, measure, pack } from './pack.js';
 import { providerVersion } from './stage.js';
 
@@ -15,7 +17,9 @@ const USAGE = `Usage: npm run release -- COMMAND
   pack --out DIR [--version X.Y.Z] [--public-key BASE64]… [--platform NAME]… [--demo-models]
                                      archives for npm and for each platform (${RELEASE_PLATFORMS.join(', ')})
   sign --out DIR --key FILE --base-url URL [--version X.Y.Z] [--notes FILE]
-                                     signs the archives in DIR into DIR/releases.json, and writes DIR/install.sh
+                                     signs the archives in DIR into DIR/releases.json; writes DIR/install.sh and,
+                                     for darwin-arm64, the Homebrew formula DIR/inference-provider.rb
+  macos --out DIR [--version X.Y.Z]  inputs of the macOS package, from the darwin-arm64 archive in DIR
 `;
 
 const NODE = '20.19.0';
@@ -52,6 +56,9 @@ async function run(command: string | undefined): Promise<void> {
     await pack({ out: values.out, version, releaseKeys, platforms, demoModels: values['demo-models'] ?? false, onFile });
   } else if (command === 'sign' && values.out !== undefined && values.key !== undefined && values['base-url'] !== undefined) {
     await signAll(values.out, values.key, values['base-url'].replace(/\/+$/, ''), version);
+  } else if (command === 'macos' && values.out !== undefined) {
+    const folder = await stageMacPackage(values.out, version);
+    process.stdout.write(`${folder}\nCopy this folder to a Mac, and run there: sh build-package.sh\n`);
   } else {
     process.stderr.write(USAGE);
     process.exit(2);
@@ -67,9 +74,16 @@ async function signAll(out: string, keyFile: string, baseUrl: string, version: s
     const file = join(out, archiveName(version, platform));
     const release = { version, platform, url: `${baseUrl}/${basename(file)}`, ...(await measure(file)), node: NODE, notes };
     addRelease(join(out, 'releases.json'), signRelease(release, key));
+    if (platform === 'darwin-arm64') writeFormula(out, release);
     process.stdout.write(`${version} ${platform} ${release.sha256}\n`);
   }
   writeFileSync(join(out, 'install.sh'), installerWith(publicKeyOf(key)), { mode: 0o755 });
+}
+
+/** Homebrew downloads from https only: without https there is no formula. */
+function writeFormula(out: string, release: FormulaRelease): void {
+  if (!release.url.startsWith('https:')) process.stderr.write('no Homebrew formula: --base-url is not an https address\n');
+  else writeFileSync(join(out, 'inference-provider.rb'), formula(release));
 }
 
 function platformOf(name: string): ReleasePlatform {

@@ -42,6 +42,7 @@ export function stage(options: StageOptions): void {
   mkdirSync(folder, { recursive: true });
   copyBundles(join(PROVIDER, 'dist'), join(folder, 'dist'), programs());
   for (const part of ['bin', 'install', 'add-ons']) cpSync(join(PROVIDER, part), join(folder, part), { recursive: true });
+  stageMenuBar(join(folder, 'menu-bar'));
   if (options.demoModels) cpSync(join(PROVIDER, 'demo-models'), join(folder, 'demo-models'), { recursive: true });
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   cpSync(join(ROOT, 'docs/provider-guide.md'), join(folder, 'README.md'));
@@ -60,6 +61,14 @@ function copyBundles(from: string, to: string, programs: readonly string[]): voi
   }
   const chunks = join(from, 'chunks');
   if (existsSync(chunks)) cpSync(chunks, join(to, 'chunks'), { recursive: true, filter: (path) => !path.endsWith('.map') });
+}
+
+/** Sources of the menu bar item, and the program if it was built on this Mac. */
+function stageMenuBar(folder: string): void {
+  for (const part of ['Sources', 'build.sh', 'bin']) {
+    const path = join(PROVIDER, 'menu-bar', part);
+    if (existsSync(path)) cpSync(path, join(folder, part), { recursive: true });
+  }
 }
 
 function stageEnclave(folder: string): void {

@@ -65,7 +65,10 @@ describeInBrowser('an owner', () => {
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('Mac in the hall is approved').waitFor();
     await page.getByText('Return to the terminal on the Mac').waitFor();
-    expect([await login.ended, login.output()]).toEqual([0, expect.stringContaining('Linked: this machine earns for Grace Hopper.')]);
+    expect([await login.ended, login.output()]).toEqual([
+      0,
+      expect.stringContaining('Linked. Earnings of this machine go to Grace Hopper.'),
+    ]);
 
     await page.getByRole('link', { name: 'View machines' }).click();
     await page.getByRole('link', { name: 'Mac in the hall' }).click();

@@ -69,7 +69,7 @@ describeInBrowser('requests of a client', () => {
   it('have receipts that only their account opens', async () => {
     const stranger = await newPerson(network);
     const page = await openPage(`/verify?receipt=${completed}`, { signedInAs: stranger, expectedErrors: [/404/] });
-    await page.getByText('There is no receipt for this job.').waitFor();
+    await page.getByText('There is no receipt for this request.').waitFor();
   });
 
   it('that failed are listed with the meaning of their error', async () => {

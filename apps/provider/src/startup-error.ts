@@ -19,8 +19,8 @@ export class StartupError extends Error {
 
 /** The error as one line for the owner, for any thrown value. */
 export function startupErrorText(error: unknown): string {
-  if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
-  if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);
+  if (error instanceof EngineStartError) return oneLine(`The model could not be started: ${error.message}.`);
+  if (error instanceof EnclaveError) return oneLine(`The enclave could not be used: ${error.message}.`);
   const isWorded = [
     StartupError,
     ModelFileError,
@@ -34,7 +34,7 @@ export function startupErrorText(error: unknown): string {
   if (isWorded && error instanceof Error) return oneLine(`${capital(error.message)}.`);
   const problem = systemProblem(error);
   if (problem !== null) return oneLine(`${capital(problem)}.`);
-  return oneLine(`Something went wrong: ${error instanceof Error ? error.message : 'unknown reason'}.`);
+  return oneLine(`Unexpected error: ${error instanceof Error ? error.message : 'unknown reason'}.`);
 }
 
 function oneLine(text: string): string {

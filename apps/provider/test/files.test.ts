@@ -20,7 +20,7 @@ test('a file that could not be written leaves nothing behind', () => {
 
 test('a full disk is not a provider that could not start', () => {
   const error = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-  expect(startupErrorText(error)).toBe('The disk is full; make room, and do it again.');
+  expect(startupErrorText(error)).toBe('The disk is full; free some space and try again.');
   expect(systemProblem(Object.assign(new Error(), { code: 'EACCES', path: '/x' }))).toContain('/x cannot be read or written by you');
   expect(systemProblem(new Error('ENOSPC'))).toBeNull();
 });

@@ -76,7 +76,7 @@ export const ProviderStatusSchema = Type.Object({
         text: nullable(Sentence),
         until: nullable(Time),
       },
-      { description: 'Whether it takes jobs by its own word; while it does not, why, and when it expects to again.' },
+      { description: 'Whether the provider accepts requests by its own report. If not, why, and when it expects to again.' },
     ),
   ),
   hardware: Type.Optional(

@@ -62,18 +62,14 @@ export async function requestCoordinator(
     throw new CoordinatorError('unreachable', `the coordinator ${address} ${why}`);
   }
   if (response.status >= 300 && response.status < 400) {
-    throw new CoordinatorError(
-      'invalid_answer',
-      `${address} redirects (status ${response.status}): is the address right?`,
-      response.status,
-    );
+    throw new CoordinatorError('invalid_answer', `${address} redirects (status ${response.status}); check the address`, response.status);
   }
   try {
     return { status: response.status, value: JSON.parse(text), headers: response.headers };
   } catch {
     throw new CoordinatorError(
       response.status >= 500 ? 'unreachable' : 'invalid_answer',
-      `${address} answered with status ${response.status} and no JSON: is it a coordinator?`,
+      `${address} answered with status ${response.status} and no JSON; check that it is the address of a coordinator`,
       response.status,
     );
   }

@@ -57,7 +57,7 @@ export async function requestCode(coordinator: string, machine: Machine, signal:
     signal,
   });
   const { status, value } = answer;
-  if (status === 404) throw new CoordinatorError('refused', `the coordinator ${coordinator} does not know how to link machines`, status);
+  if (status === 404) throw new CoordinatorError('refused', `the coordinator ${coordinator} does not support linking machines`, status);
   if (status !== 200) throw new CoordinatorError(status >= 500 ? 'unreachable' : 'refused', errorSentence(answer), status);
   if (!started.Check(value)) throw new CoordinatorError('invalid_answer', `the answer of ${coordinator} was not understood`, status);
   return {

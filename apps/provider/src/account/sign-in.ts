@@ -27,8 +27,8 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
   const outcome = await awaitGrant(coordinator, code, {
     signal,
     onPollError: (sentence) => {
-      if (sentence !== null && !isFailing) say(`${sentence}; still trying.`);
-      if (sentence === null && isFailing) say('The coordinator answers again.');
+      if (sentence !== null && !isFailing) say(`${sentence}; trying again.`);
+      if (sentence === null && isFailing) say('The coordinator is reachable again.');
       isFailing = sentence !== null;
     },
   });
@@ -44,11 +44,11 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
       }
       return { kind: 'signed_in' };
     case 'denied':
-      return { kind: 'failed', message: 'The request was refused in the console. Nothing was linked.' };
+      return { kind: 'failed', message: 'The request was denied in the console. Nothing was linked.' };
     case 'expired':
-      return { kind: 'failed', message: 'The code has expired. Nothing was linked; run the command again for a new one.' };
+      return { kind: 'failed', message: 'The code has expired, and nothing was linked. Run the command again for a new code.' };
     case 'refused':
-      return { kind: 'failed', message: `The coordinator refuses: ${outcome.message}` };
+      return { kind: 'failed', message: `The coordinator refused: ${outcome.message}` };
     default:
       return outcome satisfies never;
   }

@@ -52,5 +52,12 @@ function groupHelp(word: string, commands: readonly Command[]): string {
   const width = Math.max(...members.map(({ name }) => name.length)) + 2;
   const lines = members.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
   const usage = own?.usage ?? `${word} COMMAND [OPTIONS]`;
-  return [`Usage: inference-provider ${usage}`, '', ...lines, '', '`COMMAND --help` lists the options of one command.', ''].join('\n');
+  return [
+    `Usage: inference-provider ${usage}`,
+    '',
+    ...lines,
+    '',
+    'For the options of a command, run: inference-provider COMMAND --help',
+    '',
+  ].join('\n');
 }

@@ -8,6 +8,7 @@ import { earningsCommand } from './commands/earnings.js';
 import { loginCommand } from './commands/login.js';
 import { logoutCommand } from './commands/logout.js';
 import { logsCommand } from './commands/logs.js';
+import { menuBarOffCommand, menuBarOnCommand } from './commands/menu-bar.js';
 import { modelsListCommand } from './commands/models/list.js';
 import { modelsPullCommand } from './commands/models/pull.js';
 import { modelsRecommendCommand } from './commands/models/recommend.js';
@@ -50,6 +51,8 @@ export const COMMANDS: readonly Command[] = [
   modelsListCommand,
   modelsUseCommand,
   modelsRemoveCommand,
+  menuBarOnCommand,
+  menuBarOffCommand,
   updateCommand,
   bugreportCommand,
   completionCommand,
@@ -79,9 +82,14 @@ export function findCommand(typed: readonly string[], commands: readonly Command
 export function overview(commands: readonly Command[] = COMMANDS): string {
   const width = Math.max(...commands.map(({ name }) => name.length)) + 2;
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
-  return ['Usage: inference-provider COMMAND [OPTIONS]', '', ...lines, '', '`COMMAND --help` lists the options of one command.', ''].join(
-    '\n',
-  );
+  return [
+    'Usage: inference-provider COMMAND [OPTIONS]',
+    '',
+    ...lines,
+    '',
+    'For the options of a command, run: inference-provider COMMAND --help',
+    '',
+  ].join('\n');
 }
 
 /** Two-word commands that begin with this word. */
@@ -92,7 +100,7 @@ export function groupOf(word: string, commands: readonly Command[] = COMMANDS): 
 /** Error text for an unknown command. */
 export function unknownCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): string {
   const [first = '', second] = typed;
-  const hint = 'List commands: `inference-provider --help`.';
+  const hint = 'For a list of commands, run: inference-provider --help';
   const group = groupOf(first, commands).map(({ name }) => name);
   if (group.length > 0) {
     const isAlone = second === undefined || second.startsWith('-');
@@ -114,7 +122,8 @@ export function unknownCommand(typed: readonly string[], commands: readonly Comm
   return `There is no command ${JSON.stringify(first)}${meant}. ${hint}\n`;
 }
 
-/** Help text of one command. */
+/** Help text of one command: arguments, summary, then details. */
 export function usageOf({ usage, summary }: Command): string {
-  return `Usage: inference-provider ${usage}\n\n${summary}\n`;
+  const [line, ...details] = usage.split('\n\n');
+  return `${[`Usage: inference-provider ${line}`, summary, ...details].join('\n\n')}\n`;
 }

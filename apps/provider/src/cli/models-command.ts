@@ -27,7 +27,7 @@ export function readArguments<Read extends { readonly positionals: readonly stri
   options: Readonly<Record<string, unknown>> = COMMON_OPTIONS,
 ): Read {
   const read = parsed(parse, options);
-  if (read.positionals.length !== words) throw new UsageError(`The command is: inference-provider ${usage}`);
+  if (read.positionals.length !== words) throw new UsageError(`Usage: inference-provider ${usage}`);
   return read;
 }
 

@@ -18,7 +18,7 @@ export async function runCommand(command: Command, args: readonly string[]): Pro
       return EXIT.wrongUse;
     }
     if (error instanceof PromptAborted) {
-      process.stderr.write('\nCancelled. Nothing was done.\n');
+      process.stderr.write('\nCanceled. Nothing was changed.\n');
       return EXIT.needsOwner;
     }
     if (error instanceof CoordinatorError) {

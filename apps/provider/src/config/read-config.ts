@@ -45,7 +45,7 @@ export function configText(path: string): string | null {
       path,
       null,
       null,
-      code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'the file is no UTF-8 text' : `the file cannot be read (${code})`,
+      code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'the file is not UTF-8 text' : `the file cannot be read (${code})`,
     );
   }
 }

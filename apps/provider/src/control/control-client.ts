@@ -95,13 +95,13 @@ function refusal(dataDir: string, code: string | undefined): ControlError {
     return new ControlError('no_answer', `the provider with the data directory ${dataDir} belongs to another user`);
   }
   if (code === 'ECONNRESET' || code === 'EPIPE') return noAnswer();
-  return new ControlError('not_running', `no provider runs with the data directory ${dataDir}`);
+  return new ControlError('not_running', `no provider is running with the data directory ${dataDir}`);
 }
 
 function noAnswer(): ControlError {
-  return new ControlError('no_answer', 'the provider does not answer');
+  return new ControlError('no_answer', 'the provider is not responding');
 }
 
 function notUnderstood(): ControlError {
-  return new ControlError('not_understood', 'the running provider has another version; restart the provider');
+  return new ControlError('not_understood', 'the running provider has a different version; restart it');
 }

@@ -8,7 +8,7 @@ import type { ControlRoute } from './route.js';
 
 export class AlreadyRunningError extends Error {
   constructor(dataDir: string) {
-    super(`another provider runs with the data directory ${dataDir}`);
+    super(`another provider is already running with the data directory ${dataDir}`);
     this.name = 'AlreadyRunningError';
   }
 }

@@ -5,7 +5,9 @@ import { AlreadyRunningError, ControlServer } from './control-server.js';
 export class MachineLockedError extends Error {
   override name = 'MachineLockedError';
   constructor() {
-    super('another provider of this user runs on this machine with another data directory; one is enough and can serve several models');
+    super(
+      'another provider of this user is already running on this machine with another data directory; one provider can serve several models',
+    );
   }
 }
 

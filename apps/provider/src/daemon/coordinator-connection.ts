@@ -64,7 +64,9 @@ export class CoordinatorConnection {
     const { daemon, enclave, models } = options;
     const { dataDir, log, socketUrl } = daemon;
     this.providerId = providerIdOf(enclave.publicKey);
-    this.#wakeDetector.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine slept, or its clock was set'));
+    this.#wakeDetector.on(({ jumpMs }) =>
+      log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine was asleep, or its clock was changed'),
+    );
     this.#enrolment = daemon.enrol ? this.#openEnrolment() : null;
     this.#link = this.#openLink();
     this.#logMonitor = new LogMonitor({
@@ -200,7 +202,7 @@ export class CoordinatorConnection {
         onEnrolment: (answer) => this.#enrolment?.onAnswer(answer),
         onClockSkew: (ms, isLarge) => {
           this.#state.clockSkewMs = ms;
-          const text = "the clock of this machine differs from the coordinator's; jobs may be refused as expired";
+          const text = "the clock of this machine differs from the coordinator's; requests may be refused as expired";
           if (isLarge) log.warn({ event: 'clock_skew', ms }, text);
         },
         wakeDetector: this.#wakeDetector,

@@ -24,18 +24,18 @@ export function logModel(log: Logger, event: ModelEvent): void {
       log.info({ event: 'model_unloaded', model: id }, 'a model was unloaded');
       return;
     case 'output':
-      log.debug({ event: 'engine_output', model: id, line: event.line }, 'the engine says');
+      log.debug({ event: 'engine_output', model: id, line: event.line }, 'engine output');
       return;
     case 'died':
       log.error(
         { event: 'engine_died', model: id, reason: event.reason, retry_in_ms: event.retryInMs },
-        'the engine died and is started again',
+        'the engine crashed and is being restarted',
       );
       return;
     case 'disabled':
       log.error(
         { event: 'model_set_aside', model: id, reason: event.reason, retry_in_ms: event.retryInMs },
-        `a model is not offered for now: ${event.reason}`,
+        `a model is not offered at the moment: ${event.reason}`,
       );
       return;
     default:
@@ -56,16 +56,16 @@ export function logEnclave(log: Logger, event: EnclaveEvent): void {
       log.info({ event: 'enclave_started', kind: event.kind, version: event.version }, 'the enclave helper is running');
       return;
     case 'stderr':
-      log.warn({ event: 'enclave_stderr', line: event.line }, 'the enclave helper says');
+      log.warn({ event: 'enclave_stderr', line: event.line }, 'enclave helper output');
       return;
     case 'ended':
-      if (event.reason.code !== 'closed') log.error({ event: 'enclave_ended', code: event.reason.code }, 'the enclave helper ended');
+      if (event.reason.code !== 'closed') log.error({ event: 'enclave_ended', code: event.reason.code }, 'the enclave helper exited');
       return;
     case 'restarting':
-      log.warn({ event: 'enclave_restarting', delay_ms: event.delayMs }, 'the enclave helper is started again');
+      log.warn({ event: 'enclave_restarting', delay_ms: event.delayMs }, 'the enclave helper is being restarted');
       return;
     case 'failed_closed':
-      log.fatal({ event: 'enclave_failed', code: event.reason.code }, 'the enclave is unusable from now on');
+      log.fatal({ event: 'enclave_failed', code: event.reason.code }, 'the enclave can no longer be used');
       return;
     default:
       event satisfies never;
@@ -102,7 +102,7 @@ export function logRefusedModels(log: Logger, refused: ModelsRefused['models']):
     const model = cleanLabel(id, 256, 'unknown');
     // The hash is sent as soon as it is computed.
     const level = reason === 'hash_missing' ? 'info' : 'error';
-    log[level]({ event: 'model_refused', model, reason }, `the network does not take ${model}: ${cleanLabel(remedy, 512, reason)}`);
+    log[level]({ event: 'model_refused', model, reason }, `the network does not accept ${model}: ${cleanLabel(remedy, 512, reason)}`);
   }
 }
 
@@ -131,7 +131,7 @@ export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
       log.info({ event: 'enrolment_installed' }, 'the simulated Mac is enrolled');
       return;
     case 'refused':
-      log.warn({ event: 'enrolment_refused', reason: event.reason }, 'the coordinator offers no enrolment now');
+      log.warn({ event: 'enrolment_refused', reason: event.reason }, 'the coordinator offers no enrolment at the moment');
       return;
     case 'failed':
       log.warn(
@@ -147,9 +147,9 @@ export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
 /** The account name is personal and must not appear in logs. */
 export function logLink(log: Logger, { state, reason, remedy }: LinkStatus): void {
   const facts = { event: 'account', state, ...(reason === null ? {} : { reason }) };
-  if (state === 'linked') log.info(facts, 'this machine earns for its linked account');
+  if (state === 'linked') log.info(facts, 'earnings of this machine go to its linked account');
   else if (state === 'none') log.info(facts, remedy ?? 'not signed in');
-  else if (state !== 'waiting') log.warn(facts, remedy ?? 'this machine is linked to no account');
+  else if (state !== 'waiting') log.warn(facts, remedy ?? 'this machine is not linked to an account');
 }
 
 export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): void {

@@ -34,7 +34,7 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
         } catch (error) {
           throw new ControlRefusal(
             'not_kept',
-            `the change applies now but could not be stored, so a restart loses it: ${systemProblem(error) ?? error}`,
+            `the change applies now, but could not be saved and will be lost at a restart: ${systemProblem(error) ?? error}`,
           );
         }
       },

@@ -53,14 +53,14 @@ export class SelfUpdate {
     const { prefix, version } = installation;
     const { signal } = this.#closing;
     const confirmed = confirmTrial({ prefix, version, health: () => this.#health(), signal }).then((works) => {
-      if (works) log.info({ event: 'update_confirmed', version }, 'this version works, and stays');
+      if (works) log.info({ event: 'update_confirmed', version }, 'this version works and is kept');
     });
     const updated = updateAutomatically({
       isEnabled: automatic,
       prepareUpdate: () => this.#prepareUpdate(installation),
       onReady: (ready) => this.#onReady(prefix, ready),
       onProblem: (error) =>
-        log.warn({ event: 'update_failed', reason: error instanceof Error ? error.message : 'unknown' }, 'no update was made'),
+        log.warn({ event: 'update_failed', reason: error instanceof Error ? error.message : 'unknown' }, 'the update was not installed'),
       signal,
       ...(everyMs === undefined ? {} : { everyMs }),
     });

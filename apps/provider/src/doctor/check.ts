@@ -42,10 +42,13 @@ async function within(finding: Promise<readonly Finding[]>, limitMs: number): Pr
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly Finding[]>((resolve) => {
     const text = `no answer within ${Math.round(limitMs / 1000)} s`;
-    timer = setTimeout(() => resolve([problem(text, 'Try again; if this stays, restart the provider or this Mac.')]), limitMs);
+    timer = setTimeout(() => resolve([problem(text, 'Try again. If the problem remains, restart the provider or this Mac.')]), limitMs);
   });
   const failed = (error: unknown): readonly Finding[] => [
-    problem(`could not be looked at: ${error instanceof Error ? error.message : 'unknown'}`, 'Try again, and see the log.'),
+    problem(
+      `could not be checked: ${error instanceof Error ? error.message : 'unknown'}`,
+      'Try again, and check the log: inference-provider logs',
+    ),
   ];
   try {
     return await Promise.race([finding.catch(failed), late]);

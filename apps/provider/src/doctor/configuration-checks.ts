@@ -69,19 +69,21 @@ export async function checkService(manager: ServiceManager, label: string, statu
   switch (state.kind) {
     case 'running':
       if (status === null)
-        return [problem(`${manager.name} runs the provider, but the provider does not answer`, 'Run: inference-provider restart')];
-      return [ok(`${manager.name} runs the provider`)];
+        return [problem(`the provider runs under ${manager.name}, but is not responding`, 'Run: inference-provider restart')];
+      return [ok(`the provider runs under ${manager.name}`)];
     case 'waiting': {
       const how = state.lastExit === null ? '' : ` (${state.lastExit})`;
       return [
         problem(
           `the provider keeps crashing${how}, and ${manager.name} restarts it`,
-          'Output of the crashes: inference-provider logs --crash',
+          'See the output of the crashes: inference-provider logs --crash',
         ),
       ];
     }
     case 'not_running':
       if (status === null) return [skipped('not started as a service')];
-      return [note('started by hand: does not restart after a crash or a login', 'Stop the process, then run: inference-provider start')];
+      return [
+        note('started by hand, so it does not restart after a crash or a login', 'Stop the process, then run: inference-provider start'),
+      ];
   }
 }

@@ -8,9 +8,9 @@ const LARGE_SKEW_MS = 60_000;
 const NOTABLE_SKEW_MS = 10_000;
 
 export function checkClock(skewMs: number | null): Finding[] {
-  if (skewMs === null) return [skipped('the time of the coordinator is not known')];
+  if (skewMs === null) return [skipped("the coordinator's time is unknown")];
   const text = `the clock is ${(Math.abs(skewMs) / 1000).toFixed(0)} s ${skewMs < 0 ? 'behind' : 'ahead of'} the coordinator's`;
-  const remedy = 'Set the clock by the network: System Settings, General, Date & Time.';
+  const remedy = 'Set the clock automatically: System Settings, General, Date & Time.';
   if (Math.abs(skewMs) >= LARGE_SKEW_MS) return [problem(text, remedy)];
   return [Math.abs(skewMs) >= NOTABLE_SKEW_MS ? note(text, remedy) : ok('the clock is right')];
 }
@@ -21,16 +21,16 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
   if (state === 'starting') return [note('the provider is still starting', 'Wait until the model is loaded.')];
   if (connection.state !== 'connected') {
     const why = connection.problem ?? 'no connection was made yet';
-    return [
-      problem(`not connected to the coordinator: ${why}`, 'See the checks of network and clock; the provider retries automatically.'),
-    ];
+    return [problem(`not connected to the coordinator: ${why}`, 'See the network and clock checks. The provider retries automatically.')];
   }
   const findings: Finding[] = [];
   if (trust !== null && !trust.routable) {
     // An absence is the owner's own choice or reported by the machine check.
     const why = trust.status === 'away' ? status.availability?.reasons[0] : undefined;
     if (why === undefined)
-      findings.push(problem(`this machine gets no requests: ${trust.status}`, trust.status_remedy ?? 'See the parts of trust.'));
+      findings.push(
+        problem(`this machine gets no requests: ${trust.status}`, trust.status_remedy ?? 'See the lines that begin with "trust".'),
+      );
     else findings.push(note(`not accepting requests for now: ${why.code}`, why.text));
   }
   for (const { name, state: part, reason, remedy } of trust?.parts ?? []) {
@@ -38,13 +38,13 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
     const finding = trust?.trust_level === 'none' ? problem : note;
     findings.push(finding(`trust: ${name} is ${part}${reason === undefined ? '' : ` (${reason})`}`, remedy ?? 'See the log.'));
   }
-  if (models.length === 0) findings.push(problem('no model is served', 'Look into the log: the engine is down, or starts again.'));
+  if (models.length === 0) findings.push(problem('no model is served', 'Check the log: the engine is down or restarting.'));
   if (view === null) {
     findings.push(note(`the coordinator's view: ${coordinator_problem ?? 'none'}`, 'Try again in a moment.'));
     return findings;
   }
   for (const { id, routable, gate, state: loaded } of view.models) {
-    if (!routable) findings.push(note(`no jobs for ${id} at this moment: ${gate ?? loaded}`, 'See the next steps.'));
+    if (!routable) findings.push(note(`no requests for ${id} at the moment: ${gate ?? loaded}`, 'See the next steps.'));
   }
   for (const { code, text } of view.next_steps) if (code !== 'nothing') findings.push(note(`advice: ${code}`, text));
   return findings.length > 0 ? findings : [ok('connected, trusted, and getting its share of requests')];
@@ -56,7 +56,7 @@ export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[
   const { placements, share, decisions } = view;
   const part =
     share === null
-      ? 'nothing was placed with anybody yet'
+      ? 'no requests on the network yet'
       : `${placements} requests, ${(share * 100).toFixed(share < 0.1 ? 1 : 0)}% of all placed requests`;
   const last = [...decisions].sort((a, b) => (a.last_at < b.last_at ? 1 : -1)).slice(0, 3);
   return [ok(part), ...last.map(({ model, text, count }) => ok(`${model}: ${text}${count > 1 ? ` (${count} times)` : ''}`))];
@@ -65,9 +65,9 @@ export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[
 export function checkAccount({ state, account_name, reason, remedy }: LinkStatus): Finding[] {
   switch (state) {
     case 'linked':
-      return [ok(`this machine earns for ${account_name || 'its linked account'}`)];
+      return [ok(`earnings of this machine go to ${account_name || 'its linked account'}`)];
     case 'waiting':
-      return [ok('this machine is signed in; the link is confirmed at the next connection')];
+      return [ok('this machine is signed in; will be confirmed at the next connection')];
     case 'none':
       return [note('this machine is not linked to an account yet', remedy ?? 'Run: inference-provider login')];
     default:

@@ -9,13 +9,13 @@ import { type Finding, ok, problem, skipped } from './check.js';
 const ASK_MS = 3_500;
 /** Shorter than the check's limit, because a helper that hangs must also be ended. */
 const HELPER_MS = 1_800;
-const REMEDY = 'Restart the provider. If this stays, build the enclave helper again; keep the data directory.';
+const REMEDY = 'Restart the provider. If the problem remains, build the enclave helper again; keep the data directory.';
 
 /** `running`: a daemon answers. A key is never made here. */
 export async function checkEnclave(dataDir: string, running: boolean, simulated: boolean, version: string): Promise<Finding[]> {
   if (running) {
     const { usable, kind, problem: why } = await requestEnclaveCheck(dataDir, ASK_MS);
-    return [usable ? ok(`the enclave (${kind}) signs`) : problem(`the enclave does not sign: ${why ?? 'unknown'}`, REMEDY)];
+    return [usable ? ok(`the enclave works (${kind})`) : problem(`the enclave does not sign: ${why ?? 'unknown'}`, REMEDY)];
   }
   const folder = join(dataDir, 'enclave');
   const command = simulated ? simulatedHelperCommand({ dataDir: folder }) : nativeHelperCommand({ dataDir: folder });
@@ -37,7 +37,7 @@ async function signs(command: readonly string[], version: string): Promise<Findi
   const enclave = await openEnclave({ command, timeoutMs: HELPER_MS, onEvent: () => {} });
   try {
     await enclave.attest({ version });
-    return ok(`the enclave (${enclave.kind}) signs`);
+    return ok(`the enclave works (${enclave.kind})`);
   } finally {
     await enclave.close();
   }
@@ -46,6 +46,6 @@ async function signs(command: readonly string[], version: string): Promise<Findi
 function keyRemedy(folder: string): string {
   return (
     `The key is in ${folder}: restore a backup of this machine with mode 0600 (chmod -R go= '${folder}'). ` +
-    'Where there is none, move the folder away: this machine gets a new key, and begins as a new provider.'
+    'Without a backup, move the folder away: this machine then gets a new key and starts over as a new provider.'
   );
 }

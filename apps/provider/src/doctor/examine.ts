@@ -43,7 +43,7 @@ const CHECK_MS = 4_000;
 export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const { dataDir, found, config } = target;
   let status: DaemonStatus | null = null;
-  let noAnswer = 'the provider does not run';
+  let noAnswer = 'the provider is not running';
   const requestDaemon = async (): Promise<Finding[]> => {
     try {
       status = await requestStatus(dataDir, DAEMON_MS);
@@ -51,7 +51,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       if (error.problem === 'not_running') return [problem(error.message, 'Run: inference-provider start')];
-      noAnswer = 'the provider does not answer';
+      noAnswer = 'the provider is not responding';
       return [problem(error.message, 'Run: inference-provider restart')];
     }
   };
@@ -65,7 +65,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const memorySettings = modelMemorySettings(config ?? DEFAULTS);
   const store = new ModelStore(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
-  const isFrozen = noAnswer !== 'the provider does not run';
+  const isFrozen = noAnswer !== 'the provider is not running';
   const unanswered = async (): Promise<Finding[]> => [skipped(noAnswer)];
   const checks: Check[] = [
     { name: 'settings', run: () => checkSettings(dataDir, known) },

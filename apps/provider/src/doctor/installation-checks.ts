@@ -2,7 +2,7 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Release } from '@inference/protocol';
-import { type Installation, launcherOf } from '../update/installation.js';
+import { type Installation, launcher, updateAdvice } from '../update/installation.js';
 import type { UpdateChoice } from '../update/prepare-release.js';
 import { UpdateError } from '../update/releases.js';
 import { brokenVersions, readTrial } from '../update/trial.js';
@@ -13,14 +13,14 @@ const NAME = 'inference-provider';
 export async function checkCommand(found: Installation, path: string): Promise<Finding[]> {
   if (found.kind === 'clone') return [skipped('this agent runs from a clone of its sources')];
   const first = path.split(delimiter).find((folder) => folder !== '' && isProgram(join(folder, NAME)));
-  const own = found.kind === 'own' ? launcherOf(found.prefix) : join(found.root, 'bin', `${NAME}.js`);
+  const own = launcher(found) ?? join(found.root, 'bin', `${NAME}.js`);
   if (first === undefined) {
-    const folder = found.kind === 'own' ? '~/.local/bin' : join(dirname(process.execPath));
-    return [note('the command is not on your PATH', `Add the folder: export PATH="${folder}:$PATH", in the start-up file of your shell`)];
+    const folder = found.kind === 'own' ? '~/.local/bin' : dirname(launcher(found) ?? process.execPath);
+    return [note('the command is not on your PATH', `Add this line to the startup file of your shell: export PATH="${folder}:$PATH"`)];
   }
   const there = realpathSync(join(first, NAME));
   if (there === realpathSync(own)) return [ok(`the command is on your PATH: ${join(first, NAME)}`)];
-  return [problem(`another installation precedes this one on your PATH: ${there}`, `Remove one of the two; this one is ${own}`)];
+  return [problem(`another installation comes first on your PATH: ${there}`, `Remove one of the two; this one is ${own}`)];
 }
 
 function isProgram(path: string): boolean {
@@ -45,14 +45,14 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
     const trial = readTrial(found.prefix);
     if (trial !== null) {
       findings.push(
-        note(`version ${trial.version} is not confirmed yet; if the version fails, ${trial.previous} is restored`, 'Wait some minutes.'),
+        note(`version ${trial.version} has not proved itself yet; if it fails, ${trial.previous} is restored`, 'Wait a few minutes.'),
       );
     }
     for (const { version, reason } of brokenVersions(found.prefix)) {
       findings.push(
         note(
-          `version ${version} did not work here: ${reason}`,
-          `Wait for the next one, or try again: inference-provider update --to ${version}`,
+          `version ${version} failed on this machine: ${reason}`,
+          `Wait for the next version, or try again: inference-provider update --to ${version}`,
         ),
       );
     }
@@ -62,7 +62,7 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
     const choice = await findUpdate();
     if (choice.kind === 'update') findings.push(offered(found, choice.release, automatic));
     else if (findings.length === 0)
-      findings.push(ok(`version ${found.version} is the newest${automatic ? '' : '; automatic updates are off'}`));
+      findings.push(ok(`version ${found.version} is up to date${automatic ? '' : '; automatic updates are off'}`));
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     findings.push(skipped(error.message));
@@ -70,14 +70,14 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
   return findings;
 }
 
-function offered({ kind }: Installation, { version }: Release, automatic: boolean): Finding {
-  const text = `version ${version} is on offer`;
-  if (kind === 'npm') return note(text, 'Run: npm install -g inference-provider@latest');
-  if (kind === 'clone') return note(text, 'Update the clone: git pull, npm ci, npm run build');
+function offered(found: Installation, { version }: Release, automatic: boolean): Finding {
+  const text = `version ${version} is available`;
+  const advice = updateAdvice(found);
+  if (advice !== null) return note(text, advice);
   return note(
     text,
     automatic
-      ? 'Installs automatically; at once with: inference-provider update'
+      ? 'Installed automatically. To update now, run: inference-provider update'
       : 'Automatic updates are off. Run: inference-provider update',
   );
 }

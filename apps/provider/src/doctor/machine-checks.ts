@@ -19,8 +19,8 @@ const GIB = 2 ** 30;
 export async function checkDataDirectory(dataDir: string): Promise<Finding[]> {
   const found = await stat(dataDir).catch(() => null);
   if (found === null)
-    return [problem(`the data directory ${dataDir} does not exist`, 'Start the provider once, or give the right --data-dir.')];
-  if (!found.isDirectory()) return [problem(`${dataDir} is no directory`, 'Use the --data-dir of the running provider.')];
+    return [problem(`the data directory ${dataDir} does not exist`, 'Start the provider once, or use another --data-dir.')];
+  if (!found.isDirectory()) return [problem(`${dataDir} is not a directory`, 'Use the --data-dir of the running provider.')];
   try {
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
@@ -37,7 +37,7 @@ export async function checkDataDirectory(dataDir: string): Promise<Finding[]> {
 
 export async function checkDisk(dataDir: string): Promise<Finding[]> {
   const disk = await statfs(dataDir).catch(() => null);
-  if (disk === null) return [skipped('the data directory cannot be looked at')];
+  if (disk === null) return [skipped('the data directory could not be checked')];
   const free = disk.bavail * disk.bsize;
   const text = `${(free / GIB).toFixed(1)} GiB are free on the disk`;
   return [free < MIN_FREE_BYTES ? problem(text, 'Make room on the disk.') : ok(text)];
@@ -45,12 +45,12 @@ export async function checkDisk(dataDir: string): Promise<Finding[]> {
 
 /** `path` null: the served model is unknown. */
 export async function checkModel(path: string | null, memorySettings: ModelMemorySettings): Promise<Finding[]> {
-  if (path === null) return [skipped('the served model is unknown: the provider does not run; use --model')];
+  if (path === null) return [skipped('the served model is unknown because the provider is not running; use --model')];
   let facts: ReturnType<typeof readModelFacts>;
   try {
     facts = readModelFacts(path);
   } catch (error) {
-    return [problem(error instanceof Error ? error.message : 'the model cannot be read', 'Fetch the model again.')];
+    return [problem(error instanceof Error ? error.message : 'the model cannot be read', 'Download the model again.')];
   }
   const { memoryBytes } = await readHostFacts();
   const { slots, context, reserve } = memorySettings;
@@ -61,7 +61,7 @@ export async function checkModel(path: string | null, memorySettings: ModelMemor
     return [
       problem(
         `the model ${facts.id} (${size}) does not fit into the memory for models`,
-        'Serve a smaller model, or leave less to yourself (reserve_gb in config.toml).',
+        'Serve a smaller model, or reserve less memory (reserve_gb in config.toml).',
       ),
     ];
   }
@@ -83,7 +83,7 @@ export async function checkCondition(): Promise<Finding[]> {
 const PMSET_MS = 3_000;
 
 export async function checkSleep(platform: NodeJS.Platform): Promise<Finding[]> {
-  if (platform !== 'darwin') return [skipped('settings of sleep are looked at on a Mac only')];
+  if (platform !== 'darwin') return [skipped('sleep settings are checked on a Mac only')];
   const { stdout } = await promisify(execFile)('/usr/bin/pmset', ['-g', 'custom'], { timeout: PMSET_MS });
   return sleepFindings(parsePmset(stdout));
 }
@@ -111,11 +111,11 @@ export function parsePmset(text: string): SleepSettings {
 export function sleepFindings(settings: SleepSettings): Finding[] {
   const mains = settings['AC Power'];
   const minutes = mains?.sleep;
-  if (mains === undefined || minutes === undefined) return [skipped('pmset does not say how this Mac goes to sleep')];
+  if (mains === undefined || minutes === undefined) return [skipped('the sleep settings of this Mac are unknown')];
   const findings: Finding[] = [];
   if (minutes > 0) {
     const remedy = 'The agent prevents sleep while serving. For full availability: System Settings, Energy, prevent automatic sleeping.';
-    findings.push(note(`on mains, this Mac sleeps after ${minutes} min without work`, remedy));
+    findings.push(note(`on mains, this Mac sleeps after ${minutes} min of inactivity`, remedy));
   }
   if (mains.autorestart === 0) {
     findings.push(

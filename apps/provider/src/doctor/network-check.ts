@@ -16,7 +16,7 @@ export interface Reached {
 /** `url` null: the coordinator is unknown. Never rejects. */
 export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEnv = process.env): Promise<Reached> {
   if (url === null) {
-    return { findings: [skipped('no coordinator is set: use config.toml or --coordinator')], skewMs: null };
+    return { findings: [skipped('no coordinator is set; set it in config.toml, or use --coordinator')], skewMs: null };
   }
   const { hostname } = new URL(url);
   const name = hostname.replace(/^\[|\]$/g, '');
@@ -48,7 +48,7 @@ function answerFinding(url: string, status: number, isCoordinator: boolean): Fin
   const text = `the coordinator ${url} answers with status ${status}`;
   if (isOk || (status >= 300 && status < 400))
     return problem(
-      isOk ? `${text}, and not as a coordinator` : text,
+      isOk ? `${text}, but not as a coordinator` : text,
       'A captive portal, such as a Wi-Fi sign-in page, answers instead; or the address is wrong.',
     );
   return problem(text, 'Check the address, or wait until the coordinator is up again.');
@@ -81,7 +81,7 @@ function failureFinding(url: string, error: unknown): Finding {
   const code = typeof word === 'string' ? word : cause instanceof Error ? cause.name : 'unknown';
   const text = `the coordinator ${url} cannot be reached (${code})`;
   if (code === 'TimeoutError' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
-    return problem(`the coordinator ${url} gives no answer`, 'Check the network of this Mac and its firewall: packets are dropped.');
+    return problem(`the coordinator ${url} does not answer`, 'Check the network and firewall of this Mac; packets are dropped.');
   }
   if (/CERT|TLS|SSL|ALTNAME/.test(code)) {
     return problem(text, 'The certificate is invalid: check the clock, and whether this network intercepts connections.');
@@ -95,7 +95,7 @@ function proxyFindings(env: NodeJS.ProcessEnv): Finding[] {
   if (set === undefined) return [];
   return [
     note(
-      `${set} is set, and the agent does not go by a proxy`,
+      `${set} is set, but the agent does not use proxies`,
       'If this network requires the proxy, the coordinator is unreachable from here.',
     ),
   ];

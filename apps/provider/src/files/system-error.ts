@@ -7,12 +7,12 @@ export function systemProblem(error: unknown): string | null {
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':
-      return 'the disk is full; make room, and do it again';
+      return 'the disk is full; free some space and try again';
     case 'EROFS':
-      return `${what} lies on a disk that takes no changes`;
+      return `${what} is on a read-only disk`;
     case 'EACCES':
     case 'EPERM':
-      return `${what} cannot be read or written by you; make it and its folder yours again (chown, chmod)`;
+      return `${what} cannot be read or written by you; restore its owner and mode (chown, chmod)`;
     default:
       return null;
   }

@@ -52,7 +52,7 @@ export function readGgufHeader(path: string): GgufHeader {
 }
 
 function parse(reader: Reader, fileBytes: number): GgufHeader {
-  if (fileBytes < 24 || reader.u32() !== 0x46554747) throw new Error('it does not begin with the GGUF mark');
+  if (fileBytes < 24 || reader.u32() !== 0x46554747) throw new Error('it is not a GGUF file');
   const version = reader.u32();
   if (version !== 2 && version !== 3) throw new Error(`GGUF version ${version} is not supported`);
   const tensorCount = reader.count(MAX_TENSORS, 'tensors');
@@ -89,7 +89,7 @@ function checkTensors(reader: Reader, count: number, values: ReadonlyMap<string,
   if (!Number.isInteger(alignment) || alignment < 1 || alignment > 1 << 20) throw new Error('its alignment is out of range');
   const dataStart = Math.ceil(reader.position / alignment) * alignment;
   const missing = dataStart + end - fileBytes;
-  if (missing > 0) throw new Error(`it is cut short, ${missing} bytes are missing`);
+  if (missing > 0) throw new Error(`it is incomplete: ${missing} bytes are missing`);
   return expertBytes;
 }
 
@@ -172,12 +172,12 @@ class Reader {
   }
 
   #skip(bytes: number): void {
-    if (this.position + bytes > this.size) throw new Error('it is cut short inside its header');
+    if (this.position + bytes > this.size) throw new Error('its header is incomplete');
     this.position += bytes;
   }
 
   #take(bytes: number): Buffer {
-    if (this.position + bytes > this.size) throw new Error('it is cut short inside its header');
+    if (this.position + bytes > this.size) throw new Error('its header is incomplete');
     const from = this.position - this.#windowStart;
     if (from < 0 || from + bytes > this.#window.length) this.#fill(bytes);
     const start = this.position - this.#windowStart;

@@ -5,7 +5,7 @@ import { homedir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { dataDirOf } from '../config/data-dir.js';
 import { outputFile } from '../log/log-files.js';
-import { installation, launchCommand } from '../update/installation.js';
+import { installation, launcher } from '../update/installation.js';
 import { serviceEnvironment } from './environment.js';
 import { Launchd } from './launchd.js';
 import { OwnSupervisor } from './own-supervisor.js';
@@ -59,8 +59,8 @@ export function serviceDefinition(dataDir: string, env: NodeJS.ProcessEnv = proc
 
 /** The launcher stays valid over updates. Otherwise the typed path is used, so that a link stays a link. */
 function program(): readonly string[] {
-  const found = installation();
-  return found.kind === 'own' ? launchCommand(found) : [process.execPath, resolve(process.argv[1] ?? '')];
+  const stable = launcher(installation());
+  return stable === null ? [process.execPath, resolve(process.argv[1] ?? '')] : [stable];
 }
 
 /** Label of the service. Each data directory has its own service. */

@@ -15,6 +15,8 @@ interface LaunchdOptions {
   readonly uid: number;
   /** ~/Library/LaunchAgents */
   readonly folder: string;
+  /** Content of the plist. Default: that of the daemon. */
+  readonly plist?: (definition: ServiceDefinition) => string;
   /** Polling interval while a service stops. */
   readonly pollMs?: number;
 }
@@ -97,7 +99,7 @@ export class Launchd implements ServiceManager {
 
   /** Returns whether the plist changed. */
   #write(definition: ServiceDefinition): boolean {
-    return writeDefinitionFile(this.#plist(definition.label), launchdPlist(definition));
+    return writeDefinitionFile(this.#plist(definition.label), (this.options.plist ?? launchdPlist)(definition));
   }
 
   /** Null if launchd does not know the service. */
@@ -117,7 +119,7 @@ export class Launchd implements ServiceManager {
   async #until(label: string, isSo: (state: ServiceState | null) => boolean): Promise<void> {
     const deadline = performance.now() + MAX_STOP_MS;
     while (!isSo(await this.#print(label))) {
-      if (performance.now() > deadline) throw new ServiceError('the provider does not stop; see its log, or log out and in again');
+      if (performance.now() > deadline) throw new ServiceError('the provider did not stop in time; check its log, or log out and back in');
       await delay(this.options.pollMs ?? 200);
     }
   }

@@ -63,12 +63,12 @@ export class OwnSupervisor implements ServiceManager {
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       if (error.problem === 'no_answer' && (await this.supervisorState()) !== null)
-        throw new ServiceError('the supervisor of the provider does not answer');
+        throw new ServiceError('the supervisor of the provider is not responding');
     }
     await this.#until(
       async () => (await this.supervisorState()) === null,
       SUPERVISOR_EXIT_MS,
-      'the supervisor of the provider does not end',
+      "the provider's supervisor did not stop in time",
     );
     return 'stopped';
   }
@@ -91,7 +91,7 @@ export class OwnSupervisor implements ServiceManager {
   }
 
   async advice(): Promise<readonly string[]> {
-    return ['This machine has no service manager: start the provider again after each boot.'];
+    return ['This machine has no service manager. Start the provider again after each restart.'];
   }
 
   /** State reported by the supervisor; null if none runs. */
@@ -100,7 +100,7 @@ export class OwnSupervisor implements ServiceManager {
       return await requestDaemon(this.dataDir, { path: '/v1/state' }, isState, ANSWER_MS, SOCKET);
     } catch (error) {
       if (error instanceof ControlError && error.problem === 'not_running') return null;
-      throw error instanceof ControlError ? new ServiceError('the supervisor of the provider does not answer') : error;
+      throw error instanceof ControlError ? new ServiceError('the supervisor of the provider is not responding') : error;
     }
   }
 
@@ -117,10 +117,10 @@ export class OwnSupervisor implements ServiceManager {
     child.once('error', (error) => (failed = error.message));
     child.unref();
     const isUp = async (): Promise<boolean> => {
-      if (failed !== null) throw new ServiceError(`the supervisor of the provider cannot be started: ${failed}`);
+      if (failed !== null) throw new ServiceError(`the provider's supervisor could not be started: ${failed}`);
       return (await this.supervisorState()) !== null;
     };
-    await this.#until(isUp, START_MS, 'the supervisor of the provider failed to start');
+    await this.#until(isUp, START_MS, "the provider's supervisor failed to start");
   }
 
   async #until(isSo: () => Promise<boolean>, ms: number, sentence: string): Promise<void> {

@@ -18,12 +18,12 @@ export const runTool: RunTool = (program, args) =>
     execFile(program, [...args], { timeout: TOOL_MS, maxBuffer: 1 << 20, encoding: 'utf8' }, (error, stdout, stderr) => {
       const { code, killed } = (error ?? {}) as { code?: string | number; killed?: boolean };
       if (error === null) resolve({ code: 0, stdout, stderr });
-      else if (code === 'ENOENT') resolve({ code: 127, stdout, stderr: `there is no ${program} on this machine` });
+      else if (code === 'ENOENT') resolve({ code: 127, stdout, stderr: `${program} was not found on this machine` });
       else
         resolve({
           code: typeof code === 'number' ? code : 1,
           stdout,
-          stderr: killed ? `${program} did not end in time` : stderr || error.message,
+          stderr: killed ? `${program} did not finish in time` : stderr || error.message,
         });
     });
   });

@@ -60,7 +60,7 @@ export class Systemd implements ServiceManager {
 
   async advice(): Promise<readonly string[]> {
     const { code, stdout } = await this.options.run('loginctl', ['show-user', this.options.user, '--property=Linger']);
-    if (code === 0 && stdout.includes('Linger=yes')) return ['Starts automatically with this machine.'];
+    if (code === 0 && stdout.includes('Linger=yes')) return ['Starts automatically at boot.'];
     return [`Runs only while you are logged in. To start at boot: loginctl enable-linger ${this.options.user}`];
   }
 

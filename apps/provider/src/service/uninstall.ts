@@ -7,6 +7,7 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { controlPath } from '../control/address.js';
 import { type Installation, launchCommand, launcherOf } from '../update/installation.js';
+import { hideMenuBar, type MenuBarHost, menuBarHost } from './menu-bar.js';
 import type { ServiceManager } from './service.js';
 
 export interface Part {
@@ -24,11 +25,11 @@ const record = Compile(Type.Object({ link: Type.String() }));
 /** Known files of a data directory. Unknown files are not removed. */
 const DATA: Readonly<Record<string, string>> = {
   'config.toml': 'settings',
-  'model-hashes.json': 'hashes of models',
+  'model-hashes.json': 'checksums of models',
   models: 'models',
-  'add-ons': 'engines of models',
+  'add-ons': 'additional engines',
   logs: 'logs',
-  'pause.json': 'a pause',
+  'pause.json': 'current pause',
   'activity.json': 'serving times',
 };
 const SOCKETS = /^(?:control|supervisor|machine)\.sock(?:\.start)?$/;
@@ -42,7 +43,7 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
     if (link !== null) parts.push({ kind: 'program', what: 'the command', path: link, bytes: null });
     parts.push({
       kind: 'program',
-      what: 'the program with all its versions, and Node',
+      what: 'the program with all its versions, and its own Node',
       path: found.prefix,
       bytes: bytesBelow(found.prefix),
     });
@@ -51,8 +52,9 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
   for (const name of names) {
     const path = join(dataDir, name);
     if (name === 'enclave') parts.push({ kind: 'key', what: "this machine's key", path, bytes: null });
-    else if (name === 'account.json') parts.push({ kind: 'session', what: 'the sign-in to your account', path, bytes: null });
-    else if (SOCKETS.test(name)) parts.push({ kind: 'session', what: 'a socket of the provider', path, bytes: null });
+    else if (name === 'menu-bar') parts.push({ kind: 'program', what: 'the menu bar item', path, bytes: null });
+    else if (name === 'account.json') parts.push({ kind: 'session', what: 'sign-in to your account', path, bytes: null });
+    else if (SOCKETS.test(name)) parts.push({ kind: 'session', what: 'socket of the provider', path, bytes: null });
     else if (CONFIG_DRAFT.test(name)) parts.push({ kind: 'data', what: 'an incomplete copy of the settings', path, bytes: null });
     else if (DATA[name] !== undefined) parts.push({ kind: 'data', what: DATA[name], path, bytes: bytesBelow(path) });
   }
@@ -99,14 +101,25 @@ export async function endService(manager: ServiceManager, label: string): Promis
   }
 }
 
+/** Removes the menu bar item on macOS. Returns sentences for the owner. */
+export async function endMenuBar(dataDir: string, host: MenuBarHost = menuBarHost()): Promise<readonly string[]> {
+  if (host.platform !== 'darwin') return [];
+  try {
+    await hideMenuBar(dataDir, host);
+    return [];
+  } catch (error) {
+    return [`The menu bar item could not be removed: ${error instanceof Error ? error.message : 'unknown reason'}.`];
+  }
+}
+
 /** Revokes this machine's token at the coordinator. If the coordinator is unreachable, the owner must remove the machine. */
 export async function signOut(found: Installation, dataDir: string): Promise<readonly string[]> {
   if (!existsSync(join(dataDir, 'account.json'))) return [];
   const [program = '', ...first] = launchCommand(found);
   try {
     await promisify(execFile)(program, [...first, 'logout', '--data-dir', dataDir], { timeout: SIGN_OUT_MS });
-    return ['This machine is signed out.'];
+    return ['This machine was signed out.'];
   } catch {
-    return ['The coordinator was not reached: remove this machine from your account in the console.'];
+    return ['The coordinator could not be reached. Remove this machine from your account in the console.'];
   }
 }

@@ -67,7 +67,7 @@ async function fetchArchive({ prefix, release, onProgress, signal, tuning }: Pre
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof DownloadError) throw new UpdateError(`version ${release.version} was not downloaded: ${error.message}`, true);
-    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new UpdateError('the disk is full: make room for the new version');
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new UpdateError('the disk is full; free some space and try again');
     throw error;
   }
 }
@@ -80,7 +80,7 @@ function requireIdentity(folder: string, { version }: Release): void {
     // Refused below.
   }
   if (found?.name !== 'inference-provider' || found.version !== version) {
-    throw new UpdateError(`the archive of version ${version} has other contents`);
+    throw new UpdateError(`the archive of version ${version} has unexpected contents`);
   }
 }
 

@@ -40,7 +40,7 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
     throw new UpdateError('the coordinator sent an invalid release description');
   }
   if (!releaseValidator.Check(value)) throw new UpdateError('the coordinator sent an invalid release description');
-  if (keys.length === 0) throw new UpdateError('this build has no release key and can trust no update');
+  if (keys.length === 0) throw new UpdateError('this build has no release key, so it cannot verify updates');
   if (!verifyRelease(value, keys)) throw new UpdateError("the offered release lacks the publisher's signature and was not used");
   if (value.platform !== platform)
     throw new UpdateError(`the coordinator offered a release for ${value.platform}; this machine is ${platform}`);
@@ -59,20 +59,20 @@ async function readAnswer(url: string, signal: AbortSignal): Promise<string | nu
     }
     if (!response.ok) {
       await response.body?.cancel();
-      throw new UpdateError(`the coordinator answered the question for a release with status ${response.status}`, true);
+      throw new UpdateError(`the coordinator answered the request for a release with status ${response.status}`, true);
     }
     const parts: Uint8Array[] = [];
     let bytes = 0;
     for await (const part of response.body ?? []) {
       bytes += part.length;
-      if (bytes > MAX_BYTES) throw new UpdateError('the coordinator described a release at too great length');
+      if (bytes > MAX_BYTES) throw new UpdateError("the coordinator's description of the release is too long");
       parts.push(part);
     }
     return Buffer.concat(parts).toString('utf8');
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof UpdateError) throw error;
-    throw new UpdateError('the coordinator did not say whether there is a newer version (no answer)', true);
+    throw new UpdateError('the coordinator did not answer whether there is a newer version', true);
   }
 }
 

@@ -15,7 +15,7 @@ export async function unpack(archive: string, folder: string): Promise<void> {
     await extract({ file: archive, cwd: folder, strip: 1, strict: true, noMtime: true, filter: (path) => path.startsWith(TOP) });
   } catch (error) {
     const full = (error as NodeJS.ErrnoException).code === 'ENOSPC';
-    throw new UpdateError(full ? 'the disk is full: make room for the new version' : 'the archive of the release cannot be unpacked');
+    throw new UpdateError(full ? 'the disk is full; free some space and try again' : 'the archive of the release cannot be unpacked');
   }
 }
 

@@ -15,7 +15,7 @@ export function lockUpdates(prefix: string): () => void {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       const holder = Number(readLock(path));
-      if (isAlive(holder)) throw new UpdateError(`another update is under way (process ${holder})`);
+      if (isAlive(holder)) throw new UpdateError(`another update is in progress (process ${holder})`);
       // The rename decides between two processes that find the same dead lock.
       try {
         renameSync(path, `${path}.${process.pid}`);
@@ -25,7 +25,7 @@ export function lockUpdates(prefix: string): () => void {
       rmSync(`${path}.${process.pid}`, { force: true });
     }
   }
-  throw new UpdateError('another update is under way');
+  throw new UpdateError('another update is in progress');
 }
 
 function readLock(path: string): string {

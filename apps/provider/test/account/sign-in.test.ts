@@ -163,9 +163,11 @@ describe('a sign-in', () => {
         script.close();
       }
     };
-    expect(await ask({ text: '<html>' })).toBe('invalid_answer: IT answered with status 200 and no JSON: is it a coordinator?');
+    expect(await ask({ text: '<html>' })).toBe(
+      'invalid_answer: IT answered with status 200 and no JSON; check that it is the address of a coordinator',
+    );
     expect(await ask({ status: 502, text: '<html>' })).toMatch(/^unreachable: /);
-    expect(await ask({ status: 404, json: { error: 'invalid_request' } })).toMatch(/^refused: .* does not know how to link machines$/);
+    expect(await ask({ status: 404, json: { error: 'invalid_request' } })).toMatch(/^refused: .* does not support linking machines$/);
     expect(await ask({ status: 400, json: { error: 'invalid_client', error_description: 'No such client.' } })).toBe(
       'refused: No such client.',
     );

@@ -21,14 +21,14 @@ describe('the command table', () => {
 
   it('suggests the nearest command for unknown words', () => {
     expect(unknownCommand(['stauts', '--json'], table)).toBe(
-      'There is no command "stauts" (did you mean status?). List commands: `inference-provider --help`.\n',
+      'There is no command "stauts" (did you mean status?). For a list of commands, run: inference-provider --help\n',
     );
     expect(unknownCommand(['models', 'pul', 'x'], table.slice(1))).toContain('"models pul" (did you mean models pull?)');
     expect(unknownCommand(['models', 'frobnicate'], table.slice(1))).toContain('"models frobnicate". Commands: models pull.');
     expect(unknownCommand(['models'], table.slice(1))).toBe(
-      'There is no command "models". Commands: models pull. List commands: `inference-provider --help`.\n',
+      'There is no command "models". Commands: models pull. For a list of commands, run: inference-provider --help\n',
     );
-    expect(unknownCommand(['zebra'], table)).toBe('There is no command "zebra". List commands: `inference-provider --help`.\n');
+    expect(unknownCommand(['zebra'], table)).toBe('There is no command "zebra". For a list of commands, run: inference-provider --help\n');
   });
 
   describe('where only a group is named', () => {
@@ -97,6 +97,9 @@ describe('the command table', () => {
       expect(summary).toMatch(/^\S[^\n]{0,70}\.$/);
       expect(overview()).toContain(`  ${name} `);
     }
-    for (const entry of COMMANDS) expect(usageOf(entry)).toContain(entry.usage);
+    for (const entry of COMMANDS) {
+      const [line, ...details] = entry.usage.split('\n\n');
+      expect(usageOf(entry)).toBe(`Usage: inference-provider ${[line, entry.summary, ...details].join('\n\n')}\n`);
+    }
   });
 });

@@ -25,9 +25,9 @@ test.each([
 ])('%s at any question ends the command, and nothing is done', async (_, key) => {
   await terminal.shows('Remove the agent from this machine?');
   terminal.type('y\r');
-  await terminal.shows('Remove the data, too?');
+  await terminal.shows('Remove the data as well?');
   terminal.type(key);
-  await terminal.shows('Cancelled. Nothing was done.');
+  await terminal.shows('Canceled. Nothing was changed.');
   expect(await terminal.exit).toBe(1);
   expect(existsSync(join(dataDir, 'config.toml'))).toBe(true);
   expect(terminal.output).not.toContain('Removed');

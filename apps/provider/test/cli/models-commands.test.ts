@@ -29,9 +29,9 @@ test('a model is pulled, listed, used, served and removed', async () => {
   expect(serve('mine@on_demand')).toEqual([{ ...choice, keep: { kind: 'on_demand' } }]);
   const kept = (await run('rm', 'mine').catch((error: unknown) => error)) as { code: number; stderr: string };
   expect(kept).toMatchObject({ code: 2, stderr: expect.stringContaining('This machine serves mine.') });
-  expect((await run('rm', 'mine', '--yes')).stdout).toContain('mine is removed');
+  expect((await run('rm', 'mine', '--yes')).stdout).toContain('Removed mine.');
   const failed = (await run('rm', 'mine').catch((error: unknown) => error)) as { code: number; stderr: string };
-  expect(failed).toMatchObject({ code: 1, stderr: 'There is no model mine; run: inference-provider models list.\n' });
+  expect(failed).toMatchObject({ code: 1, stderr: 'There is no model mine; see: inference-provider models list.\n' });
 });
 
 test('invalid arguments are usage errors, and a bare `models` lists its commands', async () => {

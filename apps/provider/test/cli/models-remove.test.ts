@@ -22,7 +22,7 @@ it('asks before it removes a served model', async () => {
   expect(await remove('\r')).toBe(1);
   await terminal.dispose();
   expect(await remove('\u0003')).toBe(1);
-  expect(await terminal.lines()).toContain('Cancelled. Nothing was done.');
+  expect(await terminal.lines()).toContain('Canceled. Nothing was changed.');
   await terminal.dispose();
   expect(await stored()).toHaveLength(1);
   expect(await remove('y\r')).toBe(0);

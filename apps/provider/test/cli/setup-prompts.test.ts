@@ -84,7 +84,7 @@ it('offers the recommended models, says what is published, and explains enrolmen
   offer('lab/Other-8B-GGUF', 9);
   const view = open(`setup --no-link --coordinator http://127.0.0.1:${(coordinator.address() as AddressInfo).port}`);
   const list = await view.shows('Model: its number');
-  expect(list).toMatch(/Published by the coordinator.*serial\s+number/s);
+  expect(list).toMatch(/The coordinator publishes the\s+serial\s+number/);
   expect(list).toMatch(/1\. hf:lab\/Other-8B-GGUF:Q4_K_M.+no data\n *2\. hf:lab\/Some-4B-GGUF:Q4_K_M.+\n *3\. demo: tiny/);
   expect(list).toContain('No demand data, so no estimated earnings');
   view.type('1\r');
@@ -96,8 +96,8 @@ it('offers the recommended models, says what is published, and explains enrolmen
   view.type('yes\r');
   await view.shows('Start the provider now');
   view.type('no\r');
-  const end = await view.shows('Start the provider: inference-provider start');
-  expect(end).toContain('serves nothing yet');
+  const end = await view.shows('To start the provider, run: inference-provider start');
+  expect(end).toContain('not serving yet');
   expect(await view.exit).toBe(0);
   expect(readFileSync(join(dataDir, 'config.toml'), 'utf8')).toMatch(/\[enrolment\]\s+enrol = true/);
 });
@@ -106,7 +106,7 @@ it('downloads the first recommendation for a script that asks for it', async () 
   offer('lab/Other-8B-GGUF', 9);
   const url = `http://127.0.0.1:${(coordinator.address() as AddressInfo).port}`;
   const view = open(`setup --yes --no-link --no-start --model recommended --coordinator ${url}`);
-  await view.shows(/set up to serve \S+, and serves nothing yet/);
+  await view.shows(/set up to serve \S+, but is not serving yet/);
   expect(await view.exit).toBe(0);
 });
 

@@ -35,7 +35,7 @@ it('does not call the socket of a running provider a remnant', async () => {
   const daemon = await ControlServer.open(dataDir, [get('/v1/status', async () => runningStatus(dataDir))]);
   try {
     const { stdout } = await run('uninstall', '--dry-run', '--keep-data');
-    expect(stdout).toMatch(/^Would be removed:\n(?: {2}.*\n)* {2}\S+control\.sock \(a socket of the provider\)$/m);
+    expect(stdout).toMatch(/^Would be removed:\n(?: {2}.*\n)* {2}\S+control\.sock \(socket of the provider\)$/m);
     expect(stdout).toMatch(/^Kept:\n {2}\S+config\.toml \(settings/m);
   } finally {
     await daemon.close();

@@ -139,7 +139,7 @@ describe('a file of settings', () => {
     );
     const path = join(dir, 'malformed.toml');
     writeFileSync(path, Buffer.from([0xff, 0xfe, 0x00, 0x9f]));
-    expect(() => readConfig(path)).toThrow(`${path}: the file is no UTF-8 text`);
+    expect(() => readConfig(path)).toThrow(`${path}: the file is not UTF-8 text`);
     writeFileSync(path, '#'.repeat(300 * 1024));
     expect(() => readConfig(path)).toThrow('larger than 256 KiB');
     expect(() => readConfig(dir)).toThrow('cannot be read (EISDIR)');
@@ -321,7 +321,7 @@ describe('changing a setting', () => {
     mkdirSync(join(dir, 'folder'));
     expect(() => editConfig(join(dir, 'folder'), [])).toThrow(/folder: the file cannot be read \(EISDIR\)$/);
     writeFileSync(join(dir, 'bytes'), Buffer.from([0x23, 0xff]));
-    expect(() => editConfig(join(dir, 'bytes'), [])).toThrow(/bytes: the file is no UTF-8 text$/);
+    expect(() => editConfig(join(dir, 'bytes'), [])).toThrow(/bytes: the file is not UTF-8 text$/);
   });
 
   it('writes atomically with mode 0600', () => {

@@ -70,7 +70,7 @@ describe('a daemon', () => {
     expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     const refused = starts.find((result) => result.status === 'rejected')?.reason as unknown;
     expect(refused).toBeInstanceOf(AlreadyRunningError);
-    expect(startupErrorText(refused)).toBe(`Another provider runs with the data directory ${dataDir}.`);
+    expect(startupErrorText(refused)).toBe(`Another provider is already running with the data directory ${dataDir}.`);
     await expect(start()).rejects.toBeInstanceOf(AlreadyRunningError);
   });
 
@@ -78,7 +78,9 @@ describe('a daemon', () => {
     const home = join(dataDir, 'home');
     const giveBack = await lockMachine(home);
     const refused: unknown = await lockMachine(home).catch((error: unknown) => error);
-    expect(startupErrorText(refused)).toMatch(/^Another provider of this user runs on this machine with another data directory; /);
+    expect(startupErrorText(refused)).toMatch(
+      /^Another provider of this user is already running on this machine with another data directory; /,
+    );
     await giveBack();
     await (await lockMachine(home))();
   });

@@ -66,7 +66,7 @@ it('ends within ten seconds with a frozen daemon, a frozen helper and a black-ho
     for (const { state, remedy } of report.checks) if (state === 'problem' || state === 'note') expect(remedy).not.toBeNull();
   }
   expect(found(frozen, 'provider')).toMatchObject({ state: 'problem', remedy: 'Run: inference-provider restart' });
-  expect(found(frozen, 'network')).toMatchObject({ state: 'problem', text: expect.stringContaining('gives no answer') });
+  expect(found(frozen, 'network')).toMatchObject({ state: 'problem', text: expect.stringContaining('does not answer') });
   expect(found(stuck, 'provider')).toMatchObject({ state: 'ok' });
   expect(found(stuck, 'enclave')).toMatchObject({ state: 'problem', text: expect.stringContaining('does not sign') });
   expect(found(stuck, 'coordinator')).toMatchObject({ state: 'problem' });

@@ -151,15 +151,15 @@ describe('this machine', () => {
     ]);
     const release = { version: '1.1.0' } as Release;
     const update = async () => ({ kind: 'update', release }) as const;
-    expect((await checkUpdates({ ...view, findUpdate: update }))[0]?.remedy).toContain('Installs automatically');
+    expect((await checkUpdates({ ...view, findUpdate: update }))[0]?.remedy).toContain('Installed automatically');
     expect((await checkUpdates({ ...view, automatic: false, findUpdate: update }))[0]?.remedy).toContain('Automatic updates are off');
     expect((await checkUpdates({ ...view, found: { ...found, kind: 'npm' }, findUpdate: update }))[0]?.remedy).toContain('npm install -g');
     switchTo(prefix, '1.1.0', 1000, 1);
-    expect((await checkUpdates({ ...view, findUpdate: null }))[0]?.text).toContain('not confirmed yet');
+    expect((await checkUpdates({ ...view, findUpdate: null }))[0]?.text).toContain('not proved itself yet');
     rollBack(prefix, readTrial(prefix) as Trial, 'it ended', 1);
     expect((await checkUpdates({ ...view, findUpdate: null }))[0]).toMatchObject({
       state: 'note',
-      text: 'version 1.1.0 did not work here: it ended',
+      text: 'version 1.1.0 failed on this machine: it ended',
     });
   });
 

@@ -237,5 +237,5 @@ it('a process with a stuck event loop is killed, and a running one is not', asyn
   expect(await once(stuck, 'message')).toEqual(['turning', undefined]);
   const [code, signal] = (await once(stuck, 'close')) as [number | null, string | null];
   expect([code, signal]).toEqual([null, 'SIGKILL']);
-  expect(stderr).toMatch(/^The event loop of the provider has been stuck for \d+ s; the process is ended\.$/m);
+  expect(stderr).toMatch(/^The provider was stuck for \d+ s, so the process was ended\.$/m);
 });

@@ -195,8 +195,8 @@ describe('models that are wrong', () => {
 
   test.each<[string, (folder: string) => void, RegExp]>([
     ['without an index', (folder) => rmSync(join(folder, 'model_index.json')), /holds no image model/],
-    ['whose index is no JSON', (folder) => writeFileSync(join(folder, 'model_index.json'), '{'), /is no valid JSON/],
-    ['whose index is a list', (folder) => writeFileSync(join(folder, 'model_index.json'), '[]'), /is not what such a file should be/],
+    ['whose index is no JSON', (folder) => writeFileSync(join(folder, 'model_index.json'), '{'), /is not valid JSON/],
+    ['whose index is a list', (folder) => writeFileSync(join(folder, 'model_index.json'), '[]'), /does not have the expected content/],
     ['without a UNet', (folder) => rmSync(join(folder, 'unet/model.onnx')), /unet\/model\.onnx, which is missing/],
     [
       'without a decoder',
@@ -224,9 +224,9 @@ describe('models that are wrong', () => {
       (folder) => json(join(folder, 'model_index.json'), { _inference: { sizes: ['63x63'] } }),
       /no size that it can make/,
     ],
-    ['whose UNet is cut off', (folder) => truncateSync(join(folder, 'unet/model.onnx'), 5000), /is no valid ONNX file/],
+    ['whose UNet is cut off', (folder) => truncateSync(join(folder, 'unet/model.onnx'), 5000), /is not a valid ONNX file/],
     ['whose UNet is empty', (folder) => truncateSync(join(folder, 'unet/model.onnx'), 0), /it holds no graph/],
-    ['whose UNet is text', (folder) => writeFileSync(join(folder, 'unet/model.onnx'), 'x'.repeat(9999)), /is no valid ONNX file/],
+    ['whose UNet is text', (folder) => writeFileSync(join(folder, 'unet/model.onnx'), 'x'.repeat(9999)), /is not a valid ONNX file/],
     [
       'whose parts are swapped',
       (folder) => cpSync(join(folder, 'vae_decoder/model.onnx'), join(folder, 'unet/model.onnx')),
@@ -258,7 +258,7 @@ describe('models that are wrong', () => {
     const graph = new GraphBuilder(1);
     spoil(graph);
     writeFileSync(join(folder, 'unet/model.onnx'), graph.model('unet'));
-    expect(() => readModelFacts(folder)).toThrow(/is no valid ONNX file/);
+    expect(() => readModelFacts(folder)).toThrow(/is not a valid ONNX file/);
   });
 
   test('a folder with files and folders swapped is rejected with a sentence', () => {

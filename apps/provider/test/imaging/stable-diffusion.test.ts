@@ -113,7 +113,7 @@ test('a folder describes its model, and an invalid description is rejected', () 
   const description = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   const spoilt = (changes: object) => writeFileSync(file, JSON.stringify({ ...description, ...changes }));
   spoilt({ files: { model: '../transformer.safetensors' } });
-  expect(() => readModelFacts(folder)).toThrow(/is not what such a file should be/);
+  expect(() => readModelFacts(folder)).toThrow(/does not have the expected content/);
   spoilt({ files: { model: 'missing.gguf' } });
   expect(() => readModelFacts(folder)).toThrow(/missing\.gguf, which is missing/);
   spoilt({ sizes: ['65x65'] });

@@ -262,12 +262,14 @@ describe('a pull', () => {
       quantization: 'Q4_K',
       image: { engine: 'stable-diffusion.cpp', steps: 8 },
     });
-    await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q2_K'))).rejects.toThrow(/name one quantisation/);
+    await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q2_K'))).rejects.toThrow(/choose a quantization/);
     store.remove('z-image-turbo');
     expect(existsSync(folder)).toBe(false);
     server.files.delete('/Comfy-Org/z_image_turbo/resolve/main/split_files/vae/ae.safetensors');
     server.put('/Comfy-Org/z_image_turbo/resolve/main/other', Buffer.from('x'));
-    await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'))).rejects.toThrow(/has no file split_files\/vae\/ae\.safetensors/);
+    await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'))).rejects.toThrow(
+      /no longer has the file split_files\/vae\/ae\.safetensors/,
+    );
   });
 
   test('from a repository takes the named quantisation, checked by hash, and is fast when present', async () => {
@@ -286,8 +288,8 @@ describe('a pull', () => {
   test('lists the quantisations when the choice is ambiguous', async () => {
     repository('Model-Q8_0.gguf', model);
     repository('Model-Q5_K_M.gguf', model);
-    await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/name one quantisation .*Model-Q8_0, Model-Q5_K_M/);
-    await expect(pull(options('hf:owner/repo:Q2_K'))).rejects.toThrow(/name one quantisation/);
+    await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/choose a quantization .*Model-Q8_0, Model-Q5_K_M/);
+    await expect(pull(options('hf:owner/repo:Q2_K'))).rejects.toThrow(/choose a quantization/);
     await expect(pull(options('hf:owner/none:Q2_K'))).rejects.toThrow(/no such repository/);
     expect(() => readSource('hf:owner')).toThrow(DownloadError);
   });
@@ -299,7 +301,7 @@ describe('a pull', () => {
     server.wrongHash = null;
     await expect(pull(options('hf:owner/repo', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/another file than the requested one/);
     await expect(pull(options('hf:owner/repo', { catalogued: async () => ['cd'.repeat(32)] }))).rejects.toThrow(
-      /catalogue lists another file/,
+      /catalog lists another file/,
     );
     expect(new ModelStore(join(dir, 'models')).entries()).toEqual([]);
     const good = await pull(options('hf:owner/repo', { catalogued: async () => [modelSha256], id: 'my-model' }));

@@ -264,7 +264,7 @@ describe('systemd', () => {
     expect(await systemd(tool({ loginctl: ['Linger=no\n'] }).run).advice()).toEqual([
       'Runs only while you are logged in. To start at boot: loginctl enable-linger ada',
     ]);
-    expect(await systemd(tool({ loginctl: ['Linger=yes\n'] }).run).advice()).toEqual(['Starts automatically with this machine.']);
+    expect(await systemd(tool({ loginctl: ['Linger=yes\n'] }).run).advice()).toEqual(['Starts automatically at boot.']);
     await expect(
       systemd(tool({ [state]: [{ code: 1, stderr: 'Failed to connect to bus' }] }).run).state('inference-provider'),
     ).rejects.toThrow('systemctl --user show was refused (1): Failed to connect to bus');

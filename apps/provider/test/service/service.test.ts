@@ -39,16 +39,16 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 it('starts once, restarts after a crash, stops on request, and repeats all of this', async () => {
-  expect((await run(['stop'])).stdout).toBe('The provider does not run.\n');
+  expect((await run(['stop'])).stdout).toBe('The provider is not running.\n');
   const started = await run(['start']);
   expect(started).toMatchObject({ code: 0, stderr: '' });
-  expect(started.stdout).toMatch(/^The provider runs \(process \d+, managed by supervisor\)\./);
+  expect(started.stdout).toMatch(/^The provider is running \(process \d+, managed by supervisor\)\./);
   await (await coordinator.session()).admit();
   const first = await pidOf();
-  expect((await run(['start'])).stdout).toBe(`The provider runs already (process ${first}, managed by supervisor).\n`);
+  expect((await run(['start'])).stdout).toBe(`The provider is already running (process ${first}, managed by supervisor).\n`);
   // Second daemon, in the foreground.
   const second = await run(['serve']);
-  expect(second).toMatchObject({ code: 1, stderr: `Another provider runs with the data directory ${dataDir}.\n` });
+  expect(second).toMatchObject({ code: 1, stderr: `Another provider is already running with the data directory ${dataDir}.\n` });
 
   process.kill(first, 'SIGKILL');
   await (await coordinator.session()).admit();
@@ -72,7 +72,10 @@ it('starts once, restarts after a crash, stops on request, and repeats all of th
   expect(logs.stdout.match(/info {2}registered with the coordinator trust_level=self_signed\n/g)).toHaveLength(2);
 
   const supervisorPid = (await supervisor().supervisorState())?.pid ?? 0;
-  expect(await run(['stop'])).toMatchObject({ code: 0, stdout: 'The provider has stopped. Start again with: inference-provider start\n' });
+  expect(await run(['stop'])).toMatchObject({
+    code: 0,
+    stdout: 'The provider has stopped. To start it again, run: inference-provider start\n',
+  });
   expect(isAlive(again)).toBe(false);
   // The supervisor answers before it ends.
   await until(() => !isAlive(supervisorPid));
@@ -93,7 +96,7 @@ it("survives its supervisor's death, and follows a moved program", async () => {
   await (await coordinator.session()).admit();
   const second = await pidOf();
   expect((await supervisor().supervisorState())?.command).toContain(link);
-  expect((await run(['start'])).stdout).toMatch(/^The provider runs \(process/);
+  expect((await run(['start'])).stdout).toMatch(/^The provider is running \(process/);
   await (await coordinator.session()).admit();
   expect(await pidOf()).not.toBe(second);
   expect(isAlive(second)).toBe(false);

@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../../../../test/support/temporary-directory
 import { SelfUpdate } from '../../src/daemon/self-update.js';
 import { updateAutomatically } from '../../src/update/automatic-updates.js';
 import { prepare } from '../../src/update/download-release.js';
-import { installation, launchCommand } from '../../src/update/installation.js';
+import { installation, launchCommand, removalAdvice, updateAdvice } from '../../src/update/installation.js';
 import { currentVersion, presentVersions } from '../../src/update/layout.js';
 import { chooseUpdate } from '../../src/update/prepare-release.js';
 import { fetchRelease } from '../../src/update/releases.js';
@@ -103,7 +103,7 @@ describe('a release on offer', () => {
     server.offer(release, '2.0.0');
     await expect(ask({ version: '2.0.0' })).rejects.toThrow('instead of 2.0.0');
     server.offer('x'.repeat(100_000), '1.1.0');
-    await expect(ask()).rejects.toThrow('great length');
+    await expect(ask()).rejects.toThrow('description of the release is too long');
     await expect(ask({ coordinator: 'http://127.0.0.1:9' })).rejects.toMatchObject({ unreachable: true });
   });
 
@@ -195,7 +195,7 @@ describe('making a release ready', () => {
     await expect(ready(await odd('up.tgz', ['../outside'], join(folder, 'package')))).rejects.toThrow('outside its folder');
     await expect(ready(await odd('absolute.tgz', [join(folder, 'outside')]))).rejects.toThrow('outside its folder');
     await expect(ready(await odd('beside.tgz', ['outside']))).rejects.toThrow('outside its folder');
-    await expect(ready(await odd('other.tgz', ['package/file']))).rejects.toThrow('other contents');
+    await expect(ready(await odd('other.tgz', ['package/file']))).rejects.toThrow('unexpected contents');
     writeFileSync(join(folder, 'malformed.tgz'), 'not an archive');
     await expect(ready(await server.releaseFile('1.1.0', join(folder, 'malformed.tgz')))).rejects.toThrow('archive of the release');
     const mute = await server.pack({
@@ -392,6 +392,18 @@ describe('an installation', () => {
     writeFileSync(join(npm, 'package.json'), '{"version":"1.0.0"}');
     expect(installation(npm)).toMatchObject({ kind: 'npm' });
     expect(installation()).toMatchObject({ kind: 'clone' });
+    const brew = join(prefix, 'Cellar/inference-provider/1.0.0/libexec');
+    mkdirSync(brew, { recursive: true });
+    writeFileSync(join(brew, 'package.json'), '{"version":"1.0.0"}');
+    writeFileSync(join(brew, 'installer.json'), '{"kind":"homebrew","launcher":"/opt/homebrew/bin/inference-provider"}');
+    const managed = installation(brew);
+    expect(launchCommand(managed)).toEqual(['/opt/homebrew/bin/inference-provider']);
+    expect([updateAdvice(managed), removalAdvice(managed)]).toEqual([
+      expect.stringContaining('brew upgrade inference-provider'),
+      expect.stringContaining('brew uninstall inference-provider'),
+    ]);
+    writeFileSync(join(brew, 'installer.json'), '{"kind":"homebrew","launcher":"bin/inference-provider"}');
+    expect(() => installation(brew)).toThrow('installer.json is not valid');
   });
 
   it('reports an unavailable version by exit code, and does nothing for the installed one', async () => {

@@ -59,7 +59,7 @@ export class HelperProcess {
     // Writes to a dead helper fail here; the exit event reports the death.
     child.stdin.on('error', () => {});
     child.once('exit', (code, signal) => {
-      this.#end(new EnclaveError('exited', `the enclave helper ended (${signal ?? `exit code ${code}`})`));
+      this.#end(new EnclaveError('exited', `the enclave helper exited (${signal ?? `exit code ${code}`})`));
     });
     child.on('error', () => {});
   }

@@ -33,7 +33,7 @@ const ProviderSnapshot = Type.Object({
   requests_served: count,
   tokens_generated: count,
   models: Type.Array(Type.String()),
-  current_model: Type.String({ description: 'Model of the newest job; empty while the provider serves none.' }),
+  current_model: Type.String({ description: 'Model of the newest request; empty while the provider serves none.' }),
 });
 export type ProviderSnapshot = Static<typeof ProviderSnapshot>;
 

@@ -22,10 +22,10 @@ export interface EvaluatedOffers {
 }
 
 const REMEDIES: Readonly<Record<ModelRefusal, string>> = {
-  not_catalogued: 'This network serves only models of its catalogue. Choose one that GET /v1/catalogue lists.',
+  not_catalogued: 'This network serves only models of its catalog. Choose one that GET /v1/catalogue lists.',
   hash_missing: 'The hash of the file is not reported yet. Wait until the provider has computed it.',
-  hash_differs: 'The file is not the one that the catalogue lists. Pull the model again, or serve it under another id.',
-  other_type: 'The catalogue lists this model for something else. Serve it under another id.',
+  hash_differs: 'The file is not the one that the catalog lists. Pull the model again, or serve it under another id.',
+  other_type: 'The catalog lists this model for something else. Serve it under another id.',
 };
 
 export function evaluateOffers(offers: readonly ModelOffer[], rules: OfferRules): EvaluatedOffers {

@@ -6,14 +6,14 @@ import { remedyFor } from '../verification/remedies.js';
 import type { TrustPart, TrustVerdict } from '../verification/trust-policy.js';
 
 const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string>> = {
-  draining: 'The provider is draining and gets no new jobs. Restart it to serve again.',
+  draining: 'The provider is draining and gets no new requests. Restart it to serve again.',
   away: 'This machine is not accepting requests: it is paused, outside its schedule, or in use. See the reason.',
   quarantined:
-    'Answers of this provider did not verify, or its jobs failed repeatedly, so it gets no jobs. Check its log and update it. It gets a job again at the time given, or after the operator of the network reinstates it.',
-  cooling_down: 'Jobs failed on this machine, so it gets no jobs for a short time. If this happens again, check its log.',
-  untrusted: 'The provider is connected but gets no jobs. See the parts that are not ok.',
+    'Responses of this provider did not verify, or requests failed repeatedly, so it gets no requests. Check its log and update it. It gets requests again at the given time, or when the operator of the network reinstates it.',
+  cooling_down: 'Requests failed on this machine, so it gets none for a short time. If this happens again, check its log.',
+  untrusted: 'The provider is connected but gets no requests. See the parts that are not ok.',
   below_min_trust_level:
-    'This network sends jobs only to machines of trust level hardware (MIN_TRUST_LEVEL), and this one is self_signed. Its certificates and device management are missing: see the parts that are not ok.',
+    'This network sends requests only to machines of trust level hardware (MIN_TRUST_LEVEL), and this one is self_signed. Its certificates and device management are missing: see the parts that are not ok.',
   low_battery: 'The battery is low. Connect this Mac to power.',
   key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
 };
@@ -73,7 +73,7 @@ export function trustMessage(
 }
 
 function quarantineRemedy({ reason }: OperatorQuarantine): string {
-  return `The operator of this network has taken this machine out of routing: "${reason}" It gets jobs again when the operator lets it in.`;
+  return `The operator of this network has taken this machine out of routing: "${reason}" It gets requests again when the operator lets it in.`;
 }
 
 function partOf({ name, state, reason, detail }: TrustPart): TrustMessage['parts'][number] {

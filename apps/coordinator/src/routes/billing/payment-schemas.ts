@@ -42,7 +42,7 @@ const UsageEntry = Type.Object({
   completion_tokens: count,
   images: Type.Optional(Type.Integer({ minimum: 1, description: 'Number of images; only for image models.' })),
   cost_micro_usd: count,
-  timestamp: Type.String({ description: 'Completion time of the job, ISO 8601, UTC.' }),
+  timestamp: Type.String({ description: 'Completion time of the request, ISO 8601, UTC.' }),
 });
 export type UsageEntry = Static<typeof UsageEntry>;
 

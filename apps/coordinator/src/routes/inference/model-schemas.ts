@@ -35,7 +35,7 @@ const Model = Type.Object({
       }),
     ),
     slots: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Concurrent jobs of all providers of the model. Only in responses for one model.' }),
+      Type.Integer({ minimum: 0, description: 'Concurrent requests of all providers of the model. Only in responses for one model.' }),
     ),
     requests_last_5_minutes: Type.Optional(Type.Integer({ minimum: 0, description: 'Only in responses for one model.' })),
     waiting_requests: Type.Optional(

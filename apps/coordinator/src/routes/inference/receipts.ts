@@ -25,7 +25,7 @@ export const SignedReceiptSchema = Type.Object({
   claims: Type.Union([ReceiptSchema, E2eReceiptSchema]),
 });
 
-const NO_RECEIPT = 'There is no receipt for this job.';
+const NO_RECEIPT = 'There is no receipt for this request.';
 const id = Type.String({ maxLength: 128 });
 const text = Type.String({ maxLength: 65_536 });
 const QueuedReceiptQuery = Type.Object({ jobId: id, accountId: id });
@@ -51,7 +51,7 @@ export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts,
     return receipts.find(jobId, accountId);
   };
   const schema = {
-    summary: 'Signed receipt of a finished job.',
+    summary: 'Signed receipt of a completed request.',
     tags: ['Verification'],
     params: pathParams('job_id'),
     response: {

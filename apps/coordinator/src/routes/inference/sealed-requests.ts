@@ -49,7 +49,7 @@ const SCHEMA = {
           type: 'string',
           description: 'Position of the answering provider among the recipients of the context.',
         },
-        'X-Inference-Job-ID': { type: 'string', description: 'Id of the job, for its receipt.' },
+        'X-Inference-Job-ID': { type: 'string', description: 'Id of the request (`job_id`), for its receipt.' },
       },
       content: { [E2E_RESPONSE_CONTENT_TYPE]: { schema: { type: 'string', format: 'binary' } } },
     },

@@ -55,7 +55,11 @@ describe('a provider that goes away', () => {
     const seen = new Map((await feed()).map(({ provider_id, status }) => [provider_id, status]));
     expect([seen.get(one.providerId), seen.get(two.providerId)]).toEqual(['away', 'online']);
     const { decisions } = await statusOf(one);
-    expect(decisions[0]).toMatchObject({ outcome: 'gate', reason: 'away', text: expect.stringMatching(/^Not eligible: it took no jobs/) });
+    expect(decisions[0]).toMatchObject({
+      outcome: 'gate',
+      reason: 'away',
+      text: expect.stringMatching(/^Not eligible: it accepted no requests/),
+    });
 
     publish(one, { state: 'serving' });
     await hasGate(one, null);

@@ -15,12 +15,12 @@ import { doctorTargetOf } from './doctor.js';
 
 export const bugreportCommand: Command = {
   name: 'bugreport',
-  summary: 'Writes an archive for diagnosis.',
+  summary: 'Collects diagnostics in an archive.',
   usage: `bugreport [--out FILE.tar.gz] [--list] [--yes] [--data-dir DIR] [--json]
 
-The archive contains no prompts, answers, keys, tokens, serial numbers, personal names or
-network addresses. Read the archive before sharing. --list only lists the contents; --yes skips the prompt.
-The archive has mode 0600, and nothing is sent anywhere.`,
+The archive contains no prompts, responses, keys, tokens, serial numbers, personal names or
+network addresses. Read the archive before you share it. --list only lists the contents; --yes skips the prompt.
+Only you can read the file, and nothing is sent anywhere.`,
   run: bugreport,
 };
 
@@ -28,9 +28,9 @@ async function bugreport(args: readonly string[]): Promise<number> {
   const options = ownerOptions(args, { out: { type: 'string' }, list: { type: 'boolean' }, yes: { type: 'boolean' } });
   const { json, values } = options;
   const only = values.list === true;
-  if (!only && values.yes !== true && !process.stdin.isTTY) throw new UsageError('Prompts need a terminal: use --yes or --list.');
+  if (!only && values.yes !== true && !process.stdin.isTTY) throw new UsageError('Without a terminal, use --yes or --list.');
   const path = resolve(typeof values.out === 'string' ? values.out : `inference-provider-report-${stamp(new Date())}.tar.gz`);
-  if (!only && existsSync(path)) throw new UsageError(`${path} is there already.`);
+  if (!only && existsSync(path)) throw new UsageError(`${path} already exists.`);
 
   const parts = await report(options);
   const contents = parts.map(({ name, what, text }) => ({ name, what, bytes: Buffer.byteLength(text) }));
@@ -45,7 +45,7 @@ async function bugreport(args: readonly string[]): Promise<number> {
   }
   if (values.yes !== true && !(await confirm(`Write the report to ${path}?`))) return EXIT.needsOwner;
   await write(path, parts);
-  await print(json ? [JSON.stringify({ path, contents })] : [`Written to ${path}. Read the report before sharing.`]);
+  await print(json ? [JSON.stringify({ path, contents })] : [`Wrote ${path}. Read it before you share it.`]);
   return EXIT.fine;
 }
 

@@ -8,7 +8,7 @@ import { print } from '../output/terminal.js';
 
 export const completionCommand: Command = {
   name: 'completion',
-  summary: 'Prints the script that completes commands in your shell.',
+  summary: 'Prints a completion script for your shell.',
   usage: `completion bash|zsh|fish
 
 bash: add to ~/.bashrc: source <(inference-provider completion bash)

@@ -14,7 +14,7 @@ import { print, wrapped } from '../output/terminal.js';
 
 export const doctorCommand: Command = {
   name: 'doctor',
-  summary: "Checks this machine and the coordinator's view, with remedies.",
+  summary: 'Finds problems with this machine and says how to fix them.',
   usage: `doctor [--data-dir DIR] [--json] [--coordinator URL] [--model FILE.gguf] [--simulated-enclave]
 
 Coordinator, model and enclave default to those of the running provider or of config.toml;

@@ -15,12 +15,12 @@ import { print } from '../output/terminal.js';
 
 export const earningsCommand: Command = {
   name: 'earnings',
-  summary: 'Shows earnings of this machine: today, this week, by model and by day.',
+  summary: "Shows this machine's earnings: today, this week, by model and by day.",
   usage: `earnings [--days N] [--time-zone NAME] [--csv] [--electricity-price USD] [--watts N] [--data-dir DIR] [--json]
 
 --csv prints one line per day and model for a spreadsheet. --electricity-price, in USD per kWh, estimates the cost of
 electricity from Apple's published power of the chip's desktop Mac; --watts overrides the power under load.
-Days use the time zone of the settings, or of this system. "busy" is the share of the connected time with running jobs.
+Days follow the time zone in the settings, else that of this system. "busy" is the share of the connected time spent on requests.
 Exit codes: 0 success, 1 this machine is not linked to an account, 4 the coordinator is unreachable.`,
   run: earnings,
 };
@@ -36,7 +36,7 @@ async function earnings(args: readonly string[]): Promise<number> {
     watts: { type: 'string' },
   });
   const csv = values.csv === true;
-  if (csv && json) throw new UsageError('--csv and --json do not go together.');
+  if (csv && json) throw new UsageError('--csv and --json cannot be used together.');
   const price = positive('--electricity-price', values['electricity-price'], 10);
   const watts = positive('--watts', values.watts, 2000);
   if (watts !== null && price === null) throw new UsageError('--watts needs --electricity-price.');
@@ -45,7 +45,7 @@ async function earnings(args: readonly string[]): Promise<number> {
   const account = readAccount(dataDir);
   if (account === null) {
     process.stderr.write(
-      'This machine is not linked to an account. Run "inference-provider login"; earnings until then are held for you.\n',
+      'This machine is not linked to an account. Run "inference-provider login". Earnings until then are held for you.\n',
     );
     return EXIT.needsOwner;
   }

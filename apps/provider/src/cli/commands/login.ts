@@ -15,11 +15,11 @@ import { clean, print } from '../output/terminal.js';
 
 export const loginCommand: Command = {
   name: 'login',
-  summary: 'Links this machine to your account, which then gets the earnings.',
+  summary: 'Links this machine to your account, which receives its earnings.',
   usage: `login [--coordinator URL] [--name NAME] [--no-browser] [--data-dir DIR]
 
 Shows a code and an address. Open the address on any device, sign in, and approve the code.
-Exit codes: 0 linked, 1 refused, expired or cancelled, 4 the coordinator is unreachable.`,
+Exit codes: 0 linked, 1 refused, expired or canceled, 4 the coordinator is unreachable.`,
   run: login,
 };
 
@@ -33,7 +33,7 @@ async function login(args: readonly string[]): Promise<number> {
   const coordinator = resolveCoordinator(values.coordinator, dataDir);
   const machineName = typeof values.name === 'string' ? clean(values.name).slice(0, 64) : defaultMachineName();
   const { chip } = await readHostFacts();
-  const broken = 'Cancelled. Nothing was linked; the code expires automatically.';
+  const broken = 'Canceled. Nothing was linked, and the code will expire.';
   return untilInterrupted(broken, async (signal) => {
     const outcome = await signIn({
       coordinator,
@@ -77,17 +77,17 @@ export async function reportLink(dataDir: string): Promise<number> {
     if (!(error instanceof ControlError)) throw error;
     await print([
       error.problem === 'not_running'
-        ? 'Approved. The machine is linked when the provider starts.'
-        : 'Approved, but the provider does not answer. Restart the provider to link the machine.',
+        ? 'Approved. This machine will be linked when the provider starts.'
+        : 'Approved, but the provider is not responding. Restart it to link this machine.',
     ]);
     return EXIT.fine;
   }
   if (status.state === 'linked') {
-    await print([`Linked: this machine earns for ${clean(status.account_name ?? 'your account')}.`]);
+    await print([`Linked. Earnings of this machine go to ${clean(status.account_name ?? 'your account')}.`]);
     return EXIT.fine;
   }
   if (status.state === 'waiting') {
-    await print(['Approved. The provider is not connected now; the machine is linked at the next connection.']);
+    await print(['Approved. The provider is offline; this machine will be linked when it reconnects.']);
     return EXIT.fine;
   }
   process.stderr.write(`Approved, but this machine is not linked: ${clean(status.remedy ?? status.reason ?? status.state)}\n`);

@@ -10,10 +10,10 @@ import { clean, print } from '../output/terminal.js';
 
 export const logoutCommand: Command = {
   name: 'logout',
-  summary: 'Takes this machine out of your account.',
+  summary: 'Unlinks this machine from your account.',
   usage: `logout [--data-dir DIR] [--json]
 
-Earlier earnings stay in the account. The machine continues to serve; new earnings are held until an account links it.
+Past earnings stay in the account. The machine continues to serve; new earnings are held until you link it again.
 Exit codes: 0 success, 4 the local token was removed, but the coordinator is unreachable.`,
   run: logout,
 };
@@ -30,11 +30,11 @@ async function logout(args: readonly string[]): Promise<number> {
   });
   if (json) await print([JSON.stringify({ was_linked: coordinator !== null, revoked, problem })]);
   else if (coordinator === null) await print(['This machine was not signed in.']);
-  else if (revoked) await print(['This machine is no longer linked to your account. Earlier earnings stay there.']);
+  else if (revoked) await print(['This machine is no longer linked to your account. Past earnings stay in the account.']);
   else {
     process.stderr.write(`${clean(problem ?? '')}.\n`);
     process.stderr.write(
-      `The sign-in is forgotten here, but ${clean(coordinator)} does not know: remove the machine under Machines in the console.\n`,
+      `You are signed out on this machine, but ${clean(coordinator)} was not told. Remove the machine under Machines in the console.\n`,
     );
   }
   return coordinator === null || revoked ? EXIT.fine : EXIT.unreachable;

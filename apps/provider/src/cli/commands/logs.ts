@@ -10,11 +10,11 @@ import { print } from '../output/terminal.js';
 
 export const logsCommand: Command = {
   name: 'logs',
-  summary: 'Shows the log of the provider that runs as a service.',
+  summary: 'Shows the log of the background provider.',
   usage: `logs [--data-dir DIR] [--lines N] [--follow] [--crash] [--json]
 
 --follow prints new lines until Ctrl-C. --crash shows the output of failed starts
-and crashes. The log never contains prompts or answers.`,
+and crashes. The log never contains prompts or responses.`,
   run: logs,
 };
 
@@ -24,12 +24,12 @@ async function logs(args: readonly string[]): Promise<number> {
   const more = { lines: { type: 'string', short: 'n' }, follow: { type: 'boolean', short: 'f' }, crash: { type: 'boolean' } } as const;
   const { dataDir, json, values } = ownerOptions(args, more);
   const count = values.lines === undefined ? DEFAULT_LINES : Number(values.lines);
-  if (!Number.isInteger(count) || count < 0 || count > 1e6) throw new UsageError('--lines must be a whole number.');
+  if (!Number.isInteger(count) || count < 0 || count > 1e6) throw new UsageError('--lines must be a whole number from 0 to 1,000,000.');
   const path = values.crash === true ? outputFile(dataDir) : logFile(dataDir);
   const text = (line: string): string => (json ? line : logLineText(line));
   const isThere = statSync(path, { throwIfNoEntry: false }) !== undefined;
   if (!isThere && values.follow !== true) {
-    process.stderr.write(`There is no log yet: the provider has not run as a service with the data directory ${dataDir}.\n`);
+    process.stderr.write(`There is no log yet. The provider has not run as a service with the data directory ${dataDir}.\n`);
     return EXIT.needsOwner;
   }
   if (values.follow !== true) {

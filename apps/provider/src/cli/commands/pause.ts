@@ -16,9 +16,9 @@ export const pauseCommand: Command = {
   summary: 'Stops accepting requests for a while, or until `resume`.',
   usage: `pause [DURATION | until HH:MM] [--data-dir DIR] [--json]
 
-DURATION is for example 30m, 2h or 1h30m. Without DURATION the pause lasts until \`resume\`, also over restarts.
-Running jobs finish first, unless the settings say otherwise; then the models are unloaded.
-Exit codes: 0 success, 2 invalid command line, 3 no provider runs.`,
+DURATION is for example 30m, 2h or 1h30m. Without DURATION the pause lasts until \`resume\`, also across restarts.
+Running requests finish first, unless the settings say otherwise; then the models are unloaded.
+Exit codes: 0 success, 2 invalid command line, 3 no provider is running.`,
   run: pause,
 };
 
@@ -52,7 +52,7 @@ export const resumeCommand: Command = {
   summary: 'Ends a pause.',
   usage: `resume [--data-dir DIR] [--json]
 
-Exit codes: 0 success, 2 invalid command line, 3 no provider runs.`,
+Exit codes: 0 success, 2 invalid command line, 3 no provider is running.`,
   run: resume,
 };
 

@@ -11,7 +11,7 @@ import { launch } from './start.js';
 
 export const restartCommand: Command = {
   name: 'restart',
-  summary: 'Restarts the provider after its running jobs.',
+  summary: 'Restarts the provider after its running requests finish.',
   usage: 'restart [--data-dir DIR] [--manager launchd|systemd|supervisor] [--json]',
   run: restart,
 };
@@ -23,7 +23,9 @@ async function restart(args: readonly string[]): Promise<number> {
   serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
   const running = await runningDaemon(dataDir);
   if (running !== null && (await manager.state(labelOf(dataDir))).kind !== 'running') {
-    await print([`The provider (process ${running.pid}) does not run as a service: stop the process, then run: inference-provider start`]);
+    await print([
+      `The provider (process ${running.pid}) is not running as a service. Stop the process, then run: inference-provider start`,
+    ]);
     return EXIT.needsOwner;
   }
   return await launch(command, command.json, running?.pid ?? null, true);

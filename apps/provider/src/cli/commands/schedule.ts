@@ -40,7 +40,7 @@ export const scheduleSetCommand: Command = {
 
 export const scheduleClearCommand: Command = {
   name: 'schedule clear',
-  summary: 'Serves at all times.',
+  summary: 'Removes the schedule, so that this machine serves at all times.',
   usage: 'schedule clear [--data-dir DIR] [--json]',
   run: async (args) => {
     const { dataDir, json } = ownerOptions(args);

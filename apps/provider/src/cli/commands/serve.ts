@@ -16,7 +16,7 @@ import { readServeFlags, SERVE_USAGE, type ServeFlags, type ServeOptions, serveO
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Serves models in the foreground until a signal.',
+  summary: 'Serves models in the foreground, until Ctrl-C.',
   usage: `${SERVE_USAGE}
 
 Settings come from config.toml in the data directory; options override them.

@@ -17,13 +17,13 @@ import { chooseCoordinator, chooseModel, chooseSchedule, linkAccount, type Setup
 
 export const setupCommand: Command = {
   name: 'setup',
-  summary: 'Sets this machine up: coordinator, account, model, schedule, start.',
+  summary: 'Sets up this machine: coordinator, account, model, schedule, start.',
   usage: `setup [--coordinator URL] [--link|--no-link] [--model SOURCE|ID|recommended|demo] [--schedule TEXT|always]
       [--enrol|--no-enrol] [--start|--no-start] [--yes] [--name NAME] [--no-browser] [--simulated-enclave] [--data-dir DIR]
 
 Each option answers one question; --yes uses defaults for the rest, and downloads and enrols nothing. An interrupted
 setup resumes when run again.
-Exit codes: 0 done, 1 a step failed or was cancelled, 2 options are missing without a terminal, 4 no coordinator.`,
+Exit codes: 0 done, 1 a step failed or was canceled, 2 options are missing without a terminal, 4 no coordinator.`,
   run: setup,
 };
 
@@ -40,7 +40,7 @@ async function setup(args: readonly string[]): Promise<number> {
   const mayAsk = isTerminal && !answers.yes;
   const missing = mayAsk ? [] : missingOptions(answers, settled, knowsSchedules);
   if (missing.length > 0)
-    throw new UsageError(`Prompts need a terminal. Give ${missing.join(', ')}${answers.yes ? '' : '; or --yes for defaults'}.`);
+    throw new UsageError(`Without a terminal, give ${missing.join(', ')}${answers.yes ? '' : ', or --yes for defaults'}.`);
   const prompt = mayAsk ? new Prompt() : null;
   try {
     const run = async (...words: readonly string[]): Promise<number> => {
@@ -55,7 +55,7 @@ async function setup(args: readonly string[]): Promise<number> {
       return error.code;
     }
     if (!(error instanceof PromptAborted)) throw error;
-    process.stderr.write('\nSetup cancelled. Run it again to resume.\n');
+    process.stderr.write('\nSetup canceled. Run it again to resume.\n');
     return EXIT.needsOwner;
   }
 }
@@ -80,16 +80,16 @@ async function closingLines(dataDir: string, isRunning: boolean, model: string, 
     : 'Earnings are held until you link this machine with "inference-provider login".';
   if (!isRunning)
     return [
-      ...wrapped('', `This machine is set up to serve ${clean(model)}, and serves nothing yet. ${whose}`),
-      'Start the provider: inference-provider start',
+      ...wrapped('', `This machine is set up to serve ${clean(model)}, but is not serving yet. ${whose}`),
+      'To start the provider, run: inference-provider start',
     ];
   const status = await settledStatus(dataDir);
-  const state = status === null ? 'The provider does not answer. See: inference-provider doctor' : outlookText(jobOutlook(status));
+  const state = status === null ? 'The provider is not responding. See: inference-provider doctor' : outlookText(jobOutlook(status));
   return [
     ...wrapped('State   ', state),
     ...wrapped('Models  ', model),
     ...wrapped('        ', whose),
-    'Follow it: inference-provider status --watch',
+    'To watch it, run: inference-provider status --watch',
   ];
 }
 
@@ -109,4 +109,4 @@ async function settledStatus(dataDir: string): Promise<DaemonStatus | null> {
 }
 
 const PUBLISHED =
-  'Published by the coordinator, so that clients can verify answers: the serial number, chip, memory and security settings of this machine, and its models. Your account, prompts and answers are not published.';
+  'The coordinator publishes the serial number, chip, memory, security settings and models of this machine, so that clients can verify responses. It does not publish your account, prompts or responses.';

@@ -12,7 +12,7 @@ import { print } from '../output/terminal.js';
 
 export const startCommand: Command = {
   name: 'start',
-  summary: 'Starts the provider as a service that restarts after a crash.',
+  summary: 'Starts the provider in the background, now and at login.',
   usage: `start [--data-dir DIR] [--manager launchd|systemd|supervisor] [--json]
 
 Uses the settings of config.toml. The service manager is launchd on macOS, the user's systemd
@@ -31,9 +31,7 @@ async function start(args: readonly string[]): Promise<number> {
   const running = await runningDaemon(dataDir);
   const state = await manager.state(serviceDefinition(dataDir).label);
   if (running !== null && state.kind !== 'running') {
-    await print([
-      `A provider runs already (process ${running.pid}), but not as a service: stop the process, or run: inference-provider stop`,
-    ]);
+    await print([`A provider is already running (process ${running.pid}), but not as a service. Run: inference-provider stop`]);
     return EXIT.needsOwner;
   }
   return await launch(command, json, running?.pid ?? null);
@@ -59,9 +57,14 @@ export async function launch({ dataDir, manager }: ServiceCommand, json: boolean
   else if (status === null)
     await print([
       `The provider failed to start: ${words ?? 'no response'}`,
-      'The service manager tries again. More: inference-provider logs --crash',
+      'The service manager will try again. For details, run: inference-provider logs --crash',
     ]);
-  else if (outcome === 'already_running') await print([`The provider runs already (process ${status.pid}, managed by ${manager.name}).`]);
-  else await print([`The provider runs (process ${status.pid}, managed by ${manager.name}). Status: inference-provider status`, ...advice]);
+  else if (outcome === 'already_running')
+    await print([`The provider is already running (process ${status.pid}, managed by ${manager.name}).`]);
+  else
+    await print([
+      `The provider is running (process ${status.pid}, managed by ${manager.name}). Status: inference-provider status`,
+      ...advice,
+    ]);
   return status === null ? EXIT.needsOwner : EXIT.fine;
 }

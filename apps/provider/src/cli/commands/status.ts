@@ -11,12 +11,12 @@ import { timeZoneOf } from './earnings.js';
 
 export const statusCommand: Command = {
   name: 'status',
-  summary: 'Shows whether this machine gets requests, and why not.',
+  summary: 'Shows whether this machine gets requests, and if not, why.',
   usage: `status [--watch] [--data-dir DIR] [--json]
 
---watch updates the view until q or Ctrl-C. Without a terminal, --watch prints a line per change.
+--watch keeps the view up to date until q or Ctrl-C. Without a terminal, --watch prints a line per change.
 --json prints the status as JSON, or {"state": "not_running", "problem": …} if no provider answers.
-Exit codes: 0 ready for requests, 1 running without getting requests, 3 not running. With --watch: 0.`,
+Exit codes: 0 ready for requests, 1 running but not getting requests, 3 not running. With --watch: 0.`,
   run: status,
 };
 
@@ -26,7 +26,7 @@ const ANSWER_MS = 6_000;
 async function status(args: readonly string[]): Promise<number> {
   const { dataDir, json, values } = ownerOptions(args, { watch: { type: 'boolean' } });
   const isWatched = values.watch === true;
-  if (isWatched && json) throw new UsageError('--watch and --json do not go together.');
+  if (isWatched && json) throw new UsageError('--watch and --json cannot be used together.');
   const poller = new StatusPoller(dataDir, timeZoneOf(undefined, dataDir));
   if (isWatched) {
     await watch(poller);

@@ -10,7 +10,7 @@ import { print } from '../output/terminal.js';
 
 export const stopCommand: Command = {
   name: 'stop',
-  summary: 'Stops the provider after its running jobs, until start.',
+  summary: 'Stops the provider after its running requests finish.',
   usage: 'stop [--data-dir DIR] [--manager launchd|systemd|supervisor] [--json]',
   run: stop,
 };
@@ -26,7 +26,7 @@ async function stop(args: readonly string[]): Promise<number> {
   const other = await runningDaemon(dataDir);
   if (other !== null) await endByHand(dataDir, other.pid);
   const stopped = outcome === 'stopped' || other !== null;
-  const text = stopped ? 'The provider has stopped. Start again with: inference-provider start' : 'The provider does not run.';
+  const text = stopped ? 'The provider has stopped. To start it again, run: inference-provider start' : 'The provider is not running.';
   await print([json ? JSON.stringify({ manager: manager.name, outcome: stopped ? 'stopped' : 'was_not_running' }) : text]);
   return EXIT.fine;
 }
@@ -41,7 +41,7 @@ async function endByHand(dataDir: string, pid: number): Promise<void> {
   }
   const deadline = performance.now() + EXIT_TIMEOUT_MS;
   while ((await runningDaemon(dataDir))?.pid === pid) {
-    if (performance.now() > deadline) throw new ServiceError(`the provider (process ${pid}) does not end`);
+    if (performance.now() > deadline) throw new ServiceError(`the provider (process ${pid}) did not stop in time`);
     await delay(100);
   }
 }

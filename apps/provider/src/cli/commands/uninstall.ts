@@ -5,8 +5,8 @@
 import { existsSync } from 'node:fs';
 import { byteSizeText } from '../../models/byte-size-text.js';
 import { labelOf, serviceManager } from '../../service/choose-manager.js';
-import { endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
-import { installation } from '../../update/installation.js';
+import { endMenuBar, endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
+import { installation, removalAdvice } from '../../update/installation.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
@@ -21,11 +21,11 @@ export const uninstallCommand: Command = {
           [--data-dir DIR] [--json]
 
 Stops the service, signs this machine out, and removes the program and its command
-(an installation by npm or a clone prints what is left to do).
-Settings, models and logs stay unless you use --delete-data or confirm the prompt.
+(for npm, Homebrew, a package or a clone, it prints how to remove the program).
+Settings, models and logs are kept unless you use --delete-data or confirm the prompt.
 The key in the enclave folder is this machine's identity and carries its reputation;
-only --delete-key removes the key. A new installation with the retained key is
-the same provider. --yes skips prompts; --dry-run only lists.`,
+only --delete-key removes it. A new installation that finds the key is the
+same provider. --yes skips prompts; --dry-run only lists.`,
   run: uninstall,
 };
 
@@ -40,11 +40,11 @@ const OPTIONS = {
 async function uninstall(args: readonly string[]): Promise<number> {
   const { dataDir, json, values } = ownerOptions(args, OPTIONS);
   if (values['keep-data'] === true && values['delete-data'] === true)
-    throw new UsageError('--keep-data and --delete-data exclude each other.');
+    throw new UsageError('--keep-data and --delete-data cannot be used together.');
   const found = installation();
   const dryRun = values['dry-run'] === true;
   const asks = values.yes !== true && !dryRun;
-  if (asks && !process.stdin.isTTY) throw new UsageError('Prompts need a terminal: use --yes, and --keep-data or --delete-data.');
+  if (asks && !process.stdin.isTTY) throw new UsageError('Without a terminal, use --yes, with --keep-data or --delete-data.');
 
   const all = partsOf(found, dataDir);
   const data = all.filter(({ kind }) => kind === 'data');
@@ -53,13 +53,13 @@ async function uninstall(args: readonly string[]): Promise<number> {
     await print(
       linesOf(
         all.filter(({ kind }) => kind === 'program' || kind === 'session'),
-        'To be removed:',
+        'This will be removed:',
       ),
     );
     if (!(await confirm('Remove the agent from this machine?'))) return EXIT.needsOwner;
     if (data.length > 0 && !deleteData && values['keep-data'] !== true) {
       await print(linesOf(data, 'Data:'));
-      deleteData = await confirm('Remove the data, too?');
+      deleteData = await confirm('Remove the data as well?');
     }
   }
   const kinds = new Set<Part['kind']>([
@@ -74,18 +74,19 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (!dryRun) {
     const manager = await serviceManager(dataDir, undefined);
     notes.push(...(await endService(manager, labelOf(dataDir))));
+    notes.push(...(await endMenuBar(dataDir)));
     const other = await runningDaemon(dataDir);
     if (other !== null) {
       process.stderr.write(
-        `The provider still runs (process ${other.pid}): stop the process, then run this command again. Program and data were not removed.\n`,
+        `The provider is still running (process ${other.pid}). Stop the process, then run this command again. The program and its data were not removed.\n`,
       );
       return EXIT.needsOwner;
     }
     notes.push(...(await signOut(found, dataDir)));
     for (const part of removed) removePart(part);
   }
-  if (found.kind === 'npm') notes.push('npm removes the program itself: npm uninstall -g inference-provider');
-  if (found.kind === 'clone') notes.push(`This agent runs from a clone of its sources, which stays: ${found.root}`);
+  const advice = removalAdvice(found);
+  if (advice !== null) notes.push(advice);
   if (json)
     await print([
       JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained().map(({ path }) => path), dry_run: dryRun, notes }),

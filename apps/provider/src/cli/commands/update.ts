@@ -4,7 +4,7 @@ import { readConfig } from '../../config/read-config.js';
 import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { labelOf, serviceDefinition, serviceManager } from '../../service/choose-manager.js';
-import { type Installation, installation } from '../../update/installation.js';
+import { type Installation, installation, updateAdvice } from '../../update/installation.js';
 import { presentVersions } from '../../update/layout.js';
 import { checkForUpdate, prepareRelease } from '../../update/prepare-release.js';
 import { releaseKeys } from '../../update/release-keys.js';
@@ -20,13 +20,13 @@ import { print, wrapped } from '../output/terminal.js';
 
 export const updateCommand: Command = {
   name: 'update',
-  summary: 'Finds a newer version and switches to that version.',
+  summary: 'Installs a newer version, if there is one.',
   usage: `update [--check | --prepare] [--to X.Y.Z] [--coordinator URL] [--patience SECONDS]
        [--data-dir DIR] [--json]
 
---check only checks; --prepare downloads and verifies without switching.
+--check only checks; --prepare downloads and verifies a version without switching to it.
 --to selects a version; the previous version stays on disk.
---patience is the time for the new version to be confirmed (300).
+--patience is how many seconds the new version may take to prove itself (default 300).
 
 The provider checks automatically every few hours, unless config.toml says
 [update] automatic = false.
@@ -50,7 +50,7 @@ const SWITCH_OVERHEAD_MS = 120_000;
 
 async function update(args: readonly string[]): Promise<number> {
   const options = ownerOptions(args, OPTIONS);
-  const signal = abortOnInterrupt(new UpdateError('the update was interrupted; run the same command again to continue'));
+  const signal = abortOnInterrupt(new UpdateError('the update was interrupted; run the command again to continue'));
   try {
     const report = await run(options, installation(), signal);
     await print(options.json ? [JSON.stringify(report)] : report.text.flatMap((line) => wrapped('', line)));
@@ -79,7 +79,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     text,
   });
 
-  if (to === installed) return report('current', null, `Version ${to} is installed already.`);
+  if (to === installed) return report('current', null, `Version ${to} is already installed.`);
   let version = to;
   let notes: string | null = null;
   // A version on disk needs no download, and may be older: the owner asked for it.
@@ -87,34 +87,34 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     const platform = releasePlatform();
     if (platform === null) throw new UpdateError(`there are no releases for this kind of machine (${process.platform} ${process.arch})`);
     const coordinator = httpAddress(values.coordinator) ?? httpAddress(readConfig(configPath(dataDir)).coordinator);
-    if (coordinator === null) throw new UpdateError('no coordinator is set: use --coordinator or config.toml');
+    if (coordinator === null) throw new UpdateError('no coordinator is set; use --coordinator, or set it in config.toml');
     const choice = await checkForUpdate({ coordinator, platform, version: to, keys: releaseKeys(), signal }, prefix, installed);
     if (choice.kind === 'current') {
       return to === null
-        ? report('current', null, `Version ${installed} is the newest.`)
-        : report('not_offered', to, `Version ${to} is not on offer, or not newer than ${installed}.`);
+        ? report('current', null, `Version ${installed} is up to date.`)
+        : report('not_offered', to, `Version ${to} is not available, or not newer than ${installed}.`);
     }
     if (choice.kind === 'broken') {
       return report(
         'broken',
         choice.version,
-        `Version ${choice.version} is on offer, and does not work here: ${choice.reason}.`,
-        `To try the version again: inference-provider update --to ${choice.version}`,
+        `Version ${choice.version} is available, but failed on this machine: ${choice.reason}.`,
+        `To try it again, run: inference-provider update --to ${choice.version}`,
       );
     }
     ({ version, notes } = choice.release);
-    const news = [`Version ${version} is on offer; ${installed} is installed.`, ...(notes === '' ? [] : [notes])];
+    const news = [`Version ${version} is available; ${installed} is installed.`, ...(notes === '' ? [] : [notes])];
     if (values.check === true && found.kind === 'own') return { ...report('available', version, ...news), notes };
-    if (prefix === null) return { ...report('not_ours', version, ...news, foreignAdvice(found.kind)), notes };
+    if (prefix === null) return { ...report('not_ours', version, ...news, updateAdvice(found) ?? ''), notes };
     const line = new ProgressLine(process.stderr, performance.now.bind(performance));
     const onStep = (sentence: string): void => void (json || process.stderr.write(`${sentence}\n`));
     await prepareRelease({ prefix, release: choice.release, onStep, onProgress: (progress) => line.update(progress), signal }).finally(() =>
       line.end(),
     );
   } else if (values.check === true) {
-    return report('available', to, `Version ${to} is here.`);
+    return report('available', to, `Version ${to} is already downloaded.`);
   }
-  if (version === null || prefix === null) throw new UpdateError('there is no version to switch to');
+  if (version === null || prefix === null) throw new UpdateError('no version to switch to');
   if (values.prepare === true)
     return { ...report('ready', version, `Version ${version} is ready. To switch, run: inference-provider update`), notes };
   return { ...(await switchNow(prefix, version, installed, dataDir, trialTimeoutMs, signal)), notes };
@@ -132,24 +132,24 @@ async function switchNow(
   const running = await runningDaemon(dataDir);
   forgetBroken(prefix, version);
   switchTo(prefix, version, trialTimeoutMs, Date.now());
-  if (running === null) return report('switched', `Version ${version} runs from the next start on.`);
+  if (running === null) return report('switched', `Version ${version} will be used from the next start.`);
   if (!(await restartService(dataDir))) {
     return report(
       'switched',
-      `Version ${version} runs from the next start on. The provider (process ${running.pid}) was started by hand: stop and start the process.`,
+      `Version ${version} will be used from the next start. The provider (process ${running.pid}) was started by hand; restart it yourself.`,
     );
   }
   const works = await awaitTrialEnd(prefix, version, trialTimeoutMs + SWITCH_OVERHEAD_MS, signal);
   if (works === null)
     return report(
       'switched',
-      `Version ${version} runs, but is not confirmed yet. If the version fails, ${installed} is restored automatically.`,
+      `Version ${version} is running, but has not proved itself yet. If it fails, ${installed} is restored automatically.`,
     );
-  if (works) return report('updated', `Version ${version} runs, and works.`);
+  if (works) return report('updated', `Updated to version ${version}.`);
   const reason = brokenVersions(prefix).find((broken) => broken.version === version)?.reason;
   return report(
     'rolled_back',
-    `Version ${version} failed to start${reason === undefined ? '' : `: ${reason}`}. Version ${installed} runs again.`,
+    `Version ${version} failed to start${reason === undefined ? '' : `: ${reason}`}. Version ${installed} was restored.`,
   );
 }
 
@@ -160,12 +160,6 @@ async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
     if (error instanceof ControlError && error.problem === 'not_running') return null;
     throw error;
   }
-}
-
-function foreignAdvice(kind: 'npm' | 'clone' | 'own'): string {
-  return kind === 'npm'
-    ? 'npm manages this installation: npm install -g inference-provider@latest, then: inference-provider restart'
-    : 'This agent runs from a clone of its sources: update the clone (git pull, npm ci, npm run build), then: inference-provider restart';
 }
 
 function trialTimeoutOf(text: string | boolean | undefined): number {

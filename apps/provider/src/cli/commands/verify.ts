@@ -9,11 +9,11 @@ import { clean, print, wrapped } from '../output/terminal.js';
 
 export const verifyCommand: Command = {
   name: 'verify',
-  summary: "Verifies this machine's published record against its evidence.",
+  summary: "Verifies this machine's public record, as clients do.",
   usage: `verify [--data-dir DIR] [--json]
 
-The record is published only while the machine is connected, so the provider must run.
-Exit codes: 0 consistent, 1 inconsistent or not published, 3 no provider runs, 4 the coordinator is unreachable.`,
+The record is published only while the machine is connected, so the provider must be running.
+Exit codes: 0 consistent, 1 inconsistent or not published, 3 no provider is running, 4 the coordinator is unreachable.`,
   run: verify,
 };
 
@@ -24,7 +24,7 @@ async function verify(args: readonly string[]): Promise<number> {
   const { dataDir, json } = ownerOptions(args);
   const { coordinator, provider_id: providerId } = await requestStatus(dataDir, STATUS_MS);
   if (providerId === null) {
-    process.stderr.write('The provider is still starting. Try again when the models are loaded.\n');
+    process.stderr.write('The provider is still starting. Try again once the models are loaded.\n');
     return EXIT.needsOwner;
   }
   // Imported lazily: certificate checks need a large library.
@@ -32,7 +32,7 @@ async function verify(args: readonly string[]): Promise<number> {
   const record = await verifyPublishedRecord(coordinator, providerId, Date.now());
   if (record === null) {
     if (json) await print([JSON.stringify({ provider_id: providerId, published: false, consistent: false, findings: [] })]);
-    process.stderr.write('No record of this machine is published: the machine is not connected now. Run: inference-provider status\n');
+    process.stderr.write('This machine has no public record, because it is not connected. See: inference-provider status\n');
     return EXIT.needsOwner;
   }
   const { anchor, findings, consistent } = record;
@@ -52,7 +52,7 @@ const WORDS: Readonly<Record<PublishedRecord['findings'][number]['result'], stri
 function recordLines(coordinator: string, { providerId, anchor, findings, consistent }: PublishedRecord): string[] {
   const wrong = findings.filter(({ result }) => result === 'contradicted').length;
   return [
-    fit(`Record of this machine, published by ${clean(coordinator)}`, 80),
+    fit(`Public record of this machine at ${clean(coordinator)}`, 80),
     `(provider ${clean(providerId)})`,
     '',
     ...findings.flatMap(({ claim, value, result, explanation }) => {
@@ -60,15 +60,15 @@ function recordLines(coordinator: string, { providerId, anchor, findings, consis
       return [`${left(WORDS[result], 10)}${claimed}`, ...wrapped(' '.repeat(12), explanation)];
     }),
     '',
-    ...(anchor === 'simulated' ? ['The certificates belong to a simulation, and clients can see that.'] : []),
+    ...(anchor === 'simulated' ? ['The certificates are simulated, and clients can see that.'] : []),
     ...wrapped(
       '',
       consistent
-        ? 'All claims agree with the evidence. Anyone can check with inference-verify.'
-        : `${wrong} ${wrong === 1 ? 'claim does' : 'claims do'} not agree with the evidence. Clients that verify will refuse this machine; report this to the operator.`,
+        ? 'All claims match the evidence. Anyone can check this with inference-verify.'
+        : `${wrong} ${wrong === 1 ? 'claim does' : 'claims do'} not match the evidence. Clients that verify will refuse this machine. Report this to the operator.`,
     ),
     ...(findings.some(({ result }) => result === 'word')
-      ? wrapped('', '"on trust": without evidence in the record; only the coordinator vouches for the claim.')
+      ? wrapped('', '"on trust": the record has no evidence for this claim; only the coordinator vouches for it.')
       : []),
   ];
 }

@@ -15,7 +15,7 @@ export function resolveCoordinator(flag: string | boolean | undefined, dataDir: 
   const path = configPath(dataDir);
   const { coordinator } = readConfig(path);
   const address = coordinator === undefined ? null : coordinatorAddress(coordinator);
-  if (address === null) throw new StartupError(`no coordinator is set: run "inference-provider setup", or give --coordinator`);
+  if (address === null) throw new StartupError(`no coordinator is set; run "inference-provider setup", or use --coordinator`);
   return address;
 }
 

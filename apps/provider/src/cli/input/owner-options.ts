@@ -30,8 +30,8 @@ export function ownerOptions(args: readonly string[], more: OptionTable = {}, wo
   const { values, positionals } = parsed(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }), options);
   const { min = 0, max = min } = words;
   const unexpected = positionals[max];
-  if (unexpected !== undefined) throw new UsageError(`${JSON.stringify(unexpected)} was not expected.`);
-  if (positionals.length < min) throw new UsageError('The command line is not complete.');
+  if (unexpected !== undefined) throw new UsageError(`Unexpected argument: ${JSON.stringify(unexpected)}.`);
+  if (positionals.length < min) throw new UsageError('An argument is missing.');
   return { dataDir: dataDirOf(values), json: values.json === true, values: values as OwnerOptions['values'], words: positionals };
 }
 

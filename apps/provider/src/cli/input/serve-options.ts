@@ -15,8 +15,9 @@ import { modelStoreOf } from '../models-command.js';
 import { modelChoices } from './model-choices.js';
 import { parsed, UsageError } from './owner-options.js';
 
-export const SERVE_USAGE =
-  'serve [--data-dir DIR] [--check] [--service] [--coordinator URL] [--model FILE.gguf[@KEEP]]... [--simulated-enclave] [--enrol] [--simulated-management URL] [--simulated-host DIR] [--slots N] [--context N] [--reserve GB] [--drain SECONDS]';
+export const SERVE_USAGE = `serve [--coordinator URL] [--model FILE.gguf[@KEEP]]... [--slots N] [--context N] [--reserve GB]
+      [--drain SECONDS] [--enrol] [--check] [--service] [--data-dir DIR]
+      [--simulated-enclave] [--simulated-management URL] [--simulated-host DIR]`;
 
 /** Default drain in seconds. launchd's default stop timeout is 20 s in all. */
 const DRAIN_SECONDS = 15;
@@ -103,7 +104,7 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const { dataDir, configPath } = flags;
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));
   if (socketUrl === null)
-    throw new StartupError(`no coordinator is set: run "inference-provider setup", or write coordinator = "https://…" into ${configPath}`);
+    throw new StartupError(`no coordinator is set; run "inference-provider setup", or add coordinator = "https://…" into ${configPath}`);
   const { slots, context, reserve } = modelMemorySettings(config);
   return {
     socketUrl,

@@ -13,7 +13,7 @@ type Row = Sum & { readonly duty?: number | null };
 export function earningsLines(earnings: MachineEarnings, view: EarningsView): string[] {
   const { account_name, time_zone, account } = earnings;
   const days = view.days.length;
-  const whose = `Earnings of this machine for ${clean(account_name || 'your account')} (days of ${clean(time_zone)})`;
+  const whose = `Earnings of this machine, for ${clean(account_name || 'your account')} (days of ${clean(time_zone)})`;
   const more = view.models.length - MAX_MODELS;
   return [
     fit(whose, 80),

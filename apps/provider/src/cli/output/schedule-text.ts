@@ -35,7 +35,7 @@ export function scheduleFacts(
 }
 
 export function scheduleLines({ time_zone: zone, windows, open_now, next_change_at, open_times }: ScheduleFacts, now: number): string[] {
-  if (windows.length === 0) return ['No schedule: always open.'];
+  if (windows.length === 0) return ['No schedule. This machine serves at all times.'];
   const change = next_change_at === null ? '' : `, until ${momentText(Date.parse(next_change_at), zone, now)}`;
   return [
     `Schedule (${zone})`,

@@ -57,7 +57,7 @@ function earnedText({ earned, requests, tokens, duty }: EarningsView['today']): 
 
 export function requestsText({ running_jobs, slots, jobs }: DaemonStatus): string {
   const { completed, failed, cancelled } = jobs;
-  return `${running_jobs} of ${slots} running; ${count(completed)} completed, ${count(failed)} failed, ${count(cancelled)} cancelled`;
+  return `${running_jobs} of ${slots} running; ${count(completed)} completed, ${count(failed)} failed, ${count(cancelled)} canceled`;
 }
 
 export function machineText({ host, availability }: DaemonStatus): string {
@@ -95,7 +95,7 @@ export function modelTable({ models, coordinator_view: view }: DaemonStatus, col
 function connectionText({ connection, coordinator }: DaemonStatus, now: number): string {
   const { state, since, problem, retry_at } = connection;
   if (state === 'connected') return `connected to ${coordinator} for ${spanOf(now - since)}`;
-  const again = retry_at === null ? '' : `; next try in ${spanOf(retry_at - now)}`;
+  const again = retry_at === null ? '' : `; retrying in ${spanOf(retry_at - now)}`;
   return `NOT connected to ${coordinator} for ${spanOf(now - since)}${problem === null ? '' : `: ${problem}`}${again}`;
 }
 
@@ -112,14 +112,14 @@ function settingsLines({ settings, hardening }: DaemonStatus): string[] {
   const open = [
     ...(hardening.core_dumps === 'on' ? ['a crash may write a core dump'] : []),
     ...(hardening.engine_network === 'none'
-      ? [`the engine may use the network: ${hardening.engine_network_problem ?? 'not known why'}`]
+      ? [`the engine may use the network: ${hardening.engine_network_problem ?? 'unknown reason'}`]
       : []),
   ];
   return [
     ...(problem === null ? [] : entry('Settings', `NOT applied: ${problem}. The previous settings stay in effect.`)),
     ...(problem !== null || needs_restart.length === 0
       ? []
-      : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after: inference-provider restart`)),
+      : entry('Settings', `${needs_restart.join(', ')} of ${path}: to apply, run: inference-provider restart`)),
     ...(open.length === 0 ? [] : entry('Hardening', open.join('; '))),
   ];
 }
@@ -147,7 +147,7 @@ export function accountText({ state, account_name, reason, remedy }: LinkStatus)
     case 'linked':
       return account_name === null || account_name === '' ? 'linked' : account_name;
     case 'waiting':
-      return 'signed in; the link is confirmed at the next connection';
+      return 'signed in; will be confirmed at the next connection';
     case 'none':
       return `none. ${remedy ?? ''}`;
     default:

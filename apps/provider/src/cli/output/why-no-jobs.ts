@@ -56,7 +56,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
       state: 'needs_owner',
       headline: CLOSED,
       reason: 'No model is served.',
-      next: 'Choose a model: inference-provider models recommend. If you have: inference-provider doctor',
+      next: 'Choose a model: inference-provider models recommend. If you already did: inference-provider doctor',
     };
   if (trust === null) return { state: 'held', headline: 'Connected', reason: 'The coordinator is verifying this machine.', next: null };
   if (!trust.routable) {

@@ -46,7 +46,7 @@ export interface Answers {
 export function readAnswers({ values }: OwnerOptions): Answers {
   const text = (name: string): string | null => (typeof values[name] === 'string' && values[name] !== '' ? values[name] : null);
   const choice = (name: string): boolean | null => {
-    if (values[name] === true && values[`no-${name}`] === true) throw new UsageError(`--${name} and --no-${name} do not go together.`);
+    if (values[name] === true && values[`no-${name}`] === true) throw new UsageError(`--${name} and --no-${name} cannot be used together.`);
     return values[name] === true ? true : values[`no-${name}`] === true ? false : null;
   };
   const coordinator = text('coordinator');

@@ -67,7 +67,7 @@ async function coordinatorProblem(address: string): Promise<string | null> {
   try {
     const { status, value } = await requestCoordinator(address, '/health', { ms: CHECK_MS });
     const isOne = typeof value === 'object' && value !== null && 'status' in value;
-    return status === 200 && isOne ? null : `${address} answers with status ${status}: is it a coordinator?`;
+    return status === 200 && isOne ? null : `${address} answers with status ${status}; check that it is the address of a coordinator`;
   } catch (error) {
     if (error instanceof CoordinatorError) return error.message;
     throw error;
@@ -86,7 +86,7 @@ export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, 
     return false;
   }
   const { chip } = await readHostFacts();
-  const code = await untilInterrupted('Setup cancelled. Run it again to resume.', async (signal) => {
+  const code = await untilInterrupted('Setup canceled. Run it again to resume.', async (signal) => {
     const outcome = await signIn({
       coordinator,
       dataDir,
@@ -124,7 +124,7 @@ export async function chooseModel(setup: Setup, coordinator: string): Promise<st
       const code = await run('models', 'use', served, '--off', '--data-dir', dataDir);
       if (code !== EXIT.fine) throw new StepFailed(code);
     }
-    await print(['Models: the demo model only, which earns hardly anything']);
+    await print(['Models: the demo model only, which earns next to nothing']);
     return 'the demo model';
   }
   const known = opened.store.find(choice);

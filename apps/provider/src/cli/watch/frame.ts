@@ -32,7 +32,7 @@ export function frame({ status, problem, earnings }: StatusSnapshot, size: Size,
   const clock = now.toTimeString().slice(0, 8);
   const body =
     status === null
-      ? [line(`NOT RUNNING: ${clean(problem ?? 'the provider does not answer')}. Waiting for the provider.`, 'bad')]
+      ? [line(`NOT RUNNING: ${clean(problem ?? 'the provider is not responding')}. Waiting for the provider.`, 'bad')]
       : [
           ...stateLines(status, columns),
           ...factLines(status, earnings, now.getTime()),

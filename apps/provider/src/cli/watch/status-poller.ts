@@ -46,7 +46,7 @@ export class StatusPoller {
     try {
       return { status: await requestStatus(this.#dataDir, STATUS_MS), problem: null };
     } catch (error) {
-      return { status: null, problem: error instanceof Error ? error.message : 'the provider does not answer' };
+      return { status: null, problem: error instanceof Error ? error.message : 'the provider is not responding' };
     }
   }
 

@@ -26,6 +26,6 @@ setInterval(() => {
   stuckMs = beat === seen ? stuckMs + passed : 0;
   seen = beat;
   if (stuckMs < limitMs) return;
-  writeSync(2, `The event loop of the provider has been stuck for ${Math.round(stuckMs / 1000)} s; the process is ended.\n`);
+  writeSync(2, `The provider was stuck for ${Math.round(stuckMs / 1000)} s, so the process was ended.\n`);
   process.kill(process.pid, 'SIGKILL');
 }, tickMs);

@@ -33,12 +33,12 @@ export function parseSchedule(text: string): Window[] {
     const [, fromHour = '', fromMinute = '00', toHour = '', toMinute = '00'] = times;
     const [from, to] = [`${fromHour.padStart(2, '0')}:${fromMinute}`, `${toHour.padStart(2, '0')}:${toMinute}`];
     if (minuteOf(from) === null || minuteOf(to) === null || from === '24:00') {
-      throw new Error(`${JSON.stringify(word)} is no part of a day; write for example 22:00-07:00.`);
+      throw new Error(`${JSON.stringify(word)} is not a time range; use for example 22:00-07:00.`);
     }
     windows.push({ days, from, to });
   }
   if (fresh.length > 0) throw new Error(`After ${fresh.at(-1)} a time is missing, such as 22:00-07:00.`);
-  if (windows.length === 0) throw new Error('The schedule is empty; write for example "mon-fri 22:00-07:00", or use "schedule clear".');
+  if (windows.length === 0) throw new Error('The schedule is empty; use for example "mon-fri 22:00-07:00", or use "schedule clear".');
   if (windows.length > MAX_WINDOWS) throw new Error(`A schedule has at most ${MAX_WINDOWS} windows.`);
   return windows;
 }
@@ -54,7 +54,7 @@ function daysOf(word: string): readonly Day[] {
   const [first = '', last = first, more] = word.split('-');
   const [from, to] = [dayIndex(first), dayIndex(last)];
   if (from < 0 || to < 0 || more !== undefined) {
-    throw new Error(`${JSON.stringify(word)} is neither a day nor a time; write for example "mon-fri 22:00-07:00".`);
+    throw new Error(`${JSON.stringify(word)} is neither a day nor a time; use for example "mon-fri 22:00-07:00".`);
   }
   const count = ((to - from + 7) % 7) + 1;
   return Array.from({ length: count }, (_, index) => DAYS[(from + index) % 7] as Day);

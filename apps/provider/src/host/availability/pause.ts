@@ -32,13 +32,13 @@ export function parsePauseArguments(words: readonly string[], now: number, timeZ
   const [first, second] = words;
   if (first === undefined) return { until: null };
   if (first === 'until') {
-    if (second === undefined || words.length > 2) throw new Error('After "until" comes a time of day, such as 18:00.');
+    if (second === undefined || words.length > 2) throw new Error('"until" needs a time of day, such as 18:00.');
     return { until: nextTime(second, now, timeZone) };
   }
-  if (second !== undefined) throw new Error(`${JSON.stringify(second)} was not expected.`);
+  if (second !== undefined) throw new Error(`Unexpected argument: ${JSON.stringify(second)}.`);
   const ms = durationMs(first);
-  if (ms === null) throw new Error(`${JSON.stringify(first)} is no time to pause for; write for example 30m, 2h or "until 18:00".`);
-  if (ms > MAX_PAUSE_MS) throw new Error('A pause lasts at most 30 days; without a time, until you resume.');
+  if (ms === null) throw new Error(`${JSON.stringify(first)} is not a duration; use for example 30m, 2h or "until 18:00".`);
+  if (ms > MAX_PAUSE_MS) throw new Error('A pause lasts at most 30 days. Without a duration, it lasts until you resume.');
   return { until: now + ms };
 }
 
@@ -54,7 +54,7 @@ function durationMs(text: string): number | null {
 /** Next moment of a wall-clock time; if skipped by a clock change, the moment after the gap. */
 function nextTime(text: string, now: number, timeZone: string): number {
   const minute = minuteOf(/^\d:/.test(text) ? `0${text}` : text);
-  if (minute === null) throw new Error(`${JSON.stringify(text)} is no time of day; write for example 18:00.`);
+  if (minute === null) throw new Error(`${JSON.stringify(text)} is not a time of day; use for example 18:00.`);
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate().toPlainDateTime();
   for (const days of [0, 1, 2]) {
     const shown = today.add({ days, minutes: minute });
@@ -65,7 +65,7 @@ function nextTime(text: string, now: number, timeZone: string): number {
     const after = shown.toZonedDateTime(timeZone, { disambiguation: 'later' }).epochMilliseconds;
     if (after > now) return after;
   }
-  throw new Error(`The clock does not show ${text} in the next days.`);
+  throw new Error(`The time ${text} does not occur in the next days, because the clock changes.`);
 }
 
 function showsMinute(moment: number, timeZone: string, minute: number): boolean {

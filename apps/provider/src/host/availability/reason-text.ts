@@ -19,11 +19,11 @@ export function reasonText(code: AwayReason, { policy, facts, until, now }: Circ
     case 'paused':
       return end === null ? 'Paused until you resume.' : `Paused until ${end}.`;
     case 'outside_schedule':
-      return end === null ? 'Outside your schedule, which has no time this week.' : `Outside your schedule until ${end}.`;
+      return end === null ? 'Outside your schedule, which has no times this week.' : `Outside your schedule until ${end}.`;
     case 'owner_active':
-      return `This machine is in use; requests are accepted after ${minutes(policy.onlyWhenIdleMinutes ?? 0)} without use.`;
+      return `This machine is in use. Requests are accepted after ${minutes(policy.onlyWhenIdleMinutes ?? 0)} of inactivity.`;
     case 'idle_unknown':
-      return 'Set to serve only while this machine is unused, which cannot be measured here.';
+      return 'Set to serve only while this machine is idle, which cannot be measured here.';
     case 'on_battery':
       return held === '' ? 'This machine runs on battery.' : `This machine ran on battery.${held}`;
     case 'low_battery':

@@ -19,9 +19,9 @@ export function readJson<Schema extends TSchema>(path: string, schema: Schema): 
     value = JSON.parse(readText(path));
   } catch (error) {
     if (error instanceof ModelFileError) throw error;
-    throw new ModelFileError(`the file ${path} is no valid JSON`);
+    throw new ModelFileError(`the file ${path} is not valid JSON`);
   }
-  if (!Check(schema, value)) throw new ModelFileError(`the file ${path} is not what such a file should be`);
+  if (!Check(schema, value)) throw new ModelFileError(`the file ${path} does not have the expected content`);
   return value as Static<Schema>;
 }
 

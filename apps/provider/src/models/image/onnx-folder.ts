@@ -147,7 +147,7 @@ function checkParts(folder: string, headers: Readonly<Record<'textEncoder' | 'un
   const channels = sample.shape[1] ?? latent.shape[1] ?? 4;
   if (channels > 64 || (latent.shape[1] ?? channels) !== channels) wrong('the UNet and the decoder have latents of other depths');
   if (vaeDecoder.outputs.length < 1 || (vaeDecoder.outputs[0]?.shape[1] ?? 3) !== 3)
-    wrong('the decoder does not make pictures of three colours');
+    wrong('the decoder does not make images with three color channels');
   const fixed = (axis: 2 | 3): number | null => sample.shape[axis] ?? latent.shape[axis] ?? null;
   return { channels, height: fixed(2), width: fixed(3) };
 }

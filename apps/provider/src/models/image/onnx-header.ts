@@ -60,7 +60,7 @@ export function readOnnxHeader(path: string): OnnxHeader {
     const bytes = fstatSync(fd).size;
     return new OnnxReader(new Window(fd, bytes), path).read(bytes);
   } catch (error) {
-    if (error instanceof Damaged) throw new ModelFileError(`the model file ${path} is no valid ONNX file: ${error.message}`);
+    if (error instanceof Damaged) throw new ModelFileError(`the model file ${path} is not a valid ONNX file: ${error.message}`);
     throw error;
   } finally {
     closeSync(fd);

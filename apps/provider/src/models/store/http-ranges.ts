@@ -63,7 +63,7 @@ export async function* readRange(
       left -= bytes.length;
       yield bytes;
     }
-    if (left > 0) throw new TransferError('broken', `the connection broke off ${left} bytes too early`);
+    if (left > 0) throw new TransferError('broken', `the connection was lost with ${left} bytes missing`);
   } finally {
     answer.stop();
   }
@@ -124,7 +124,7 @@ async function request(
 function statusSentence(status: number): string {
   if (status === 401 || status === 403)
     return `the server requires a token for this file (status ${status}): set HF_TOKEN to one with access`;
-  if (status === 404) return 'the server knows no such file (status 404)';
+  if (status === 404) return 'the server has no such file (status 404)';
   return `the server answered with status ${status}`;
 }
 
@@ -133,7 +133,7 @@ async function* chunks({ response, stop, stopped }: Answer, stallMs: number): As
   const reader = response.body.getReader();
   // A pending read of an aborted request may never settle.
   const broken = new Promise<never>((_, reject) => {
-    stopped.addEventListener('abort', () => reject(new TransferError('broken', 'the connection broke off')), { once: true });
+    stopped.addEventListener('abort', () => reject(new TransferError('broken', 'the connection was lost')), { once: true });
   });
   broken.catch(() => {});
   const timer = setTimeout(stop, stallMs);
@@ -145,7 +145,7 @@ async function* chunks({ response, stop, stopped }: Answer, stallMs: number): As
       yield value;
     }
   } catch (error) {
-    throw error instanceof TransferError ? error : new TransferError('broken', `the connection broke off (${reasonOf(error)})`);
+    throw error instanceof TransferError ? error : new TransferError('broken', `the connection was lost (${reasonOf(error)})`);
   } finally {
     clearTimeout(timer);
     reader.cancel().catch(() => {});

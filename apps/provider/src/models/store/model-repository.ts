@@ -34,9 +34,9 @@ export function modelRepositoryOf(env: Readonly<Record<string, string | undefine
 export function readSource(text: string): Source {
   const repository = /^hf:([A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?::([\w.-]+))?$/.exec(text);
   if (repository !== null) return { kind: 'repository', repository: repository[1] as string, quantization: repository[2] ?? null };
-  if (text.startsWith('hf:')) throw new DownloadError('a repository is named as hf:owner/repository or hf:owner/repository:quantisation');
+  if (text.startsWith('hf:')) throw new DownloadError('a repository is written as hf:OWNER/REPOSITORY or hf:OWNER/REPOSITORY:QUANTIZATION');
   if (/^https?:\/\//.test(text)) {
-    if (!URL.canParse(text)) throw new DownloadError('this is no valid address');
+    if (!URL.canParse(text)) throw new DownloadError('this is not a valid address');
     return { kind: 'address', url: text };
   }
   return { kind: 'file', path: text };
@@ -122,7 +122,7 @@ export function repositoryFiles(
   const fitting = requested === null ? names : names.filter((name) => isOf(name, requested));
   const [only, ...others] = fitting;
   if (only === undefined || others.length > 0) {
-    const what = names.length === 0 ? `${repository} holds no GGUF model` : `name one quantisation of ${repository}`;
+    const what = names.length === 0 ? `${repository} holds no GGUF model` : `choose a quantization of ${repository}`;
     throw new DownloadError(`${what}${names.length === 0 ? '' : `: it holds ${names.slice(0, 40).join(', ')}`}`);
   }
   return (groups.get(only) ?? [])
@@ -133,7 +133,7 @@ export function repositoryFiles(
 /** The file at a path of a repository, under its own name. Throws {@link DownloadError}. */
 export function repositoryFile({ repository }: Repository, entries: Entries, path: string, modelRepository: ModelRepository): RemoteFile {
   const entry = entries.find((one) => one.type === 'file' && one.path === path);
-  if (entry === undefined) throw new DownloadError(`${repository} has no file ${path} any more`);
+  if (entry === undefined) throw new DownloadError(`${repository} no longer has the file ${path}`);
   return remoteFile(entry, basename(path), repository, modelRepository);
 }
 

@@ -183,7 +183,7 @@ async function take(
   const allowed = await options.catalogued(id);
   if (allowed !== null && !allowed.includes(sha256)) {
     throw new DownloadError(
-      `the catalogue lists another file as ${id}: this one's SHA-256 is ${sha256}; pull that file, or choose another --id`,
+      `the catalog lists another file as ${id}: this one's SHA-256 is ${sha256}; pull that file, or choose another --id`,
     );
   }
   const entry: StoredModel = {

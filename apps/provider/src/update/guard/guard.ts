@@ -63,7 +63,7 @@ export class Guard {
   }
 
   #goBack(trial: Trial, reason: string): void {
-    this.options.say(`version ${trial.version} is not used: ${reason}. Version ${trial.previous} runs again.`);
+    this.options.say(`version ${trial.version} is not used: ${reason}. Version ${trial.previous} was restored.`);
     rollBack(this.options.prefix, trial, reason, Date.now());
   }
 

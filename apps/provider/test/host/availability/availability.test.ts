@@ -68,7 +68,7 @@ describe('a machine', () => {
       { ownerIdleMs: 4 * MINUTE },
       'leave',
       NOW + 6 * MINUTE,
-      'This machine is in use; requests are accepted after 10 minutes without use.',
+      'This machine is in use. Requests are accepted after 10 minutes of inactivity.',
     ],
     [
       'idle_unknown',
@@ -76,7 +76,7 @@ describe('a machine', () => {
       {},
       'leave',
       null,
-      'Set to serve only while this machine is unused, which cannot be measured here.',
+      'Set to serve only while this machine is idle, which cannot be measured here.',
     ],
   ] as const)('does not while it is %s', (code, policy, facts, state, nextChangeAt, text) => {
     const found = judge(policy as Partial<AvailabilityPolicy>, facts as Partial<AvailabilityFacts>);

@@ -8,7 +8,7 @@ const CHOSEN: Readonly<Record<(PlacementVerdict & { outcome: 'chosen' })['reason
   cheapest: 'Chosen: the fastest for this request.',
   near_tie: 'Chosen: drawn among providers of about equal speed.',
   measuring: 'Chosen: to measure its speed.',
-  overdue: 'Chosen: no job for a long time.',
+  overdue: 'Chosen: no request for a long time.',
   warm: 'Chosen: the beginning of this conversation was in its prefix cache.',
   probing: 'Chosen: to test its health after earlier failures.',
   named: 'Chosen: the client asked for this machine.',
@@ -17,7 +17,7 @@ const CHOSEN: Readonly<Record<(PlacementVerdict & { outcome: 'chosen' })['reason
 const PASSED: Readonly<Record<Exclude<PassedReason, 'slower'>, string>> = {
   near_tie: 'Not chosen: as fast as the best, but another was drawn.',
   measuring_other: 'Not chosen: as fast as the best, but another had to be measured.',
-  overdue_other: 'Not chosen: as fast as the best, but another had no job for a long time.',
+  overdue_other: 'Not chosen: as fast as the best, but another had no request for a long time.',
   warm_other: 'Not chosen: as fast as the best, but another had the beginning of this conversation in its prefix cache.',
   probing_other: 'Not chosen: as fast as the best, but another had to be tested after failures.',
 };
@@ -29,10 +29,10 @@ const UNFIT: Readonly<Record<NotEligibleReason, string>> = {
 
 const GATES: Readonly<Record<Exclude<UnavailableReason, 'untrusted' | 'held_off'>, string>> = {
   quarantined: 'Not eligible: in quarantine.',
-  cooling_down: 'Not eligible: in backoff after failed jobs.',
-  on_probation: 'Not eligible: after failed jobs, one job at a time tests its health.',
+  cooling_down: 'Not eligible: in backoff after failed requests.',
+  on_probation: 'Not eligible: after failed requests, one request at a time tests its health.',
   draining: 'Not eligible: draining.',
-  away: 'Not eligible: it took no jobs, because of its schedule, its owner, or its power and load.',
+  away: 'Not eligible: it accepted no requests, because of its schedule, its owner, or its power and load.',
   key_expired: 'Not eligible: its sealing key had expired.',
   below_min_trust_level: 'Not eligible: its trust level was below the minimum of this network.',
   low_battery: 'Not eligible: its battery was low.',

@@ -7,12 +7,12 @@ export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
 
 /** Temporary unavailable reasons, and what the owner can do meanwhile. A full or paused provider needs no step. */
 const TEMPORARY_CAUSES: Partial<Record<UnavailableReason, string>> = {
-  too_hot: 'This Mac is too hot and gets no jobs until it has cooled down. Improve its cooling, or run fewer other programs.',
-  no_memory: 'This Mac is out of memory and gets no jobs until some is free. Close programs, or serve a smaller model.',
+  too_hot: 'This Mac is too hot and gets no requests until it has cooled down. Improve its cooling, or run fewer other programs.',
+  no_memory: 'This Mac is out of memory and gets no requests until some is free. Close programs, or serve a smaller model.',
 };
 const RESTRAINED = {
-  cooling_down: 'Jobs failed here, so this Mac gets none during a backoff; then one job tests it.',
-  on_probation: 'Jobs failed here. One job at a time tests whether this Mac works again.',
+  cooling_down: 'Requests failed here, so this Mac gets none during a backoff; then one request tests it.',
+  on_probation: 'Requests failed here. One request at a time tests whether this Mac works again.',
 } as const;
 /** Fewer consecutive refusals are a momentary peak. */
 const MIN_REFUSALS = 3;

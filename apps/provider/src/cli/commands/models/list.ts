@@ -19,7 +19,7 @@ const USAGE = 'models list [--data-dir DIR] [--json]';
 
 export const modelsListCommand: Command = {
   name: 'models list',
-  summary: 'Lists models with their memory need and expected speed.',
+  summary: 'Lists installed models, with memory need and expected speed.',
   usage: USAGE,
   run: (args) => withErrorText(() => run(args)),
 };
@@ -87,7 +87,7 @@ export function rowOf(
 function lineOf(row: Row): string {
   if (row.problem !== null) return `${row.id}  cannot be used: ${row.problem}`;
   const serves = row.sizes === null ? `${row.slots} streams of ${row.context} tokens` : `images of ${row.sizes.join(', ')}`;
-  const fits = row.fits ? `fits, ${serves}` : 'does NOT fit beside your reserved memory';
+  const fits = row.fits ? `fits, ${serves}` : 'does NOT fit into the memory for models';
   const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
   const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
   return `${row.id}  ${row.type}, ${row.quantization}, ${byteSizeText(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;

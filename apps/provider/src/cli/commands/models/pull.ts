@@ -16,13 +16,16 @@ import { UsageError } from '../../input/owner-options.js';
 import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
 import { ProgressLine } from '../../output/progress-line.js';
 
-const USAGE =
-  'models pull hf:OWNER/REPOSITORY[:QUANTIZATION]|https://ADDRESS|FILE [--data-dir DIR] [--id ID] [--sha256 HEX] [--coordinator URL] [--json]';
+const USAGE = `models pull hf:OWNER/REPOSITORY[:QUANTIZATION]|https://ADDRESS|FILE [--id ID] [--sha256 HEX]
+      [--coordinator URL] [--data-dir DIR] [--json]`;
 
 export const modelsPullCommand: Command = {
   name: 'models pull',
   summary: 'Downloads and verifies a model, or resumes a download.',
-  usage: USAGE,
+  usage: `${USAGE}
+
+A FILE stays where it is. --id sets the name that clients use. --sha256 is the expected checksum; without it, the
+checksum of the coordinator's catalog or of the source is used. To resume an interrupted download, run the command again.`,
   run: (args) => withErrorText(() => run(args)),
 };
 
@@ -86,7 +89,7 @@ async function run(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-const WORDS = { owner: 'requested one', catalogue: "catalogue's", repository: "repository's" } as const;
+const WORDS = { owner: 'requested one', catalogue: "catalog's", repository: "repository's" } as const;
 
 const catalogue = Compile(Type.Object({ data: Type.Array(Type.Object({ id: Type.String(), file_sha256: Type.Array(Type.String()) })) }));
 const CATALOGUE_TIMEOUT_MS = 15_000;
@@ -100,7 +103,7 @@ async function catalogueHashes(coordinator: string, id: string, signal: AbortSig
   } catch {
     signal.throwIfAborted();
   }
-  if (!catalogue.Check(body)) throw new StartupError("the coordinator's catalogue cannot be read");
+  if (!catalogue.Check(body)) throw new StartupError("the coordinator's catalog cannot be read");
   const hashes = body.data.find((entry) => entry.id === id)?.file_sha256 ?? [];
   return hashes.length === 0 ? null : hashes;
 }

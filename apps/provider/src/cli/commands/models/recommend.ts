@@ -19,7 +19,7 @@ export const modelsRecommendCommand: Command = {
   summary: 'Lists models that fit this machine, with estimated earnings.',
   usage: `models recommend [--coordinator URL] [--data-dir DIR] [--json]
 
-Considers installed models, the coordinator's catalogue, models in demand, and the most downloaded GGUF
+Considers installed models, the coordinator's catalog, models in demand, and the most downloaded GGUF
 models of Hugging Face (or HF_ENDPOINT). Speed and earnings are estimates.`,
   run: recommend,
 };

@@ -33,9 +33,9 @@ async function run(args: readonly string[]): Promise<number> {
   const id = positionals[0] as string;
   const { store } = openStore(values['data-dir']);
   const entry = store.find(id);
-  if (entry === null) throw new StartupError(`there is no model ${id}; run: inference-provider models list`);
+  if (entry === null) throw new StartupError(`there is no model ${id}; see: inference-provider models list`);
   if (entry.use !== null && values.yes !== true) {
-    if (!process.stdin.isTTY) throw new UsageError(`This machine serves ${id}. Prompts need a terminal: use --yes to remove it.`);
+    if (!process.stdin.isTTY) throw new UsageError(`This machine serves ${id}. Without a terminal, use --yes to remove it.`);
     const isAgreed = await confirm(`This machine serves ${id} (${byteSizeText(entry.bytes)}). Stop serving it and remove it?`);
     if (!isAgreed) {
       process.stderr.write(`${id} was not removed.\n`);
@@ -44,7 +44,7 @@ async function run(args: readonly string[]): Promise<number> {
   }
   store.remove(id);
   const outcome = await reloadModels(dataDirOf(values), store.path(entry));
-  const unchanged = outcome.kind === 'not_taken' ? ` The running provider continues unchanged: ${outcome.why}.` : '';
-  print(values.json ? JSON.stringify({ removed: id }) : `${id} is removed.${unchanged}`);
+  const unchanged = outcome.kind === 'not_taken' ? ` The running provider was not changed: ${outcome.why}.` : '';
+  print(values.json ? JSON.stringify({ removed: id }) : `Removed ${id}.${unchanged}`);
   return EXIT.fine;
 }

@@ -13,8 +13,11 @@ const USAGE = 'models use ID [--data-dir DIR] [--keep always|on_demand|MINUTES] 
 
 export const modelsUseCommand: Command = {
   name: 'models use',
-  summary: 'Serves a model from now on, or with --off no longer.',
-  usage: USAGE,
+  summary: 'Starts serving a model, or stops with --off.',
+  usage: `${USAGE}
+
+A running provider applies the change at once. --keep sets how long an unused model stays in memory: always (default),
+on_demand (no longer than needed), or minutes.`,
   run: (args) => withErrorText(() => run(args)),
 };
 
@@ -32,7 +35,7 @@ async function run(args: readonly string[]): Promise<number> {
   const keep = parseKeepAlive(values.keep ?? 'always');
   if (keep === null) throw new UsageError('--keep must be always, on_demand or a number of minutes.');
   const entry = store.find(id);
-  if (entry === null) throw new StartupError(`there is no model ${id}; run: inference-provider models list`);
+  if (entry === null) throw new StartupError(`there is no model ${id}; see: inference-provider models list`);
   const use = values.off === true ? null : keepAliveText(keep);
   store.put({ ...entry, use });
   const outcome = await reloadModels(dataDirOf(values), store.path(entry));
@@ -43,6 +46,6 @@ async function run(args: readonly string[]): Promise<number> {
     print(use === null ? `${id} is no longer served from ${when} on.` : `${id} is served from ${when} on (${use}).`);
   }
   if (problem !== null) process.stderr.write(`${id} is selected but cannot be served: ${problem}.\n`);
-  if (outcome.kind === 'not_taken') process.stderr.write(`The running provider continues unchanged: ${outcome.why}.\n`);
+  if (outcome.kind === 'not_taken') process.stderr.write(`The running provider was not changed: ${outcome.why}.\n`);
   return problem === null ? EXIT.fine : EXIT.needsOwner;
 }

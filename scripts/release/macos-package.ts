@@ -1,0 +1,51 @@
+/**
+ * Inputs of the macOS package: payload, scripts, distribution and the script that builds the package on a Mac. The payload is the
+ * released darwin-arm64 archive; the build adds Node, and the programs in Swift.
+ */
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { extract } from 'tar';
+import { INSTALLER_FILE } from '../../apps/provider/src/update/installation.js';
+import { archiveName } from './pack.js';
+import { ROOT } from './stage.js';
+
+const SOURCES = join(ROOT, 'scripts/release/macos');
+const LAUNCHER = '/usr/local/bin/inference-provider';
+
+/** Writes `inference-provider-VERSION-macos` below `out`, which holds the archive. Returns the folder. Throws if the archive is missing. */
+export async function stageMacPackage(out: string, version: string): Promise<string> {
+  const archive = join(out, archiveName(version, 'darwin-arm64'));
+  if (!existsSync(archive)) throw new Error(`${archive} is missing: run pack with --platform darwin-arm64 first`);
+  const folder = join(out, `inference-provider-${version}-macos`);
+  rmSync(folder, { recursive: true, force: true });
+  const local = join(folder, 'payload/usr/local');
+  mkdirSync(join(local, 'lib'), { recursive: true });
+  await extract({ file: archive, cwd: join(local, 'lib') });
+  renameSync(join(local, 'lib/package'), join(local, 'lib/inference-provider'));
+  writeFileSync(join(local, 'lib/inference-provider', INSTALLER_FILE), `${JSON.stringify({ kind: 'pkg', launcher: LAUNCHER })}\n`);
+  place('launcher', join(local, 'bin/inference-provider'));
+  for (const script of ['preinstall', 'postinstall']) place(script, join(folder, 'scripts', script));
+  place('build-package.sh', join(folder, 'build-package.sh'));
+  place('entitlements.plist', join(folder, 'entitlements.plist'), 0o644);
+  place('conclusion.txt', join(folder, 'resources/conclusion.txt'), 0o644);
+  cpSync(join(ROOT, 'LICENSE'), join(folder, 'resources/LICENSE.txt'));
+  const distribution = readFileSync(join(SOURCES, 'distribution.xml'), 'utf8').replace('@VERSION@', version);
+  writeFileSync(join(folder, 'distribution.xml'), distribution);
+  writeFileSync(join(folder, 'release.env'), releaseEnvironment(version));
+  return folder;
+}
+
+function place(source: string, target: string, mode = 0o755): void {
+  mkdirSync(join(target, '..'), { recursive: true });
+  cpSync(join(SOURCES, source), target);
+  chmodSync(target, mode);
+}
+
+/** Version of the package, and the Node that `install.sh` installs, with its hash. */
+function releaseEnvironment(version: string): string {
+  const installer = readFileSync(join(ROOT, 'scripts/install.sh'), 'utf8');
+  const node = /^NODE_VERSION=(\d+\.\d+\.\d+)$/m.exec(installer)?.[1];
+  const sha256 = /^\s*darwin-arm64\) echo ([0-9a-f]{64}) ;;$/m.exec(installer)?.[1];
+  if (node === undefined || sha256 === undefined) throw new Error('scripts/install.sh names no Node for darwin-arm64');
+  return `VERSION=${version}\nNODE_VERSION=${node}\nNODE_SHA256=${sha256}\n`;
+}
