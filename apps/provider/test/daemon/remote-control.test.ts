@@ -6,6 +6,7 @@ import { ConfigError } from '../../src/config/read-config.js';
 import { RemoteControl, type RemoteControlOptions } from '../../src/daemon/remote-control.js';
 import type { Pause } from '../../src/host/availability/availability.js';
 import { windowText } from '../../src/host/availability/parse-schedule.js';
+import { pauseText, readPause } from '../../src/host/availability/pause.js';
 
 const NOW = Date.UTC(2026, 10, 25, 14, 2);
 const DAY_MS = 86_400_000;
@@ -60,6 +61,8 @@ describe('pause and resume', () => {
     expect(result).toMatchObject({ refusal: null, settings: { pause: { by: 'console', until: NOW + DAY_MS } } });
     expect(pause).toEqual({ until: NOW + DAY_MS, console: { at: NOW, account: 'ada@example.com' } });
     expect(control.status.last).toEqual({ at: NOW, kind: 'pause', refusal: null, account: 'ada@example.com' });
+    // As after a restart.
+    expect(readPause(pauseText(pause as Pause), NOW)).toEqual(pause);
     expect(control.execute(command({ kind: 'resume' })).settings.pause).toBeNull();
     expect(control.execute(command({ kind: 'resume' })).refusal).toBeNull();
   });
