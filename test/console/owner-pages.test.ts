@@ -74,6 +74,13 @@ describeInBrowser('an owner', () => {
     await page.getByRole('link', { name: 'Mac in the hall' }).click();
     await page.getByText('Accepting jobs').waitFor();
     await page.getByRole('heading', { name: 'Recommended actions' }).waitFor();
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
+    await page.getByText('Paused from the console, until you resume.').waitFor();
+    const status = runAgent(['status', '--data-dir', dataDir]);
+    await status.ended;
+    expect(status.output()).toMatch(/Console +Paused from the console at \d\d:\d\d by Grace Hopper\./);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Unlink' }).click();
     await dialogOf(page).getByRole('button', { name: 'Unlink' }).click();
     await page.getByRole('heading', { name: 'No machines linked' }).waitFor();
@@ -154,6 +161,52 @@ describeInBrowser('an owner', () => {
     const foreign = await openPage(`/machines/${machine.providerId}`, { signedInAs: stranger, expectedErrors: REFUSED });
     await foreign.getByRole('heading', { name: 'Machine not found' }).waitFor();
     await look(foreign, 'machine-foreign');
+  });
+
+  it('controls a machine, and sees refusals and who paused', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network);
+    const { agent, providerId } = await linkedMachine(network, owner, 'Studio', { remoteControl: { versions: [1], allowed: true } });
+    const settings = {
+      remote_control: true,
+      pause: null as { by: string; until: number | null } | null,
+      schedule: { windows: '', time_zone: 'Europe/Berlin' },
+      models: [
+        { id: 'qwen3-8b', served: true, bytes: 8_700_000_000 },
+        { id: 'gemma-3-27b', served: false, bytes: 16_500_000_000 },
+      ],
+      models_fixed: false,
+    };
+    agent.socket.on('message', (data: Buffer, isBinary) => {
+      const message = isBinary ? null : JSON.parse(data.toString('utf8'));
+      if (message?.type !== 'owner_command') return;
+      const { command_id, action } = message;
+      if (action.kind === 'pause') settings.pause = { by: 'console', until: action.until };
+      if (action.kind === 'set_schedule') settings.schedule.windows = action.schedule;
+      const refusal = action.kind === 'set_model' ? 'last_model' : null;
+      agent.say({ type: 'owner_command_result', command_id, refusal, settings });
+    });
+    agent.say({ type: 'machine_settings', settings });
+    const page = await openPage(`/machines/${providerId}`, { signedInAs: owner });
+    await page.getByLabel('Times').fill('mon-fri 22:00-07:00');
+    await page.getByRole('button', { name: 'Save schedule' }).click();
+    await page.getByText('Schedule saved').waitFor();
+    await page.getByLabel('qwen3-8b').click();
+    await page.getByText('A machine serves at least one model.', { exact: false }).waitFor();
+    await look(page, 'machine-control');
+    await page.getByLabel('Pause', { exact: true }).selectOption('For 1 hour');
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
+    await page.getByText('Paused from the console, until', { exact: false }).waitFor();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+
+    const phone = await openPage(`/machines/${providerId}`, { signedInAs: owner, theme: 'dark', width: 'phone' });
+    agent.say({ type: 'machine_settings', settings: { ...settings, pause: { by: 'machine', until: null } } });
+    await phone.getByText('Paused on the Mac').waitFor();
+    expect(await phone.getByRole('button', { name: 'Resume' }).count()).toBe(0);
+    await look(phone, 'machine-control-phone');
+    expect(await phone.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+    agent.say({ type: 'machine_settings', settings: { ...settings, remote_control: false } });
+    await phone.getByText('Turned off on the Mac').waitFor();
   });
 
   it('sees earnings, downloads them as CSV, and withdraws them', async () => {

@@ -53,5 +53,6 @@ export * from './wire/models-refused.js';
 export * from './wire/parse-message.js';
 export * from './wire/provider-messages.js';
 export * from './wire/rejection.js';
+export * from './wire/remote-control.js';
 export * from './wire/trust-message.js';
 export * from './wire/version.js';

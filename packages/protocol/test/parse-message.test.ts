@@ -10,6 +10,14 @@ const offer = { id: 'pico', model_type: 'text', display_name: 'Pico', quantizati
 const job_id = jobContext.job_id;
 const sha256 = 'ab'.repeat(32);
 
+const settings = {
+  remote_control: true,
+  pause: { by: 'console', until: 1 },
+  schedule: { windows: 'mon-fri 22:00-07:00', time_zone: 'Europe/Berlin' },
+  models: [{ id: 'pico', served: true, bytes: 1 }],
+  models_fixed: false,
+};
+
 const provider: Record<keyof typeof ProviderMessageSchemas, object> = {
   hello: { type: 'hello', versions: [1], agent: { name: 'provider', version: '0.1.0' } },
   register: {
@@ -32,6 +40,7 @@ const provider: Record<keyof typeof ProviderMessageSchemas, object> = {
     slots: 4,
     e2e_versions: [1],
     availability: { state: 'away', reason: 'paused', until: 1 },
+    remote_control: { versions: [1], allowed: true },
   },
   challenge_answer: { type: 'challenge_answer', challenge: statement },
   key_update: { type: 'key_update', key: statement },
@@ -48,6 +57,8 @@ const provider: Record<keyof typeof ProviderMessageSchemas, object> = {
   },
   job_completed: { type: 'job_completed', job_id, response_sha256: sha256, signature: 'MAA=', receipt: statement },
   enrolment_request: { type: 'enrolment_request' },
+  machine_settings: { type: 'machine_settings', settings },
+  owner_command_result: { type: 'owner_command_result', command_id: job_id, refusal: 'expired', settings },
   link: { type: 'link', token: `machine-${'a'.repeat(43)}` },
 };
 
@@ -72,6 +83,7 @@ const coordinator: Record<keyof typeof CoordinatorMessageSchemas, object> = {
   enrolment_refused: { type: 'enrolment_refused', reason: 'not_offered' },
   linked: { type: 'linked', account_id: 'a', account_name: 'Ada' },
   link_refused: { type: 'link_refused', reason: 'token_revoked', remedy: 'log in' },
+  owner_command: { type: 'owner_command', command_id: job_id, expires_at: 1, action: { kind: 'fly' } },
 };
 
 /** Optional members. */
@@ -101,6 +113,16 @@ const OPTIONAL = new Set([
   'job.e2e',
   'job.context.client_nonce',
   'job.context.overrides.max_tokens',
+  'register.remote_control',
+]);
+
+/** Required members that may be null. */
+const NULLABLE = new Set([
+  'machine_settings.settings.pause',
+  'machine_settings.settings.pause.until',
+  'owner_command_result.settings.pause',
+  'owner_command_result.settings.pause.until',
+  'owner_command_result.refusal',
 ]);
 
 type Json = { [key: string]: unknown };
@@ -149,6 +171,8 @@ describe.each([
             expect([nulled, missing.kind], where).toEqual(['invalid', 'invalid']);
           } else if (OPTIONAL.has(where)) {
             expect([nulled, missing.kind], where).toEqual(['invalid', 'message']);
+          } else if (NULLABLE.has(where)) {
+            expect([nulled, missing.kind], where).toEqual(['message', 'invalid']);
           } else {
             expect(nulled, where).toBe('invalid');
             expect(missing, where).toMatchObject({ kind: 'invalid', code: 'bad_message', reason: expect.stringContaining(name) });

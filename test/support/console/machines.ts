@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 import { onTestFinished } from 'vitest';
 import type { DemoNetwork } from '../demo-network.js';
-import { LightAgent } from '../light/agent.js';
+import { LightAgent, type LightOptions } from '../light/agent.js';
 import { promptOf } from '../light/script.js';
 import { newPerson, type Person } from './people.js';
 
@@ -33,8 +33,13 @@ export async function tokenOf(network: DemoNetwork, code: DeviceCode): Promise<s
 }
 
 /** A machine with a unique model, linked to a person. Disconnects when the test ends. */
-export async function linkedMachine(network: DemoNetwork, owner: Person, machineName: string): Promise<LinkedMachine> {
-  const machine = await newMachine(network);
+export async function linkedMachine(
+  network: DemoNetwork,
+  owner: Person,
+  machineName: string,
+  options: Partial<LightOptions> = {},
+): Promise<LinkedMachine> {
+  const machine = await newMachine(network, options);
   const code = await askForCode(network, machineName);
   await owner.call('POST', `/console/v1/device-codes/${code.user_code}/approve`, {});
   await showToken(machine, await tokenOf(network, code));
@@ -42,9 +47,9 @@ export async function linkedMachine(network: DemoNetwork, owner: Person, machine
 }
 
 /** An unlinked machine. */
-export async function newMachine(network: DemoNetwork): Promise<LinkedMachine> {
+export async function newMachine(network: DemoNetwork, options: Partial<LightOptions> = {}): Promise<LinkedMachine> {
   const model = `light/${randomUUID()}`;
-  const agent = await LightAgent.join({ url: network.baseUrl, models: [model] });
+  const agent = await LightAgent.join({ url: network.baseUrl, models: [model], ...options });
   onTestFinished(() => agent.leave());
   return { agent, providerId: agent.providerId, model };
 }

@@ -44,6 +44,8 @@ export interface LightOptions {
   readonly onE2eJob?: (job: LightE2eJob) => void | Promise<void>;
   /** Cancel handling of jobs that the coordinator sealed; default: ends the job at its current position. */
   readonly onCancel?: Behaviour;
+  /** Commands of the owner at registration. Default: an agent that supports none. */
+  readonly remoteControl?: Register['remote_control'];
   /** Connects again after the end of a connection, with a growing, jittered pause. */
   readonly staysConnected?: boolean;
 }
@@ -263,6 +265,7 @@ export class LightAgent {
       models: this.offers(),
       slots: this.#options.slots ?? 8,
       e2e_versions: [1],
+      ...(this.#options.remoteControl === undefined ? {} : { remote_control: this.#options.remoteControl }),
     };
   }
 

@@ -15,6 +15,7 @@ import { type ReputationEvent, ReputationRegistry } from './reputation/reputatio
 import type { ReputationPersistence } from './reputation/reputation-store.js';
 import { ConnectedProviders } from './session/connected-providers.js';
 import { GracefulShutdown, rejectShuttingDown } from './session/graceful-shutdown.js';
+import type { OwnerCommandOutcome, OwnerCommandRequest } from './session/owner-commands.js';
 import { type OnlineSession, ProviderSession } from './session/provider-session.js';
 import type { Transport } from './session/provider-socket.js';
 import type { TokenHash } from './session/registration/session-token.js';
@@ -140,6 +141,17 @@ export class ProviderRegistry {
   /** Reports to the provider, if connected, that its owner removed it from the account. */
   unlinked(providerId: ProviderId): void {
     this.#connected.get(providerId)?.unlinked();
+  }
+
+  /** Sends a command of the provider's owner and awaits the answer. Null: the provider is not connected here. Never rejects. */
+  async executeOwnerCommand(
+    providerId: ProviderId,
+    { accountId, commandId, action }: OwnerCommandRequest,
+  ): Promise<OwnerCommandOutcome | null> {
+    const session = this.#connected.get(providerId);
+    if (session === null || session.ownerCommands === null) return null;
+    if (session.ownerAccountId !== accountId) return { outcome: session.ownerCommands.isSupported ? 'not_linked' : 'unsupported' };
+    return session.ownerCommands.execute(commandId, action);
   }
 
   /** Evaluates every provider's offers again, after a change of the catalogue. */

@@ -1,5 +1,5 @@
 /** `ProviderSnapshot`: readonly state of a connected provider, for routes, statistics and metrics. */
-import type { ModelOffer, ModelsRefused, Posture, ReportedAvailability } from '@inference/protocol';
+import type { MachineSettings, ModelOffer, ModelsRefused, Posture, ReportedAvailability } from '@inference/protocol';
 import type { HostState, UnavailableReason } from '@inference/scheduler';
 import type { ProviderStatus } from './placement/provider-status.js';
 import type { OperatorQuarantine } from './placement/quarantine.js';
@@ -40,6 +40,8 @@ export interface ProviderSnapshot {
   readonly currentModel: string | null;
   /** Availability reported by the provider. */
   readonly availability: ReportedAvailability;
+  /** Commands of the owner: whether the agent supports and permits them, and the settings that it reports. */
+  readonly remoteControl: { readonly isSupported: boolean; readonly isAllowed: boolean; readonly settings: MachineSettings | null };
   /** End of the pause after the provider reported itself full, in milliseconds; 0: no pause. */
   readonly backoffUntil: number;
   /** Pauses in a row since the last verified answer. */
@@ -89,6 +91,11 @@ export function snapshotOf(session: OnlineSession, { status, unavailableReason, 
     refusedModels: session.refusedModels,
     currentModel: session.currentModel,
     availability: session.availability,
+    remoteControl: {
+      isSupported: session.ownerCommands?.isSupported ?? false,
+      isAllowed: session.ownerCommands?.isAllowed ?? false,
+      settings: session.ownerCommands?.settings ?? null,
+    },
     backoffUntil: session.backoffUntil,
     backoffCount: session.backoffCount,
     usedSlots: session.jobs.used,

@@ -4,6 +4,7 @@ import type { ImageStore } from '../images/image-store.js';
 import type { NetworkModels, Placements } from '../inference/placements.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
 import type { NetworkLimits } from '../limits/network-limits.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { ProviderServices } from './providers.js';
 import type { StartContext } from './start-context.js';
@@ -18,6 +19,8 @@ export interface ClusterServices {
   readonly peerCount: () => number;
   /** Limits that coordinators count together; null outside a cluster. */
   readonly limits: NetworkLimits | null;
+  /** Executes a command of a provider's owner, at whichever coordinator holds the connection. Null: none does. Never rejects. */
+  readonly executeOwnerCommand: ProviderRegistry['executeOwnerCommand'];
   /** Announces to peers that this coordinator shuts down. */
   readonly announceDrain: () => void;
   /** Resolves when nothing runs here for a peer, such as its client's job on a local provider. */
@@ -42,6 +45,7 @@ export async function openCluster(context: StartContext, deps: ClusterDeps): Pro
       servingAtPeers: () => 0,
       peerCount: () => 0,
       limits: null,
+      executeOwnerCommand: (providerId, request) => providers.executeOwnerCommand(providerId, request),
       announceDrain: () => {},
       whenPeersServed: () => Promise.resolve(),
     };

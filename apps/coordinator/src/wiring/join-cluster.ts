@@ -9,6 +9,7 @@ import { PeerLinks } from '../cluster/link/peer-links.js';
 import { CLUSTER_VERSION } from '../cluster/membership/heartbeat.js';
 import { type Broadcast, Membership, type RefusedHeartbeat } from '../cluster/membership/membership.js';
 import { Nudges } from '../cluster/nudges.js';
+import { executeInCluster, serveOwnerCommand } from '../cluster/owner-commands.js';
 import { type Peer, PeerStream } from '../cluster/peer.js';
 import { NetworkPermits } from '../cluster/permits/network-permits.js';
 import { ClusterModels } from '../cluster/placement/cluster-models.js';
@@ -135,6 +136,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   links.onRequest('permits', (payload, { peer: id }) => permits.answer(id, payload));
   links.onRequest('describe', (payload) => server.describe(payload));
   links.onRequest('finding', (payload) => server.receiveFinding(payload));
+  links.onRequest('owner_command', (payload) => serveOwnerCommand(providers, payload));
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
   /** Streams that peers have opened here, jobs of their clients included. */
   const served = new WaitGroup();
@@ -184,6 +186,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     models: clusterModels,
     views,
     limits: permits,
+    executeOwnerCommand: (providerId, request) => executeInCluster(providers, livePeers(), providerId, request),
     servingAtPeers: (model) => clusterModels.servingAtPeers(model),
     peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
     announceDrain: () => membership.modelsChanged(),

@@ -128,6 +128,8 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     ownedProviders: accounts.ownedProviders,
     machineCodes: accounts.machineCodes,
     providerLinks,
+    attempts,
+    executeOwnerCommand: cluster.executeOwnerCommand,
     releases: deps.releases,
     now,
     onFailure,

@@ -16,6 +16,7 @@ import { modelsRemoveCommand } from './commands/models/remove.js';
 import { modelsSearchCommand } from './commands/models/search.js';
 import { modelsUseCommand } from './commands/models/use.js';
 import { pauseCommand, resumeCommand } from './commands/pause.js';
+import { remoteControlCommand } from './commands/remote-control.js';
 import { restartCommand } from './commands/restart.js';
 import { scheduleClearCommand, scheduleCommand, scheduleSetCommand } from './commands/schedule.js';
 import { serveCommand } from './commands/serve.js';
@@ -40,6 +41,7 @@ export const COMMANDS: readonly Command[] = [
   scheduleCommand,
   scheduleSetCommand,
   scheduleClearCommand,
+  remoteControlCommand,
   earningsCommand,
   loginCommand,
   logoutCommand,

@@ -45,6 +45,8 @@ export const ConfigSchema = Type.Object(
     /** For tests and demonstrations only. */
     simulated_enclave: yesOrNo(false),
     log_level: oneOf(LOG_LEVELS, 'info'),
+    /** Whether the owner may pause, resume and schedule this machine, and choose its models, from the console. */
+    remote_control: yesOrNo(true),
     models: Type.Object(
       {
         slots: Type.Optional(whole(1, 256)),

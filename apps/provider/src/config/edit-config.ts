@@ -26,6 +26,15 @@ export function editConfig(path: string, changes: readonly Change[]): Config {
   return config;
 }
 
+/** Windows as in the settings; none: always. Throws as {@link editConfig}. */
+export function storeSchedule(
+  path: string,
+  windows: readonly { readonly days: readonly string[]; readonly from: string; readonly to: string }[],
+): Config {
+  const value = windows.map(({ days, from, to }): TomlValue => ({ days, from, to }));
+  return editConfig(path, [{ path: ['availability', 'windows'], value }]);
+}
+
 /** Text with one changed setting. The text must be valid TOML. */
 export function withChange(text: string, { path, value }: Change): string {
   const places = locate(text);

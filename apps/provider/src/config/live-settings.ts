@@ -32,6 +32,7 @@ export interface SettingsState {
 /** Prefixes of settings that apply without a restart. */
 export const LIVE_SETTINGS: readonly string[] = [
   'log_level',
+  'remote_control',
   'availability.',
   'models.keep',
   'models.idle_minutes',

@@ -13,11 +13,26 @@ export const AvailabilityStatusSchema = Type.Object({
   /** Next change that time alone causes; null if unknown. */
   next_change_at: nullable(Type.Integer()),
   /** The owner's pause; null if none. */
-  pause: nullable(Type.Object({ until: nullable(Type.Integer()) })),
+  pause: nullable(
+    Type.Object({
+      until: nullable(Type.Integer()),
+      /** Present: set from the console. `account`: name; null if unknown. */
+      console: Type.Optional(Type.Object({ at: Type.Integer(), account: nullable(Type.String()) })),
+    }),
+  ),
   /** Whether the agent prevents system sleep. */
   keeps_awake: Type.Boolean(),
 });
 export type AvailabilityStatus = Static<typeof AvailabilityStatusSchema>;
+
+const RemoteControlStatusSchema = Type.Object({
+  allowed: Type.Boolean(),
+  /** Last command from the console since the daemon started. `refusal`: null if done. `account`: name; null if unknown. */
+  last: nullable(
+    Type.Object({ at: Type.Integer(), kind: Type.String(), refusal: nullable(Type.String()), account: nullable(Type.String()) }),
+  ),
+});
+export type RemoteControlStatus = Static<typeof RemoteControlStatusSchema>;
 
 const DaemonStatusSchema = Type.Object({
   version: Type.String(),
@@ -91,6 +106,8 @@ const DaemonStatusSchema = Type.Object({
     engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
     engine_network_problem: nullable(Type.String()),
   }),
+  /** Commands from the console; absent while starting. */
+  remote_control: Type.Optional(RemoteControlStatusSchema),
   /** The coordinator's view; null without an answer, then `coordinator_problem` says why. */
   coordinator_view: nullable(ProviderStatusSchema),
   coordinator_problem: nullable(Type.String()),

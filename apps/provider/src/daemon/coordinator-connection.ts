@@ -1,6 +1,13 @@
 /** `CoordinatorConnection` of the daemon: session, jobs, trust, account link and enrolment. Reconnects until closed. */
 import type { Enclave } from '@inference/enclave';
-import { AVAILABILITY_VERSION, type ModelOffer, type ProviderId, type ProviderMessage, type TrustMessage } from '@inference/protocol';
+import {
+  AVAILABILITY_VERSION,
+  type MachineSettings,
+  type ModelOffer,
+  type ProviderId,
+  type ProviderMessage,
+  type TrustMessage,
+} from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import { DutyCycleRecorder } from '../account/duty-cycle.js';
 import { LinkClient } from '../account/link-client.js';
@@ -25,12 +32,14 @@ import { logContradictedLog, logEnrolment, logJob, logLink, logRefusedModels, lo
 import type { DaemonOptions } from './daemon-options.js';
 import { hardwareStatus, reportedHardware } from './hardware.js';
 import { type HostAvailability, reportedAvailability } from './host-availability.js';
+import type { RemoteControl } from './remote-control.js';
 import { machineState, outcomeOf } from './status.js';
 
 /** Time for running jobs when this machine leaves: `graceMs` normally, `forcedMs` for jobs with output when the drain is forced. */
 const DRAIN_LIMITS = { graceMs: 10 * 60_000, forcedMs: 10_000 };
 /** Time that a command waits for the coordinator's answer to a new sign-in. */
 const LINK_TIMEOUT_MS = 5_000;
+const SETTINGS_POLL_MS = 10_000;
 /** Identifies the engine build: each agent version pins one engine version. */
 const ENGINE_BUILD = `${agentVersion()} ${process.platform} ${process.arch}`;
 
@@ -40,6 +49,9 @@ interface CoordinatorConnectionOptions {
   readonly host: HostFacts;
   readonly enclave: Enclave;
   readonly availability: HostAvailability;
+  readonly remoteControl: RemoteControl;
+  /** Settings that the owner sees in the console. */
+  readonly machineSettings: () => MachineSettings;
 }
 
 export class CoordinatorConnection {
@@ -58,6 +70,9 @@ export class CoordinatorConnection {
   #jobs: SessionJobs | null = null;
   #trust: TrustMessage | null = null;
   #enrolmentOffer: DaemonStatus['enrolment'] | null = null;
+  /** Settings that the current coordinator knows, as JSON. */
+  #announcedSettings = '';
+  readonly #settingsTimer: NodeJS.Timeout;
 
   constructor(options: CoordinatorConnectionOptions) {
     this.#options = options;
@@ -81,6 +96,8 @@ export class CoordinatorConnection {
       { event: 'starting', provider_id: this.providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',
     );
+    // Commands such as `models pull` change the models on the disk without the daemon.
+    this.#settingsTimer = setInterval(() => this.announceSettings(), SETTINGS_POLL_MS).unref();
     this.#connected = this.#stayConnected();
   }
 
@@ -126,6 +143,16 @@ export class CoordinatorConnection {
     else this.announceModels();
   }
 
+  /** Sends the settings that the owner sees in the console, if they changed since the last message. */
+  announceSettings(): void {
+    if (this.#session?.hasRemoteControl !== true || !this.registered) return;
+    const settings = this.#options.machineSettings();
+    const text = JSON.stringify(settings);
+    if (text === this.#announcedSettings) return;
+    this.#announcedSettings = text;
+    this.#send({ type: 'machine_settings', settings });
+  }
+
   reportMachine(): void {
     if (this.registered) this.#jobs?.reportMachine();
   }
@@ -139,6 +166,7 @@ export class CoordinatorConnection {
   async close(force?: AbortSignal): Promise<void> {
     if (this.registered) await this.#jobs?.drain(this.#options.daemon.drainMs, force);
     this.#abort.abort();
+    clearInterval(this.#settingsTimer);
     this.#link.stop();
     this.#logMonitor.close();
     this.#dutyCycle.close();
@@ -176,6 +204,7 @@ export class CoordinatorConnection {
             return models.slots;
           },
           availability: () => availability.report,
+          isRemoteControlAllowed: () => this.#options.remoteControl.status.allowed,
         },
         createJobHandler: (session, keys) => {
           this.#session = session;
@@ -188,11 +217,18 @@ export class CoordinatorConnection {
           // Models and availability may have changed since the register message.
           this.announceAvailability(availability.current);
           this.announceModels();
+          this.#announcedSettings = '';
+          this.announceSettings();
           this.#jobs?.reportMachine();
           this.#link.show();
           this.#logMonitor.start();
         },
         onLink: (answer) => this.#link.onAnswer(answer),
+        onOwnerCommand: (command) => {
+          const result = this.#options.remoteControl.execute(command);
+          this.#announcedSettings = JSON.stringify(result.settings);
+          this.#send(result);
+        },
         onTrust: (trust) => {
           this.#trust = trust;
           logTrust(log, trust, this.#options.daemon.simulatedEnclave);

@@ -1,6 +1,6 @@
 /** Log lines of the daemon: one function per event source. Lines contain ids and codes, never content of jobs. */
 import type { EnclaveEvent } from '@inference/enclave';
-import { cleanLabel, type ModelsRefused, type TrustMessage } from '@inference/protocol';
+import { cleanLabel, type ModelsRefused, type OwnerAction, type TrustMessage } from '@inference/protocol';
 import type { Logger } from 'pino';
 import type { SettingsEvent } from '../config/live-settings.js';
 import type { LinkStatus } from '../control/link-status.js';
@@ -10,6 +10,7 @@ import type { JobEvent } from '../jobs/session-jobs.js';
 import type { EnrolmentEvent } from '../session/enrolment.js';
 import type { SessionEvent } from '../session/stay-connected.js';
 import type { RefusedModel } from './open-models.js';
+import type { RemoteCommandEvent } from './remote-control.js';
 
 export function logModel(log: Logger, event: ModelEvent): void {
   const { id } = event;
@@ -48,6 +49,28 @@ export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: C
   const facts = { event: 'availability', state, reasons: reasons.map(({ code }) => code), next_change_at: nextChangeAt };
   if (state === 'serving' || first === undefined) log.info(facts, 'this machine serves');
   else log.info(facts, `this machine ${state === 'leaving' ? 'finishes running requests' : 'accepts no requests'}: ${first.text}`);
+}
+
+/** Commands from the console. */
+export function logRemoteCommand(log: Logger, { action, refusal }: RemoteCommandEvent): void {
+  const facts = { event: 'owner_command', ...(action === null ? {} : { action: actionText(action) }), refusal };
+  if (refusal === null) log.info(facts, 'the owner changed a setting from the console');
+  else log.warn(facts, `a command from the console was refused: ${refusal}`);
+}
+
+function actionText(action: OwnerAction): string {
+  switch (action.kind) {
+    case 'pause':
+      return action.until === null ? 'pause' : `pause until ${dateText(action.until)}`;
+    case 'resume':
+      return 'resume';
+    case 'set_schedule':
+      return `schedule: ${action.schedule === '' ? 'always' : cleanLabel(action.schedule, 256, '-')}`;
+    case 'set_model':
+      return `${action.served ? 'serve' : 'stop serving'} ${action.model}`;
+    default:
+      return action satisfies never;
+  }
 }
 
 export function logEnclave(log: Logger, event: EnclaveEvent): void {
@@ -186,9 +209,12 @@ export function trustSentence(trust: TrustMessage, simulated = false): string {
 function restrictionText({ restraint }: TrustMessage): string {
   if (restraint === undefined) return '';
   if (restraint.state === 'on_probation') return `, one at a time (${restraint.reason})`;
-  // A coordinator's number may be no date.
-  const until = new Date(Math.min(restraint.until, LATEST_DATE_MS)).toISOString();
-  return ` until ${until} (${restraint.reason})`;
+  return ` until ${dateText(restraint.until)} (${restraint.reason})`;
+}
+
+/** ISO 8601. A coordinator's number may be no date. */
+function dateText(ms: number): string {
+  return new Date(Math.min(ms, LATEST_DATE_MS)).toISOString();
 }
 
 /** ECMA-262, Time Values and Time Range. */

@@ -1,14 +1,17 @@
 /** `DaemonModels`: the served models, their configured list, and the changes that the owner makes while the daemon runs. */
 import { join } from 'node:path';
+import { MAX_SETTINGS_MODELS, type MachineSettings, type OwnerCommandRefusal } from '@inference/protocol';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import type { ModelsChange } from '../control/models-routes.js';
 import { ControlRefusal } from '../control/route.js';
 import type { Confinement } from '../host/hardening/confinement.js';
+import { keepAliveText } from '../jobs/serving/keep-alive.js';
 import type { ModelPool } from '../jobs/serving/model-pool.js';
 import { FileHashes } from '../models/file-hash.js';
 import { addOnPath } from '../models/store/add-on.js';
+import { ModelStore, ModelStoreError, type StoredModel } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
 import { logModel, logRefusedModel } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
@@ -28,12 +31,14 @@ export class DaemonModels {
   readonly #options: DaemonOptions;
   readonly #log: Logger;
   readonly #opened: OpenedModels;
+  readonly #store: ModelStore;
 
   /** Plans the memory and logs the models that are refused; loads nothing. Throws as {@link openModels}. */
   constructor({ daemon, totalMemory, confinement, onChange }: DaemonModelsOptions) {
     const { dataDir, log, models: choices, slots, context, reserve } = daemon;
     this.#options = daemon;
     this.#log = log;
+    this.#store = new ModelStore(join(dataDir, 'models'));
     this.#opened = openModels({
       choices,
       slots,
@@ -57,6 +62,51 @@ export class DaemonModels {
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.served.slots,
     };
+  }
+
+  /** Models on the disk, for the console. Empty for a damaged list. */
+  get stored(): Pick<MachineSettings, 'models' | 'models_fixed'> {
+    const models = this.#entries().map(({ id, use, bytes }) => ({ id, served: use !== null, bytes }));
+    return { models: models.slice(0, MAX_SETTINGS_MODELS), models_fixed: this.#options.modelsAreNamed };
+  }
+
+  /** Selects or deselects a model on the disk, as `models use` does. Null: done. Throws an error of the disk. */
+  setServed(id: string, isServed: boolean, config: Config): OwnerCommandRefusal | null {
+    if (this.#options.modelsAreNamed) return 'models_fixed';
+    const entries = this.#entries();
+    const entry = entries.find((each) => each.id === id);
+    if (entry === undefined) return 'model_unknown';
+    if ((entry.use !== null) === isServed) return null;
+    if (!isServed && entries.every(({ id: other, use }) => other === id || use === null)) return 'last_model';
+    this.#store.put({ ...entry, use: isServed ? keepAliveText({ kind: 'always' }) : null });
+    try {
+      const { refused } = this.reload(config);
+      const path = this.#store.path(entry);
+      if (!isServed || refused.every((one) => one.path !== path)) return null;
+    } catch (error) {
+      if (!(error instanceof ControlRefusal)) throw error;
+    }
+    this.#store.put(entry);
+    this.#reloadQuietly(config);
+    return 'model_not_servable';
+  }
+
+  #entries(): readonly StoredModel[] {
+    try {
+      return this.#store.entries();
+    } catch (error) {
+      if (error instanceof ModelStoreError) return [];
+      throw error;
+    }
+  }
+
+  /** Serves the previous selection again. A failure leaves the models as they are. */
+  #reloadQuietly(config: Config): void {
+    try {
+      this.reload(config);
+    } catch (error) {
+      if (!(error instanceof ControlRefusal)) throw error;
+    }
   }
 
   /** Applies the keep-alive time of each model and the memory reserved for the owner. */

@@ -1,7 +1,9 @@
 /** `Daemon`: the provider's long-running process. Starts its parts in order, merges their status, and stops them in reverse order. */
 import type { Enclave } from '@inference/enclave';
+import type { MachineSettings } from '@inference/protocol';
 import type { Config } from '../config/config.js';
 import { configPath, dataDirOf } from '../config/data-dir.js';
+import { storeSchedule } from '../config/edit-config.js';
 import { LiveSettings, type SettingsState } from '../config/live-settings.js';
 import { ControlServer } from '../control/control-server.js';
 import type { AvailabilityStatus, DaemonStatus, EnclaveCheck } from '../control/daemon-status.js';
@@ -9,16 +11,18 @@ import type { LinkStatus } from '../control/link-status.js';
 import { lockMachine } from '../control/machine-lock.js';
 import type { ModelsChange } from '../control/models-routes.js';
 import type { Pause } from '../host/availability/availability.js';
-import { policyOf } from '../host/availability/policy.js';
+import { windowText } from '../host/availability/parse-schedule.js';
+import { policyOf, type Window } from '../host/availability/policy.js';
 import { installation } from '../update/installation.js';
 import { CoordinatorConnection } from './coordinator-connection.js';
 import { coordinatorUrl, fetchCoordinatorView } from './coordinator-view.js';
 import { checkEnclave, helperCommand, startEnclave } from './daemon-enclave.js';
 import { createDataDir, type DaemonEnvironment, prepareEnvironment } from './daemon-environment.js';
-import { logAvailability, logSettings } from './daemon-log.js';
+import { logAvailability, logRemoteCommand, logSettings } from './daemon-log.js';
 import { DaemonModels } from './daemon-models.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { HostAvailability } from './host-availability.js';
+import { RemoteControl } from './remote-control.js';
 import { daemonRoutes } from './routes.js';
 import { SelfUpdate } from './self-update.js';
 import { machineState, startingStatus } from './status.js';
@@ -40,6 +44,7 @@ export class Daemon {
   readonly #parts: StartedParts;
   readonly #settings: LiveSettings;
   readonly #selfUpdate: SelfUpdate;
+  readonly #remoteControl: RemoteControl;
   readonly #connection: CoordinatorConnection;
   readonly #watchdog = new Watchdog();
   #isStopping = false;
@@ -98,7 +103,30 @@ export class Daemon {
       log,
     });
     const { availability, enclave, environment, models } = parts;
-    this.#connection = new CoordinatorConnection({ daemon: options, models: models.served, host: environment.host, enclave, availability });
+    this.#remoteControl = new RemoteControl({
+      isAllowed: () => this.#settings.config.remote_control,
+      account: () => {
+        const { state, account_name: name } = this.#connection.status.account;
+        return state === 'linked' ? { name } : null;
+      },
+      pause: () => availability.pause,
+      setPause: (pause) => availability.setPause(pause),
+      setSchedule: (windows) => this.#setSchedule(windows),
+      setModel: (id, isServed) => models.setServed(id, isServed, this.#settings.config),
+      settings: () => this.#machineSettings(),
+      clockSkewMs: () => this.#connection.status.clock_skew_ms ?? 0,
+      onCommand: (event) => logRemoteCommand(log, event),
+      now: Date.now,
+    });
+    this.#connection = new CoordinatorConnection({
+      daemon: options,
+      models: models.served,
+      host: environment.host,
+      enclave,
+      availability,
+      remoteControl: this.#remoteControl,
+      machineSettings: () => this.#machineSettings(),
+    });
   }
 
   /** Accepts no more jobs, lets running jobs finish until the drain timeout or `force`, and ends every child process. */
@@ -126,6 +154,7 @@ export class Daemon {
       availability: availability.status,
       host: machineState(availability.condition),
       settings: this.#settings.state,
+      remote_control: this.#remoteControl.status,
       hardening: environment.hardening,
       coordinator_view: view,
       coordinator_problem: problem,
@@ -138,7 +167,11 @@ export class Daemon {
 
   /** Throws as {@link HostAvailability.setPause}. */
   setPause(pause: Pause | null): void {
-    this.#parts.availability.setPause(pause);
+    try {
+      this.#parts.availability.setPause(pause);
+    } finally {
+      this.#connection.announceSettings();
+    }
   }
 
   checkEnclave(): Promise<EnclaveCheck> {
@@ -152,12 +185,33 @@ export class Daemon {
 
   /** Reads the settings file again and applies every setting that can change at run time. */
   reload(): SettingsState {
-    return this.#settings.reload();
+    const state = this.#settings.reload();
+    this.#connection.announceSettings();
+    return state;
   }
 
   /** Throws ControlRefusal and then changes nothing. */
   reloadModels(): ModelsChange {
-    return this.#parts.models.reload(this.#settings.config);
+    const change = this.#parts.models.reload(this.#settings.config);
+    this.#connection.announceSettings();
+    return change;
+  }
+
+  /** Throws ConfigError for an invalid settings file, or an error of the disk. */
+  #setSchedule(windows: readonly Window[]): void {
+    storeSchedule(configPath(this.#options.dataDir), windows);
+    this.#settings.reload();
+  }
+
+  #machineSettings(): MachineSettings {
+    const { availability, models } = this.#parts;
+    const { pause, schedule } = availability;
+    return {
+      remote_control: this.#settings.config.remote_control,
+      pause: pause === null ? null : { by: pause.console === undefined ? 'machine' : 'console', until: pause.until },
+      schedule: { windows: schedule.windows.map(windowText).join(', '), time_zone: schedule.timeZone },
+      ...models.stored,
+    };
   }
 
   /** Settings that apply without a restart; `LIVE_SETTINGS` in config/live-settings.ts lists their names. */
@@ -166,6 +220,7 @@ export class Daemon {
     if (fixedLogLevel === null) log.level = config.log_level;
     void this.#parts.availability.applyConfig(config);
     this.#parts.models.applyConfig(config);
+    this.#connection.announceSettings();
   }
 }
 

@@ -121,6 +121,15 @@ export class HostAvailability {
     };
   }
 
+  get pause(): Pause | null {
+    return this.#pause;
+  }
+
+  /** The owner's schedule and its time zone. */
+  get schedule(): { readonly windows: AvailabilityPolicy['windows']; readonly timeZone: string } {
+    return { windows: this.#policy.windows, timeZone: this.#policy.timeZone ?? systemTimeZone(this.#root) };
+  }
+
   review(): void {
     this.#controller.review();
   }

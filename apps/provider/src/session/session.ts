@@ -10,8 +10,10 @@ import {
   type Hardware,
   type ModelOffer,
   type ModelsRefused,
+  type OwnerCommand,
   PROTOCOL_VERSIONS,
   type ProviderMessage,
+  REMOTE_CONTROL_VERSIONS,
   type RejectionCode,
   type ReportedAvailability,
   type TrustMessage,
@@ -29,6 +31,8 @@ interface RegistrationInfo {
   readonly slots: number;
   /** Availability at registration; absent: available. */
   readonly availability?: () => ReportedAvailability;
+  /** Whether the owner permits commands from the console; absent: commands are not supported. */
+  readonly isRemoteControlAllowed?: () => boolean;
 }
 
 /** Handles the jobs of one session. */
@@ -66,6 +70,8 @@ export interface SessionOptions {
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
   /** The coordinator's answer to the machine token. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
+  /** A command of the owner from the console. */
+  readonly onOwnerCommand?: (command: OwnerCommand) => void;
   readonly liveness?: Liveness;
   /** Maximum time from connecting to `welcome`. Default: 10 s to connect, then the time to register. */
   readonly welcomeTimeoutMs?: number;
@@ -87,6 +93,7 @@ export class Session {
   #version = 0;
   #receiptVersion: 1 | 2 = 1;
   #hasPeers = false;
+  #hasRemoteControl = false;
   /** Ignored messages of unknown types. */
   unknownMessageCount = 0;
 
@@ -126,6 +133,11 @@ export class Session {
   /** Protocol version; 0 before `welcome`. */
   get version(): number {
     return this.#version;
+  }
+
+  /** Whether the coordinator relays commands of owners. */
+  get hasRemoteControl(): boolean {
+    return this.#hasRemoteControl;
   }
 
   send(message: ProviderMessage): void {
@@ -213,6 +225,9 @@ export class Session {
       case 'link_refused':
         this.options.onLink?.(message);
         return;
+      case 'owner_command':
+        if (this.registered) this.options.onOwnerCommand?.(message);
+        return;
       default:
         message satisfies never;
     }
@@ -228,6 +243,7 @@ export class Session {
       this.#connection?.setHeartbeat(welcome.heartbeat_ms);
     }
     this.#sessionId = welcome.session_id;
+    this.#hasRemoteControl = welcome.remote_control_versions?.some((version) => REMOTE_CONTROL_VERSIONS.includes(version)) === true;
     this.#version = welcome.version;
     this.#receiptVersion = commonReceiptVersion(welcome.receipts, enclave.receiptVersions);
     const skew = Date.now() - welcome.server_time;
@@ -260,6 +276,9 @@ export class Session {
       ...(registration.availability === undefined || welcome.version < AVAILABILITY_VERSION
         ? {}
         : { availability: registration.availability() }),
+      ...(registration.isRemoteControlAllowed === undefined
+        ? {}
+        : { remote_control: { versions: [...REMOTE_CONTROL_VERSIONS], allowed: registration.isRemoteControlAllowed() } }),
     });
   }
 

@@ -65,6 +65,7 @@ describe('a file of settings', () => {
       coordinator: 'https://coordinator.example',
       simulated_enclave: false,
       log_level: 'info',
+      remote_control: true,
       models: { slots: 4, context: 8192, reserve_gb: 8, keep: 'idle', idle_minutes: 10 },
       availability: {
         time_zone: 'Europe/Berlin',
@@ -89,6 +90,7 @@ describe('a file of settings', () => {
     expect(DEFAULTS).toEqual({
       simulated_enclave: false,
       log_level: 'info',
+      remote_control: true,
       models: { keep: 'always', idle_minutes: 10 },
       availability: { windows: [], on_battery: 'stop', when_hot: 'stop', when_leaving: 'finish' },
       update: { automatic: true },

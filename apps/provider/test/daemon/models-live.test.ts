@@ -1,10 +1,13 @@
 /** `models use` beside a running daemon: models change on the same connection, and the coordinator gets the new list. */
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
+import { writeAccount } from '../../src/account/account-file.js';
+import { notifySignIn } from '../../src/control/control-client.js';
 import { FileHashes } from '../../src/models/file-hash.js';
 import { ModelStore } from '../../src/models/store/model-store.js';
 import { demoModel } from '../demo-model.js';
@@ -71,6 +74,32 @@ test("a selected model is added during another's job, and a deselected one is re
   const { failure, receipt } = await running;
   expect([failure, receipt?.model]).toEqual([null, 'first']);
   expect(session.closed).toBe(false);
+});
+
+test('the owner selects and deselects models from the console, unless this machine forbids it', async () => {
+  const send = async (model: string, served: boolean) => {
+    const command_id = randomUUID();
+    session.send({ type: 'owner_command', command_id, expires_at: Date.now() + STUCK_MS, action: { kind: 'set_model', model, served } });
+    const { refusal, settings } = await session.next('owner_command_result', STUCK_MS);
+    return [refusal, settings.models.flatMap((each) => (each.served ? [each.id] : [])).join()];
+  };
+  expect(await send('first', true)).toEqual(['not_linked', 'second']);
+  writeAccount(dir, { coordinator: coordinator.url, token: 'a'.repeat(32), signed_in_at: 0 });
+  const linked = notifySignIn(dir, STUCK_MS);
+  await session.next('link', STUCK_MS);
+  session.send({ type: 'linked', account_id: 'a', account_name: 'Ada' });
+  expect((await linked).state).toBe('linked');
+
+  expect(await send('first', true)).toEqual([null, 'second,first']);
+  await offered('second', 'first');
+  expect(await send('first', false)).toEqual([null, 'second']);
+  expect(await send('second', false)).toEqual(['last_model', 'second']);
+  expect(await send('unknown', true)).toEqual(['model_unknown', 'second']);
+  const remoteControl = (word: string) => promisify(execFile)(process.execPath, [MAIN, 'remote-control', word, '--data-dir', dir]);
+  expect((await remoteControl('off')).stdout).toBe('Control from the console is off.\n');
+  expect(await send('first', true)).toEqual(['remote_control_off', 'second']);
+  expect(provider.log().findLast(({ event }) => event === 'owner_command')).toMatchObject({ refusal: 'remote_control_off' });
+  expect(provider.stdout).not.toContain('Ada');
 });
 
 test('a removed model is no longer served', async () => {

@@ -1,5 +1,5 @@
 /** Console API: one machine of an account, connected or not, in the owner's view. */
-import { NAME_PATTERN, ProviderStatusSchema } from '@inference/protocol';
+import { MachineSettingsSchema, NAME_PATTERN, OWNER_COMMAND_REFUSALS, OwnerActionSchema, ProviderStatusSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { body, count, nullable, time, timeOrNull } from './schema-parts.js';
 
@@ -22,6 +22,35 @@ export type ConsoleLastSeen = Static<typeof ConsoleLastSeenSchema>;
 /** An operator's quarantine of the machine. */
 const MachineHoldSchema = Type.Object({ reason: Type.String(), since: time });
 
+/** What the owner can control from the console. */
+export const ConsoleMachineControlSchema = Type.Object({
+  /** False: an older agent. */
+  supported: Type.Boolean(),
+  /** Whether the owner permits commands from the console, by a setting on the machine. */
+  allowed: Type.Boolean(),
+  /** Null until the machine has reported its settings. */
+  settings: nullable(MachineSettingsSchema),
+});
+export type ConsoleMachineControl = Static<typeof ConsoleMachineControlSchema>;
+
+/** `POST /console/v1/machines/{provider_id}/commands`. */
+export const MachineCommandSchema = body({
+  command_id: Type.String({
+    pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+    description: 'a UUID in lower case; the machine executes each id once',
+  }),
+  action: OwnerActionSchema,
+});
+export const ConsoleCommandResultSchema = Type.Object({
+  command_id: Type.String(),
+  outcome: Type.Enum(['done', 'refused']),
+  /** Why the machine refused; null when done. */
+  refusal: nullable(Type.Enum([...OWNER_COMMAND_REFUSALS, 'other'])),
+  /** Settings that result. */
+  settings: MachineSettingsSchema,
+});
+export type ConsoleCommandResult = Static<typeof ConsoleCommandResultSchema>;
+
 /** `GET /console/v1/machines/{provider_id}`. */
 export const ConsoleMachineViewSchema = Type.Object({
   provider_id: Type.String(),
@@ -29,6 +58,8 @@ export const ConsoleMachineViewSchema = Type.Object({
   linked_at: timeOrNull,
   /** The machine's own status (`GET /v1/providers/me`); null while disconnected. */
   status: nullable(ProviderStatusSchema),
+  /** Null while disconnected. */
+  control: nullable(ConsoleMachineControlSchema),
   last_seen: nullable(ConsoleLastSeenSchema),
   hold: nullable(MachineHoldSchema),
 });

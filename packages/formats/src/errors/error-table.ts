@@ -105,6 +105,15 @@ const CODES = {
   method_not_allowed: { status: 405, message: 'This address does not support this method.' },
   body_too_slow: { status: 408, code: 'request_timeout', message: 'The request body arrived too slowly.' },
   conflict: { status: 409, message: 'The request conflicts with the current state.' },
+  machine_offline: { status: 409, message: 'This machine is not connected. Commands are not queued: try again once it is connected.' },
+  machine_unsupported: {
+    status: 409,
+    message: 'The agent on this machine is too old for commands. Run "inference-provider update" on it.',
+  },
+  machine_not_linked: {
+    status: 409,
+    message: 'This machine is not signed in to your account. Run "inference-provider login" on it.',
+  },
   body_too_large: { status: 413, message: 'The request body is too large.' },
   not_json: { status: 415, code: 'unsupported_media_type', message: 'The content type of the request must be application/json.' },
   body_encoded: {
@@ -162,6 +171,7 @@ const CODES = {
     message: 'The provider with this serial number is not connected or does not serve this model.',
   },
   shutting_down: { status: 503, retryAfter: 2, message: 'The service is restarting. Try again in a moment.' },
+  machine_timeout: { status: 504, retry: false, message: 'The Mac did not answer within 10 seconds.' },
   provider_timeout: { status: 504, message: 'The provider did not answer in time.' },
 } as const satisfies Record<string, CodeRow>;
 

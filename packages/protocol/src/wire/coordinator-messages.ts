@@ -8,6 +8,7 @@ import { MAX_REQUEST_BYTES } from './limits.js';
 import { LinkedSchema, LinkRefusedSchema } from './link.js';
 import { ModelsRefusedSchema } from './models-refused.js';
 import { RejectedSchema } from './rejection.js';
+import { OwnerCommandSchema, VersionsSchema } from './remote-control.js';
 import { TrustSchema } from './trust-message.js';
 
 /** Response to `hello`: the protocol version to use, and the first challenge. */
@@ -25,6 +26,8 @@ const WelcomeSchema = Type.Object({
    * over.
    */
   heartbeat_ms: Type.Optional(Type.Integer({ minimum: 500, maximum: 60_000 })),
+  /** Versions of remote control that the coordinator relays. Absent: none. */
+  remote_control_versions: Type.Optional(VersionsSchema),
 });
 
 /** Registration complete, with the current `trust_level`. A `trust` message with details follows. */
@@ -87,6 +90,7 @@ export const CoordinatorMessageSchemas = {
   enrolment_refused: EnrolmentRefusedSchema,
   linked: LinkedSchema,
   link_refused: LinkRefusedSchema,
+  owner_command: OwnerCommandSchema,
 } as const;
 
 export type CoordinatorMessage = {

@@ -8,6 +8,7 @@ import { EnrolmentRequestSchema } from './enrolment.js';
 import { JobFailureSchema } from './job-failure.js';
 import { LinkSchema } from './link.js';
 import { HardwareSchema, ModelOfferSchema } from './model-offer.js';
+import { MachineSettingsMessageSchema, OwnerCommandResultSchema, RemoteControlSchema } from './remote-control.js';
 
 /** First message on a connection. */
 const HelloSchema = Type.Object({
@@ -34,6 +35,8 @@ const RegisterSchema = Type.Object({
   fallback_models: Type.Optional(Type.Boolean()),
   /** Default: serving. Part of registration, so that no job reaches a provider that connects while paused. */
   availability: Type.Optional(ReportedAvailabilitySchema),
+  /** Commands of the owner from the console. Absent: none. */
+  remote_control: Type.Optional(RemoteControlSchema),
 });
 
 const ChallengeAnswerMessageSchema = Type.Object({
@@ -105,6 +108,8 @@ export const ProviderMessageSchemas = {
   job_completed: JobCompletedSchema,
   enrolment_request: EnrolmentRequestSchema,
   link: LinkSchema,
+  machine_settings: MachineSettingsMessageSchema,
+  owner_command_result: OwnerCommandResultSchema,
 } as const;
 
 export type ProviderMessage = {

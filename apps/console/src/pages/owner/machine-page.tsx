@@ -16,6 +16,7 @@ import { LinkButton } from '../../ui/forms/button.js';
 import { sumOf } from './earnings.js';
 import { MachineActions } from './machine-actions.js';
 import { MachineAway } from './machine-away.js';
+import { MachineControl } from './machine-control.js';
 import { useEarnings, useMachine } from './queries.js';
 
 export function Page() {
@@ -67,6 +68,7 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
           </Note>
         )}
         <MachineFigures machine={machine} />
+        {machine.control === null ? null : <MachineControl providerId={provider_id} control={machine.control} />}
         {status === null ? <MachineAway machine={machine} /> : <MachineStatus status={status} />}
       </div>
     </>

@@ -15,6 +15,8 @@ export const MESSAGE_COSTS: Partial<Record<ProviderMessage['type'], number>> = {
   enrolment_request: 20,
   key_update: 20,
   link: 20,
+  machine_settings: 10,
+  owner_command_result: 10,
 };
 
 export class MessageBudget {

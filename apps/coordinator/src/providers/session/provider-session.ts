@@ -21,6 +21,7 @@ import { EnrolmentRequests } from './enrolment-requests.js';
 import { LinkRequests } from './link-requests.js';
 import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
 import { SessionOffers } from './model-offers.js';
+import { OwnerCommands } from './owner-commands.js';
 import { ProviderSocket, type Rejection, TOO_SLOW, type Transport } from './provider-socket.js';
 import { outOfTurn, Refusal } from './refusal.js';
 import { Handshake, type Registered } from './registration/handshake.js';
@@ -63,6 +64,8 @@ export class ProviderSession {
   readonly #budget: MessageBudget;
 
   registration: Registration | null = null;
+  /** Commands of the owner; null before registration. */
+  ownerCommands: OwnerCommands | null = null;
   readonly #offers: SessionOffers;
   isDraining = false;
   readonly statistics = new SessionStatistics();
@@ -254,6 +257,11 @@ export class ProviderSession {
     this.#offers.take(models);
     this.#availability.update(availability);
     this.registration = registration;
+    this.ownerCommands = new OwnerCommands({
+      remoteControl: registration.remoteControl,
+      send: (command) => this.#socket.send(command),
+      now: this.#rules.now,
+    });
     const trust = this.evidence.verdict();
     if (trust.level === null) throw new Refusal('attestation_refused', `the provider is not trusted: ${firstSelfSignedGap(trust)}`);
     const { providerId } = admitted.identity;
@@ -302,6 +310,12 @@ export class ProviderSession {
         return;
       case 'link':
         if (this.registration !== null) this.#links?.submit(this.registration.identity.providerId, message.token);
+        return;
+      case 'machine_settings':
+        this.ownerCommands?.reported(message.settings);
+        return;
+      case 'owner_command_result':
+        this.#countStray(this.ownerCommands?.answered(message) === true);
         return;
       default:
         assertNever(message);
@@ -363,6 +377,7 @@ export class ProviderSession {
     this.#handshake.stop();
     this.#backoff.stop();
     this.evidence.stop();
+    this.ownerCommands?.close();
     // The registry removes the session first, so a lost job is not placed on it again.
     this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
     this.jobs.loseAll();

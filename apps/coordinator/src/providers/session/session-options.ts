@@ -1,5 +1,5 @@
 /** Types of a provider's session: options, time limits, registration, counters and end. */
-import type { Hardware, ModelOffer, RejectionCode, RejectionReason, TrustLevel } from '@inference/protocol';
+import type { Hardware, ModelOffer, Register, RejectionCode, RejectionReason, TrustLevel } from '@inference/protocol';
 import type { TrustAnchor } from '../verification/chain/trust-anchor.js';
 import type { EnrolmentService } from './enrolment-requests.js';
 import type { LinkService } from './link-requests.js';
@@ -55,6 +55,8 @@ export interface Registration {
   readonly e2eVersions: readonly number[];
   /** The agent serves jobs of a model that the body names as a fallback. */
   readonly servesFallbackModels: boolean;
+  /** Whether the agent executes commands of its owner, and the owner permits them. Absent: an older agent. */
+  readonly remoteControl?: Register['remote_control'];
   readonly agentName: string;
   readonly agentVersion: string;
   readonly registeredAt: number;

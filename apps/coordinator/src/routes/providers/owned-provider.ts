@@ -1,5 +1,11 @@
 /** `/console/v1/machines/{provider_id}`: status and name of an own provider. Foreign providers look like unknown ones. */
-import { type ConsoleLastSeen, ConsoleMachineViewSchema, RenameMachineSchema, RequestError } from '@inference/formats';
+import {
+  type ConsoleLastSeen,
+  type ConsoleMachineControl,
+  ConsoleMachineViewSchema,
+  RenameMachineSchema,
+  RequestError,
+} from '@inference/formats';
 import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import type { LastSeen, LastSeenRepository } from '../../database/providers/last-seen-repository.js';
@@ -14,43 +20,52 @@ interface OwnedProviderRoutes {
   readonly lastSeen: LastSeenRepository;
   /** Status as in `GET /v1/providers/me`. */
   readonly statusOf: (providerId: ProviderId) => Promise<ProviderStatusAnswer | null>;
+  /** What the owner can control from the console; null while disconnected. */
+  readonly controlOf: (providerId: ProviderId) => Promise<ConsoleMachineControl | null>;
 }
 
 const isProviderId = Compile(ProviderIdSchema);
 
-export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, lastSeen, statusOf }: OwnedProviderRoutes): void {
+export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, lastSeen, statusOf, controlOf }: OwnedProviderRoutes): void {
   const viewOf = async ({ providerId, name, linkedAt }: OwnedProvider) => {
     const id = providerId as ProviderId;
-    const seen = (await lastSeen.of([id])).get(id) ?? null;
+    const [seenOf, status, control] = await Promise.all([lastSeen.of([id]), statusOf(id), controlOf(id)]);
+    const seen = seenOf.get(id) ?? null;
     const hold = registry.reputations.quarantineOf(id);
     return {
       provider_id: providerId,
       name,
       linked_at: isoTimeOrNull(linkedAt),
-      status: await statusOf(id),
+      status,
+      control,
       last_seen: seen === null ? null : lastSeenBody(seen),
       hold: hold === null ? null : { reason: hold.reason, since: isoTime(hold.since) },
     };
   };
 
-  const owned = async (accountId: string, providerId: string | undefined): Promise<OwnedProvider> => {
-    const owned = isProviderId.Check(providerId) ? await ownedProviders.find(accountId, providerId) : null;
-    if (owned !== null) return owned;
-    throw new RequestError('not_found', null, 'There is no such machine.');
-  };
-
   api.add({ method: 'GET', path: '/machines/:provider_id', response: ConsoleMachineViewSchema }, async ({ caller, params }) =>
-    viewOf(await owned(caller.account.id, params.provider_id)),
+    viewOf(await findOwned(ownedProviders, caller.account.id, params.provider_id)),
   );
 
   api.add(
     { method: 'PATCH', path: '/machines/:provider_id', body: RenameMachineSchema, response: ConsoleMachineViewSchema },
     async ({ caller, params, body }) => {
-      const { providerId } = await owned(caller.account.id, params.provider_id);
+      const { providerId } = await findOwned(ownedProviders, caller.account.id, params.provider_id);
       await ownedProviders.rename(caller.account.id, providerId, body.name);
-      return viewOf(await owned(caller.account.id, providerId));
+      return viewOf(await findOwned(ownedProviders, caller.account.id, providerId));
     },
   );
+}
+
+/** Throws `not_found` for an unknown provider, and for a foreign one. */
+export async function findOwned(
+  ownedProviders: OwnedProviderRepository,
+  accountId: string,
+  providerId: string | undefined,
+): Promise<OwnedProvider> {
+  const owned = isProviderId.Check(providerId) ? await ownedProviders.find(accountId, providerId) : null;
+  if (owned !== null) return owned;
+  throw new RequestError('not_found', null, 'There is no such machine.');
 }
 
 export function lastSeenBody({ at, facts }: LastSeen): ConsoleLastSeen {

@@ -10,6 +10,7 @@ import type { OwnedProviderRepository } from '../../database/providers/owned-pro
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { Database } from '../../database/tables.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
+import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
@@ -22,6 +23,7 @@ import { addAttestation } from './attestation.js';
 import { addProviderMe, networkStatus, providerStatuses } from './own-status.js';
 import { addOwnedProvider } from './owned-provider.js';
 import { addOwnedProviders } from './owned-providers.js';
+import { addOwnerCommands, machineControls } from './owner-commands.js';
 
 interface ProviderRoutesDeps {
   readonly providers: ProviderRegistry;
@@ -36,6 +38,9 @@ interface ProviderRoutesDeps {
   readonly ownedProviders: OwnedProviderRepository;
   readonly machineCodes: MachineCodeRepository;
   readonly providerLinks: ProviderLinks;
+  readonly attempts: AttemptCounters;
+  /** Executes a command at whichever coordinator holds the provider's connection. */
+  readonly executeOwnerCommand: ProviderRegistry['executeOwnerCommand'];
   readonly releases: AgentReleaseFile;
   readonly now: () => number;
   /** Reports a failed ledger read; the response then lacks the earnings. */
@@ -54,7 +59,8 @@ export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (ser
   addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts, views });
   const api = new ConsoleApi(server);
   addOwnedProviders(api, { ownedProviders, lastSeen, registry, views, codes: deps.machineCodes, links: deps.providerLinks });
-  addOwnedProvider(api, { registry, ownedProviders, lastSeen, statusOf });
+  addOwnedProvider(api, { registry, ownedProviders, lastSeen, statusOf, controlOf: machineControls(registry, views) });
+  addOwnerCommands(api, { ownedProviders, attempts: deps.attempts, execute: deps.executeOwnerCommand });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);

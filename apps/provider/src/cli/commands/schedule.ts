@@ -1,7 +1,7 @@
 /** `schedule`: shows, sets and clears the serving times in `config.toml`, and preserves the comments of the file. */
 
 import { configPath } from '../../config/data-dir.js';
-import { editConfig, type TomlValue } from '../../config/edit-config.js';
+import { storeSchedule } from '../../config/edit-config.js';
 import { readConfig } from '../../config/read-config.js';
 import { ControlError, requestDaemon } from '../../control/control-client.js';
 import { parseSchedule } from '../../host/availability/parse-schedule.js';
@@ -59,8 +59,7 @@ function windowsOf(text: string): Window[] {
 }
 
 async function change(dataDir: string, json: boolean, windows: readonly Window[]): Promise<number> {
-  const value = windows.map(({ days, from, to }): TomlValue => ({ days, from, to }));
-  const config = editConfig(configPath(dataDir), [{ path: ['availability', 'windows'], value }]);
+  const config = storeSchedule(configPath(dataDir), windows);
   return show(policyOf(config), json, [await reloadSettings(dataDir)]);
 }
 

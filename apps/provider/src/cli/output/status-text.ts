@@ -3,6 +3,7 @@ import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { EarningsView } from '../../account/earnings.js';
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
 import type { LinkStatus } from '../../control/link-status.js';
+import { momentText } from '../../host/availability/moment-text.js';
 import { left, right } from './columns.js';
 import { clean, count, dollars, percent, spanOf, wrapped } from './terminal.js';
 import { closedText, jobOutlook, outlookText } from './why-no-jobs.js';
@@ -29,6 +30,7 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
     '',
     ...entry('Coordinator', connectionText(status, now)),
     ...entry('Trust', trustText(status)),
+    ...consoleLines(status, now),
     ...entry('Machine', machineText(status)),
     ...entry('Provider', `${version}, process ${pid}, running for ${spanOf(now - started_at)}`),
     ...settingsLines(status),
@@ -104,6 +106,17 @@ function trustText({ trust, simulated_enclave, connection }: DaemonStatus): stri
   if (connection.state !== 'connected') return `unknown until connected${simulated}`;
   if (trust === null) return `unknown${simulated}`;
   return `${trust.trust_level}${simulated}, ${trust.routable ? 'ready for requests' : trust.status.replaceAll('_', ' ')}`;
+}
+
+/** Who paused from the console, and whether commands from there are forbidden. Empty: neither. */
+function consoleLines({ availability, remote_control: remote }: DaemonStatus, now: number): string[] {
+  const from = availability?.pause?.console;
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const by = from?.account == null || from.account === '' ? '' : ` by ${clean(from.account)}`;
+  return [
+    ...(from === undefined ? [] : entry('Console', `Paused from the console at ${momentText(from.at, zone, now)}${by}.`)),
+    ...(remote?.allowed === false ? entry('Console', 'Control from the console is off: inference-provider remote-control on') : []),
+  ];
 }
 
 /** Lines about problems only. */

@@ -9,6 +9,13 @@ import { isOpen, nextChange } from './windows.js';
 export interface Pause {
   /** End in milliseconds since 1970; null: until the owner resumes. */
   readonly until: number | null;
+  /** Present: the owner paused from the console. Absent: on this machine, where alone the pause can be ended. */
+  readonly console?: {
+    /** Milliseconds since 1970. */
+    readonly at: number;
+    /** Name of the account; null if unknown. */
+    readonly account: string | null;
+  };
 }
 
 export interface AvailabilityFacts {

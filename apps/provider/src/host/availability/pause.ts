@@ -1,14 +1,25 @@
 /** The owner's pause: parsing of command arguments, and reading and writing of the stored form. */
 
 import { Temporal } from 'temporal-polyfill';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
 import type { Pause } from './availability.js';
 import { minuteOf } from './policy.js';
 
 /** Longest pause with an end, in milliseconds. */
 export const MAX_PAUSE_MS = 30 * 24 * 3_600_000;
 
-export function pauseText(pause: Pause): string {
-  return `${JSON.stringify({ until: pause.until })}\n`;
+const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const Moment = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const storedPause = Compile(
+  Type.Object({
+    until: nullable(Moment),
+    console: Type.Optional(Type.Object({ at: Moment, account: nullable(Type.String({ maxLength: 256 })) })),
+  }),
+);
+
+export function pauseText({ until, console: from }: Pause): string {
+  return `${JSON.stringify({ until, ...(from === undefined ? {} : { console: from }) })}\n`;
 }
 
 /** Null if there is no pause, it expired, or the text is damaged. `now` in milliseconds since 1970. */
@@ -19,10 +30,8 @@ export function readPause(text: string, now: number): Pause | null {
   } catch {
     return null;
   }
-  if (typeof found !== 'object' || found === null || !('until' in found)) return null;
-  const { until } = found;
-  if (until === null) return { until };
-  return typeof until === 'number' && Number.isSafeInteger(until) && until > now ? { until } : null;
+  if (!storedPause.Check(found)) return null;
+  return found.until === null || found.until > now ? found : null;
 }
 
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 } as const;

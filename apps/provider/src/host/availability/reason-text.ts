@@ -16,8 +16,11 @@ export function reasonText(code: AwayReason, { policy, facts, until, now }: Circ
   const end = until === null ? null : momentText(until, zone, now);
   const held = end === null ? '' : ` It has recovered; requests are accepted again at ${end} unless this recurs.`;
   switch (code) {
-    case 'paused':
-      return end === null ? 'Paused until you resume.' : `Paused until ${end}.`;
+    case 'paused': {
+      const { console: from } = facts.pause ?? {};
+      const where = from === undefined ? 'Paused' : `Paused from the console at ${momentText(from.at, zone, now)},`;
+      return `${where} until ${end ?? 'you resume'}.`;
+    }
     case 'outside_schedule':
       return end === null ? 'Outside your schedule, which has no times this week.' : `Outside your schedule until ${end}.`;
     case 'owner_active':

@@ -4,6 +4,7 @@ import {
   negotiateVersion,
   type ProviderMessage,
   RECEIPT_VERSIONS,
+  REMOTE_CONTROL_VERSIONS,
   type Register,
   type ReportedAvailability,
 } from '@inference/protocol';
@@ -77,6 +78,7 @@ export class Handshake {
       nonce: this.#nonce,
       server_time,
       receipts,
+      remote_control_versions: [...REMOTE_CONTROL_VERSIONS],
       ...heartbeat,
     });
   }
@@ -93,6 +95,7 @@ export class Handshake {
       receiptVersion: message.receipt_version ?? 1,
       e2eVersions: message.e2e_versions ?? [],
       servesFallbackModels: message.fallback_models ?? false,
+      ...(message.remote_control === undefined ? {} : { remoteControl: message.remote_control }),
       agentName: this.#agent.name,
       agentVersion: this.#agent.version,
       registeredAt: now,

@@ -1,0 +1,60 @@
+/** Texts and times of the commands that an owner sends to a machine. */
+import type { ConsoleCommandResult } from '@inference/formats';
+import type { OwnerAction } from '@inference/protocol';
+import { DisplayableError } from '../../ui/feedback/displayable-error.js';
+
+type Refusal = NonNullable<ConsoleCommandResult['refusal']>;
+
+const REFUSALS: Readonly<Record<Refusal, string>> = {
+  remote_control_off: 'Control from the console is turned off on the Mac.',
+  not_linked: 'The Mac is not signed in to your account. Run “inference-provider login” on it.',
+  expired: 'The command reached the Mac too late. Try again.',
+  too_many_commands: 'Too many commands. Try again in a minute.',
+  not_supported: 'The agent on the Mac does not support this. Update it.',
+  paused_on_machine: 'The machine is paused on the Mac, and can only be resumed there.',
+  time_invalid: 'A pause ends in the future, and within 30 days.',
+  schedule_invalid: 'The Mac did not understand the schedule. Write for example: mon-fri 22:00-07:00.',
+  settings_invalid: 'The settings file on the Mac contains an error. Run “inference-provider doctor” on it.',
+  not_stored: 'The Mac could not store the change: its disk may be full.',
+  model_unknown: 'This model is no longer on the Mac.',
+  model_not_servable: 'The Mac cannot serve this model: it does not fit into the memory, or its file cannot be read.',
+  last_model: 'A machine serves at least one model. Select another model first, or pause the machine.',
+  models_fixed: 'The models are set on the command line of the agent.',
+  other: 'The Mac refused the command for a reason that this console does not know.',
+};
+
+/** The machine answered and refused. */
+export class RefusedCommand extends DisplayableError {
+  readonly supportId = null;
+  readonly displayText: string;
+
+  constructor(refusal: Refusal) {
+    super(REFUSALS[refusal]);
+    this.displayText = REFUSALS[refusal];
+  }
+}
+
+export type PauseLength = 'resume' | 'hour' | 'four_hours' | 'day';
+
+const HOUR_MS = 3_600_000;
+const HOURS: Readonly<Record<Exclude<PauseLength, 'resume'>, number>> = { hour: 1, four_hours: 4, day: 24 };
+
+/** End of a pause that begins now, in milliseconds; null: until the owner resumes. */
+export function pauseEnd(length: PauseLength, now: number): number | null {
+  return length === 'resume' ? null : now + HOURS[length] * HOUR_MS;
+}
+
+export function doneText(action: OwnerAction): string {
+  switch (action.kind) {
+    case 'pause':
+      return 'Machine paused';
+    case 'resume':
+      return 'Machine resumed';
+    case 'set_schedule':
+      return 'Schedule saved';
+    case 'set_model':
+      return action.served ? `${action.model} is served` : `${action.model} is no longer served`;
+    default:
+      return action satisfies never;
+  }
+}

@@ -1,0 +1,53 @@
+/** Relays commands of owners to the coordinator that holds the provider's connection. */
+import { MachineSettingsSchema, OWNER_COMMAND_REFUSALS, OwnerActionSchema, type ProviderId, ProviderIdSchema } from '@inference/protocol';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import { OWNER_COMMAND_TIMEOUT_MS, type OwnerCommandOutcome, type OwnerCommandRequest } from '../providers/session/owner-commands.js';
+import { firstFound } from './cluster-views.js';
+import { encodeMessage, parseMessage } from './json-message.js';
+import type { Peer } from './peer.js';
+
+/** Longer than a machine's own time, so that its coordinator answers first. */
+const PEER_TIMEOUT_MS = OWNER_COMMAND_TIMEOUT_MS + 2000;
+const MAX_REQUEST_BYTES = 8 * 1024;
+
+const isRequest = Compile(
+  Type.Object({
+    provider_id: ProviderIdSchema,
+    account_id: Type.String({ minLength: 1, maxLength: 256 }),
+    command_id: Type.String({ minLength: 36, maxLength: 36 }),
+    action: OwnerActionSchema,
+  }),
+);
+const settings = MachineSettingsSchema;
+const isOutcome = Compile(
+  Type.Union([
+    Type.Object({ outcome: Type.Literal('done'), settings }),
+    Type.Object({ outcome: Type.Literal('refused'), refusal: Type.Enum([...OWNER_COMMAND_REFUSALS, 'other']), settings }),
+    Type.Object({ outcome: Type.Enum(['unsupported', 'not_linked', 'timeout', 'disconnected', 'busy']) }),
+  ]),
+);
+type Registry = Pick<ProviderRegistry, 'executeOwnerCommand'>;
+
+/** Executes a command here, or at the peer that holds the provider's connection. Null: no coordinator does. Never rejects. */
+export async function executeInCluster(
+  registry: Registry,
+  peers: readonly Peer[],
+  providerId: ProviderId,
+  request: OwnerCommandRequest,
+): Promise<OwnerCommandOutcome | null> {
+  const own = await registry.executeOwnerCommand(providerId, request);
+  if (own !== null) return own;
+  const { accountId, commandId, action } = request;
+  const payload = encodeMessage({ provider_id: providerId, account_id: accountId, command_id: commandId, action });
+  return firstFound(peers, async (peer) => parseMessage(await peer.request('owner_command', payload, PEER_TIMEOUT_MS), isOutcome));
+}
+
+/** Answers a peer's request: null for an invalid request, or without the provider's connection. */
+export async function serveOwnerCommand(registry: Registry, payload: Uint8Array): Promise<Uint8Array> {
+  const request = payload.length > MAX_REQUEST_BYTES ? null : parseMessage(payload, isRequest);
+  if (request === null) return encodeMessage(null);
+  const { provider_id, account_id: accountId, command_id: commandId, action } = request;
+  return encodeMessage(await registry.executeOwnerCommand(provider_id, { accountId, commandId, action }));
+}

@@ -1,0 +1,84 @@
+/** `/console/v1/machines/{provider_id}/commands`: an owner controls a connected machine. Commands are never queued. */
+import {
+  apiError,
+  ConsoleCommandResultSchema,
+  type ConsoleMachineControl,
+  ConsoleMachineControlSchema,
+  MachineCommandSchema,
+  RequestError,
+} from '@inference/formats';
+import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
+import type { NetworkViews } from '../../cluster/views.js';
+import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import type { AttemptCounters } from '../../limits/attempt-counters.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { OwnerCommandOutcome } from '../../providers/session/owner-commands.js';
+import type { ConsoleApi } from '../plugins/console-api.js';
+import { findOwned } from './owned-provider.js';
+
+const WINDOW_MS = 60_000;
+const MAX_PER_ACCOUNT = 60;
+const MAX_PER_MACHINE = 20;
+
+interface OwnerCommandRoutes {
+  readonly ownedProviders: OwnedProviderRepository;
+  readonly attempts: AttemptCounters;
+  readonly execute: ProviderRegistry['executeOwnerCommand'];
+}
+
+export function addOwnerCommands(api: ConsoleApi, { ownedProviders, attempts, execute }: OwnerCommandRoutes): void {
+  const perAccount = attempts.counter('owner_commands_account', { maxAttempts: MAX_PER_ACCOUNT, windowMs: WINDOW_MS });
+  const perMachine = attempts.counter('owner_commands_machine', { maxAttempts: MAX_PER_MACHINE, windowMs: WINDOW_MS });
+  api.add(
+    { method: 'POST', path: '/machines/:provider_id/commands', body: MachineCommandSchema, response: ConsoleCommandResultSchema },
+    async ({ caller, params, body: { command_id: commandId, action } }) => {
+      const { providerId } = await findOwned(ownedProviders, caller.account.id, params.provider_id);
+      const waitSeconds = (await perAccount.count(caller.account.id)) ?? (await perMachine.count(providerId));
+      if (waitSeconds !== null) {
+        throw new RequestError('rate_limit_exceeded', null, `Too many commands. Try again in ${waitSeconds} seconds.`);
+      }
+      const outcome = await execute(providerId as ProviderId, { accountId: caller.account.id, commandId, action });
+      return resultOf(commandId, outcome);
+    },
+  );
+}
+
+/** Throws RequestError for a command that the machine did not answer. */
+function resultOf(commandId: string, outcome: OwnerCommandOutcome | null) {
+  switch (outcome?.outcome) {
+    case 'done':
+      return { command_id: commandId, outcome: 'done' as const, refusal: null, settings: outcome.settings };
+    case 'refused':
+      return { command_id: commandId, outcome: 'refused' as const, refusal: outcome.refusal, settings: outcome.settings };
+    case 'unsupported':
+      throw failure('machine_unsupported');
+    case 'not_linked':
+      throw failure('machine_not_linked');
+    case 'timeout':
+      throw failure('machine_timeout');
+    case 'busy':
+      throw new RequestError('rate_limit_exceeded', null, 'Other commands still await an answer of this machine.');
+    case 'disconnected':
+    case undefined:
+      throw failure('machine_offline');
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function failure(code: 'machine_offline' | 'machine_unsupported' | 'machine_not_linked' | 'machine_timeout'): RequestError {
+  return new RequestError(code, null, apiError(code).message);
+}
+
+/** Finds what the owner of a provider can control, at whichever coordinator holds its connection. */
+export function machineControls(
+  registry: ProviderRegistry,
+  views: NetworkViews,
+): (providerId: ProviderId) => Promise<ConsoleMachineControl | null> {
+  return views.defineLookup('machine-control', { query: ProviderIdSchema, part: ConsoleMachineControlSchema }, (providerId) => {
+    const provider = registry.snapshot(providerId);
+    if (provider === null) return null;
+    const { isSupported, isAllowed, settings } = provider.remoteControl;
+    return { supported: isSupported, allowed: isAllowed, settings };
+  });
+}

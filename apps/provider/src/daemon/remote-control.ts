@@ -1,0 +1,156 @@
+/**
+ * `RemoteControl` executes commands that the owner sends from the console. The machine's own settings win: the owner can forbid
+ * commands, and only the machine ends a pause that was set on it.
+ */
+import {
+  type MachineSettings,
+  type OwnerAction,
+  OwnerActionSchema,
+  type OwnerCommand,
+  type OwnerCommandRefusal,
+  type OwnerCommandResult,
+} from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+import { ConfigError } from '../config/read-config.js';
+import type { RemoteControlStatus } from '../control/daemon-status.js';
+import type { Pause } from '../host/availability/availability.js';
+import { parseSchedule } from '../host/availability/parse-schedule.js';
+import { MAX_PAUSE_MS } from '../host/availability/pause.js';
+import type { Window } from '../host/availability/policy.js';
+
+export interface RemoteControlOptions {
+  /** Whether the owner permits commands from the console. */
+  readonly isAllowed: () => boolean;
+  /** Account that the machine earns for; null: none. `name`: null if unknown. */
+  readonly account: () => { readonly name: string | null } | null;
+  readonly pause: () => Pause | null;
+  /** Throws if the pause applies but cannot be stored. */
+  readonly setPause: (pause: Pause | null) => void;
+  /** Stores and applies the windows. Throws ConfigError, or an error of the disk. */
+  readonly setSchedule: (windows: readonly Window[]) => void;
+  /** Selects or deselects a model on the disk. Throws an error of the disk. */
+  readonly setModel: (id: string, isServed: boolean) => OwnerCommandRefusal | null;
+  /** Settings after the command. */
+  readonly settings: () => MachineSettings;
+  /** This machine's clock minus the coordinator's, in milliseconds. */
+  readonly clockSkewMs: () => number;
+  readonly onCommand: (event: RemoteCommandEvent) => void;
+  readonly now: () => number;
+}
+
+/** Contains no account name: names are personal and must not appear in logs. */
+export interface RemoteCommandEvent {
+  /** Null: an action that this agent does not support. */
+  readonly action: OwnerAction | null;
+  /** Null: done. */
+  readonly refusal: OwnerCommandRefusal | null;
+}
+
+/** Ids whose answers are retained, so that a repeated command changes nothing. */
+const MAX_ANSWERED = 64;
+const MAX_COMMANDS_PER_MINUTE = 30;
+const MINUTE_MS = 60_000;
+
+const isAction = Compile(OwnerActionSchema);
+
+export class RemoteControl {
+  readonly #options: RemoteControlOptions;
+  /** Refusals by command id; null: done. */
+  readonly #answered = new Map<string, OwnerCommandRefusal | null>();
+  #minute = { at: Number.NEGATIVE_INFINITY, count: 0 };
+  #last: RemoteControlStatus['last'] = null;
+
+  constructor(options: RemoteControlOptions) {
+    this.#options = options;
+  }
+
+  /** Part of the daemon status. */
+  get status(): RemoteControlStatus {
+    return { allowed: this.#options.isAllowed(), last: this.#last };
+  }
+
+  /** Never throws. */
+  execute({ command_id, action, expires_at }: OwnerCommand): OwnerCommandResult {
+    const known = this.#answered.get(command_id);
+    const refusal = known === undefined ? this.#first(command_id, action, expires_at) : known;
+    return { type: 'owner_command_result', command_id, refusal, settings: this.#options.settings() };
+  }
+
+  #first(commandId: string, given: OwnerCommand['action'], expiresAt: number): OwnerCommandRefusal | null {
+    const { account, now, onCommand } = this.#options;
+    const action = isAction.Check(given) ? given : null;
+    const refusal = this.#refusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
+    this.#answered.set(commandId, refusal);
+    for (const oldest of this.#answered.keys()) {
+      if (this.#answered.size <= MAX_ANSWERED) break;
+      this.#answered.delete(oldest);
+    }
+    if (action !== null && refusal !== 'too_many_commands') {
+      this.#last = { at: now(), kind: action.kind, refusal, account: account()?.name ?? null };
+    }
+    onCommand({ action, refusal });
+    return refusal;
+  }
+
+  /** Reasons against any command. */
+  #refusal(expiresAt: number): OwnerCommandRefusal | null {
+    const { account, clockSkewMs, isAllowed, now } = this.#options;
+    const at = now();
+    if (at - this.#minute.at >= MINUTE_MS || at < this.#minute.at) this.#minute = { at, count: 0 };
+    if (++this.#minute.count > MAX_COMMANDS_PER_MINUTE) return 'too_many_commands';
+    if (!isAllowed()) return 'remote_control_off';
+    if (account() === null) return 'not_linked';
+    return at - clockSkewMs() > expiresAt ? 'expired' : null;
+  }
+
+  #apply(action: OwnerAction): OwnerCommandRefusal | null {
+    try {
+      switch (action.kind) {
+        case 'pause':
+          return this.#pause(action.until);
+        case 'resume':
+          return this.#resume();
+        case 'set_schedule':
+          return this.#setSchedule(action.schedule);
+        case 'set_model':
+          return this.#options.setModel(action.model, action.served);
+        default:
+          return action satisfies never;
+      }
+    } catch (error) {
+      return error instanceof ConfigError ? 'settings_invalid' : 'not_stored';
+    }
+  }
+
+  #pause(until: number | null): OwnerCommandRefusal | null {
+    const { account, now, pause, setPause } = this.#options;
+    if (isOwnPause(pause())) return 'paused_on_machine';
+    const at = now();
+    if (until !== null && (until <= at || until > at + MAX_PAUSE_MS)) return 'time_invalid';
+    setPause({ until, console: { at, account: account()?.name ?? null } });
+    return null;
+  }
+
+  #resume(): OwnerCommandRefusal | null {
+    const current = this.#options.pause();
+    if (isOwnPause(current)) return 'paused_on_machine';
+    if (current !== null) this.#options.setPause(null);
+    return null;
+  }
+
+  #setSchedule(text: string): OwnerCommandRefusal | null {
+    let windows: readonly Window[];
+    try {
+      windows = text.trim() === '' ? [] : parseSchedule(text);
+    } catch {
+      return 'schedule_invalid';
+    }
+    this.#options.setSchedule(windows);
+    return null;
+  }
+}
+
+/** Whether the pause was set on the machine itself. */
+function isOwnPause(pause: Pause | null): boolean {
+  return pause !== null && pause.console === undefined;
+}

@@ -1,0 +1,125 @@
+/**
+ * Remote control: an owner changes settings of a linked machine from the console. The coordinator sends one action at a time. The
+ * machine validates each action, applies or refuses it, and answers with its resulting settings. The machine's own settings win.
+ */
+import Type, { type Static } from 'typebox';
+import { MillisecondsSchema } from '../ids.js';
+import { ModelOfferSchema } from './model-offer.js';
+
+/** Versions of remote control in this build, newest first. */
+export const REMOTE_CONTROL_VERSIONS: readonly number[] = [1];
+
+/** Longest schedule as text. */
+const MAX_SCHEDULE_LENGTH = 2048;
+const MAX_MODELS = 64;
+const CommandIdSchema = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' });
+const Code = Type.String({ pattern: '^[a-z0-9_]{1,64}$' });
+const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const CLOSED = { additionalProperties: false } as const;
+
+export const VersionsSchema = Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 });
+
+/** Part of `register`. `allowed`: the owner permits commands from the console, by a setting on the machine. */
+export const RemoteControlSchema = Type.Object({ versions: VersionsSchema, allowed: Type.Boolean() });
+
+/** Everything that an owner can do from the console. Machines refuse any other action. */
+export const OwnerActionSchema = Type.Union([
+  /** `until`: null for a pause until `resume`. */
+  Type.Object({ kind: Type.Literal('pause'), until: nullable(MillisecondsSchema) }, CLOSED),
+  Type.Object({ kind: Type.Literal('resume') }, CLOSED),
+  /** `schedule` as in `inference-provider schedule set`; empty: always. */
+  Type.Object({ kind: Type.Literal('set_schedule'), schedule: Type.String({ maxLength: MAX_SCHEDULE_LENGTH }) }, CLOSED),
+  /** A model that is on the machine's disk. */
+  Type.Object({ kind: Type.Literal('set_model'), model: ModelOfferSchema.properties.id, served: Type.Boolean() }, CLOSED),
+]);
+export type OwnerAction = Static<typeof OwnerActionSchema>;
+
+/** Coordinator → provider. Sent only to machines that registered `remote_control`. */
+export const OwnerCommandSchema = Type.Object({
+  type: Type.Literal('owner_command'),
+  /** A repeated id gets the first answer, and changes nothing. */
+  command_id: CommandIdSchema,
+  /** By the coordinator's clock. Later, the machine refuses the command. */
+  expires_at: MillisecondsSchema,
+  /** A newer coordinator may send other kinds, which the machine refuses. {@link OwnerActionSchema} validates the rest. */
+  action: Type.Object({ kind: Code }),
+});
+export type OwnerCommand = Static<typeof OwnerCommandSchema>;
+
+/** Why a machine refuses a command. A newer machine may know more. */
+export const OWNER_COMMAND_REFUSALS = [
+  /** The owner turned remote control off on the machine. */
+  'remote_control_off',
+  /** The machine is not signed in to an account. */
+  'not_linked',
+  'expired',
+  /** More commands than the machine accepts per minute. */
+  'too_many_commands',
+  /** Another kind of action, or members that break its schema. */
+  'not_supported',
+  /** The owner paused the machine itself, where alone the pause can be changed. */
+  'paused_on_machine',
+  /** In the past, or more than 30 days ahead. */
+  'time_invalid',
+  'schedule_invalid',
+  /** The settings file on the machine contains an error. */
+  'settings_invalid',
+  /** The disk does not accept the change. */
+  'not_stored',
+  /** No such model is on the machine's disk. */
+  'model_unknown',
+  /** The model does not fit into the memory, or its file cannot be read. */
+  'model_not_servable',
+  /** A machine serves at least one model. */
+  'last_model',
+  /** The models are set on the command line of the agent. */
+  'models_fixed',
+] as const;
+export type OwnerCommandRefusal = (typeof OWNER_COMMAND_REFUSALS)[number];
+
+/** Settings of a machine that its owner sees and changes in the console. */
+export const MachineSettingsSchema = Type.Object({
+  /** Whether the owner permits commands from the console. */
+  remote_control: Type.Boolean(),
+  pause: nullable(
+    Type.Object({
+      /** `machine`: set on the machine itself, so that the console cannot end the pause. */
+      by: Type.Union([Type.Literal('machine'), Type.Literal('console')]),
+      until: nullable(MillisecondsSchema),
+    }),
+  ),
+  /** `windows` as in `inference-provider schedule set`; empty: always. */
+  schedule: Type.Object({
+    windows: Type.String({ maxLength: MAX_SCHEDULE_LENGTH, pattern: '^[a-z0-9:, -]*$' }),
+    /** IANA name. */
+    time_zone: Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_+/-]{0,63}$' }),
+  }),
+  /** Models on the machine's disk. */
+  models: Type.Array(
+    Type.Object({
+      id: ModelOfferSchema.properties.id,
+      served: Type.Boolean(),
+      bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    }),
+    { maxItems: MAX_MODELS },
+  ),
+  /** The models are set on the command line of the agent. */
+  models_fixed: Type.Boolean(),
+});
+export type MachineSettings = Static<typeof MachineSettingsSchema>;
+
+/** Maximum models that {@link MachineSettingsSchema} lists. */
+export const MAX_SETTINGS_MODELS = MAX_MODELS;
+
+/** Provider → coordinator: sent after registration and on changes, to coordinators that announced remote control in `welcome`. */
+export const MachineSettingsMessageSchema = Type.Object({ type: Type.Literal('machine_settings'), settings: MachineSettingsSchema });
+
+/** Provider → coordinator: answer to a command, with the settings that result. */
+export const OwnerCommandResultSchema = Type.Object({
+  type: Type.Literal('owner_command_result'),
+  command_id: CommandIdSchema,
+  /** One of {@link OWNER_COMMAND_REFUSALS}; null: done. */
+  refusal: nullable(Code),
+  settings: MachineSettingsSchema,
+});
+export type OwnerCommandResult = Static<typeof OwnerCommandResultSchema>;
