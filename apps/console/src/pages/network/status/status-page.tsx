@@ -49,7 +49,7 @@ export function Page() {
       <PageHeader title="Status" about="Whether the network works now, and how it worked in the last 90 days." />
       <Loaded query={status} what="The status">
         <div className="stack">
-          {data === undefined ? <Skeleton height="3.5rem" /> : <Overall status={data} />}
+          {data === undefined ? <Skeleton height="2.875rem" /> : <Overall status={data} />}
           {data?.open_incidents.map((incident) => (
             <IncidentView key={incident.id} incident={incident} />
           ))}
@@ -58,7 +58,7 @@ export function Page() {
           ))}
           <Card title="Components" about="Share of the minutes of each day, in UTC, in which the component ran.">
             {data === undefined ? (
-              <Skeleton height="12rem" />
+              <Skeleton height="20.125rem" />
             ) : (
               <ul className="status-list">
                 {data.components.map((component) => (
@@ -72,7 +72,7 @@ export function Page() {
               <div className="status-search">
                 <Field label="Search" type="search" maxLength={128} value={search} onChange={(event) => setSearch(event.target.value)} />
               </div>
-              {data === undefined ? <Skeleton height="12rem" /> : <Models status={data} search={searched} />}
+              {data === undefined ? <Skeleton height="4.75rem" /> : <Models status={data} search={searched} />}
             </div>
           </Card>
           {data === undefined ? null : <PastIncidents incidents={data.past_incidents} now={data.updated_at} />}
