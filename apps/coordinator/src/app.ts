@@ -8,6 +8,7 @@ import { openImages } from './wiring/images.js';
 import { openInference } from './wiring/inference.js';
 import { ensureInitialData } from './wiring/initial-data.js';
 import { openModelAvailability } from './wiring/model-availability.js';
+import { openNetworkStatus, reportComponents } from './wiring/network-status.js';
 import { acceptProviders, openProviders } from './wiring/providers.js';
 import { openReleases } from './wiring/releases.js';
 import { registerRoutes } from './wiring/routes.js';
@@ -45,15 +46,22 @@ export async function startApp(options: AppOptions): Promise<App> {
     });
     const { views } = inference.cluster;
     const modelAvailability = openModelAvailability(context, { database, registry: providers.providers, views });
+    const networkStatus = openNetworkStatus(context, { database, modelAvailability });
     const releases = openReleases(context);
-    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog, modelAvailability, releases };
-    await registerRoutes(context, { database, repositories, ...services });
+    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog, releases };
+    await registerRoutes(context, { database, repositories, ...services, modelAvailability, networkStatus });
     acceptProviders(context, providers.providers, server.server);
     const { quarantines } = repositories;
     recordNetwork(context, { transparencyLog, registry: providers.providers, quarantines, releases });
     await billing.startSweeping();
     const developmentKeys = await ensureInitialData(context, database, ledger);
     address = await listen(context, server);
+    await reportComponents(context, {
+      database,
+      hasConsole: http.consoleFiles !== null,
+      hasPayments: config.development || accounts.payments.processor !== null,
+      paymentHealth: accounts.payments.paymentHealth,
+    });
     const metricsPort = await serveMetrics(context, metrics);
     const shutdownDeps = { server, responses, providers: providers.providers, inference, billing: billing.billing };
     return {

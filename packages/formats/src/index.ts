@@ -28,6 +28,7 @@ export { Transcript, type TranscriptItem } from './output/transcript.js';
 export * from './output-event.js';
 export * from './prompt-prefixes.js';
 export * from './public/model-statistics.js';
+export * from './public/network-status.js';
 export * from './public/statistics.js';
 export * from './request.js';
 export type { MaxPrice, RoutingPreferences } from './routing.js';

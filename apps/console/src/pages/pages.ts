@@ -20,6 +20,7 @@ import {
   PiggyBank,
   Rocket,
   ScrollText,
+  SignalHigh,
   Tags,
   Trophy,
   UserRound,
@@ -61,6 +62,13 @@ export const PAGES: readonly PageRoute[] = [
     access: 'public',
     load: () => import('./network/leaderboard-page.js'),
     nav: { section: 'network', label: 'Leaderboard', icon: Trophy },
+  },
+  {
+    path: PATHS.status,
+    title: 'Status',
+    access: 'public',
+    load: () => import('./network/status/status-page.js'),
+    nav: { section: 'network', label: 'Status', icon: SignalHigh },
   },
   {
     path: PATHS.verify,

@@ -5,6 +5,7 @@ export const PATHS = {
   models: '/models',
   model: '/models/:id',
   leaderboard: '/leaderboard',
+  status: '/status',
   providers: '/providers',
   provider: '/providers/:id',
   verify: '/verify',

@@ -1,8 +1,9 @@
-/** `ModelAvailabilityRepository`: checks of which models the network serves, counted per day, and the uptime of the last thirty days. */
+/** `ModelAvailabilityRepository`: checks of which models the network serves, counted per day for ninety days, and the uptime. */
 import type { Database } from './tables.js';
 
-/** Days of the uptime, today included. */
+/** Days of the uptime, today included, where a caller names no other number. */
 const DAYS = 30;
+export const RETAINED_DAYS = 90;
 const DAY_MS = 86_400_000;
 /** Model of the rows that count all checks. No model has an empty id. */
 const ANY_MODEL = '';
@@ -45,18 +46,37 @@ export class ModelAvailabilityRepository {
       if (checks === 1)
         await transaction
           .deleteFrom('model_availability')
-          .where('day', '<=', day - DAYS)
+          .where('day', '<=', day - RETAINED_DAYS)
           .execute();
     });
   }
 
-  /** Uptime of every model that was served in the last thirty days. */
-  async read(now: number): Promise<ReadonlyMap<string, ModelUptime>> {
-    const today = Math.floor(now / DAY_MS);
+  /** Models served in the last `days` days: those with a later day first, then those with more checks. */
+  async recentModels(now: number, { days, limit }: { readonly days: number; readonly limit: number }): Promise<string[]> {
     const rows = await this.#database
       .selectFrom('model_availability')
-      .select(['model', 'day', 'checks', 'missed'])
-      .where('day', '>', today - DAYS)
+      .select(['model'])
+      .where('day', '>', Math.floor(now / DAY_MS) - days)
+      .where('model', '!=', ANY_MODEL)
+      .groupBy('model')
+      .orderBy((select) => select.fn.max('day'), 'desc')
+      .orderBy((select) => select.fn.sum('checks'), 'desc')
+      .orderBy('model')
+      .limit(limit)
+      .execute();
+    return rows.map(({ model }) => model);
+  }
+
+  /** Uptime of every model that was served in the last `days` days, or of the given `models`. */
+  async read(
+    now: number,
+    { days = DAYS, models }: { readonly days?: number; readonly models?: readonly string[] } = {},
+  ): Promise<ReadonlyMap<string, ModelUptime>> {
+    const today = Math.floor(now / DAY_MS);
+    const all = this.#database.selectFrom('model_availability').select(['model', 'day', 'checks', 'missed']);
+    const selected = models === undefined ? all : all.where('model', 'in', [ANY_MODEL, ...models]);
+    const rows = await selected
+      .where('day', '>', today - days)
       .orderBy('day')
       .execute();
     const ofModels = new Map<string, DayRow[]>();
@@ -67,7 +87,7 @@ export class ModelAvailabilityRepository {
     }
     const allChecks = new Map(ofModels.get(ANY_MODEL)?.map(({ day, checks }) => [day, checks]));
     ofModels.delete(ANY_MODEL);
-    return new Map(Array.from(ofModels, ([model, served]) => [model, uptimeOf(served, allChecks, today)]));
+    return new Map(Array.from(ofModels, ([model, served]) => [model, uptimeOf(served, allChecks, { today, days })]));
   }
 }
 
@@ -78,11 +98,15 @@ interface DayRow {
 }
 
 /** `served`: rows of the model, the oldest first. */
-function uptimeOf(served: readonly DayRow[], allChecks: ReadonlyMap<number, number>, today: number): ModelUptime {
+function uptimeOf(
+  served: readonly DayRow[],
+  allChecks: ReadonlyMap<number, number>,
+  { today, days: length }: { readonly today: number; readonly days: number },
+): ModelUptime {
   const first = served[0] ?? { day: today, checks: 0, missed: 0 };
   const servedOn = new Map(served.map(({ day, checks }) => [day, checks]));
-  const days = Array.from({ length: DAYS }, (_, index) => {
-    const day = today - (DAYS - 1) + index;
+  const days = Array.from({ length }, (_, index) => {
+    const day = today - (length - 1) + index;
     const checks = day < first.day ? 0 : (allChecks.get(day) ?? 0) - (day === first.day ? first.missed : 0);
     return { day, checks, served: servedOn.get(day) ?? 0 };
   });

@@ -37,7 +37,7 @@ export interface AppOptions {
   readonly databaseBusyMs?: number;
   /** Interval of reads of what other coordinators wrote, and lifetime of cached keys, in milliseconds. */
   readonly refreshMs?: number;
-  /** Interval of the checks which models the network serves, in milliseconds. */
+  /** Interval of the checks which models the network serves, and of reports of running components, in milliseconds. */
   readonly availabilityCheckMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;

@@ -6,6 +6,7 @@ import { observedLedger } from '../billing/ledger/observed-ledger.js';
 import { openLedger } from '../billing/ledger/sql-ledger.js';
 import { microUsd } from '../billing/micro-usd.js';
 import { Deposits } from '../billing/payments/deposits.js';
+import { PaymentHealth } from '../billing/payments/payment-health.js';
 import type { PaymentProcessor } from '../billing/payments/payment-processor.js';
 import type { StripeSettings } from '../billing/payments/stripe-processor.js';
 import { Withdrawals } from '../billing/payments/withdrawals.js';
@@ -132,6 +133,7 @@ export interface PaymentServices {
   readonly withdrawals: Withdrawals;
   /** Null without a payment provider. */
   readonly processor: PaymentProcessor | null;
+  readonly paymentHealth: PaymentHealth;
 }
 
 export async function openPayments(
@@ -139,11 +141,13 @@ export async function openPayments(
   { database, ledger, accounts }: { readonly database: Database; readonly ledger: Ledger; readonly accounts: AccountRepository },
 ): Promise<PaymentServices> {
   const payments = new PaymentRepository(database);
+  const paymentHealth = new PaymentHealth();
   return {
     payments,
     deposits: new Deposits({ payments, ledger, accounts, now }),
     withdrawals: new Withdrawals({ payments, ledger, now }),
-    processor: config.stripe === null ? null : await openStripe(config.stripe, now),
+    processor: config.stripe === null ? null : paymentHealth.observe(await openStripe(config.stripe, now)),
+    paymentHealth,
   };
 }
 

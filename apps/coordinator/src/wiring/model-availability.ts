@@ -19,14 +19,21 @@ interface AvailabilityDeps {
   readonly views: ClusterServices['views'];
 }
 
-export function openModelAvailability(context: StartContext, { database, registry, views }: AvailabilityDeps): ModelAvailabilityRepository {
+export interface ModelAvailability {
+  readonly repository: ModelAvailabilityRepository;
+  /** Ids of the models that the network serves now. */
+  readonly readServed: () => Promise<ReadonlySet<string>>;
+}
+
+export function openModelAvailability(context: StartContext, { database, registry, views }: AvailabilityDeps): ModelAvailability {
   const { now, options, onWriteError: onError, disposal } = context;
-  const availability = new ModelAvailabilityRepository(database);
+  const repository = new ModelAvailabilityRepository(database);
   const readListed = views.define('listed-models', { query: Type.Null(), part: ListedModelsSchema }, () =>
     registry.models.listing().models.map(({ offer }) => offer.id),
   );
-  const check = async () => availability.record([...new Set((await readListed(null)).flat())], now());
+  const readServed = async () => new Set((await readListed(null)).flat());
+  const check = async () => repository.record([...(await readServed())], now());
   const periodMs = options.availabilityCheckMs ?? CHECK_MS;
   disposal.defer(everyPeriod({ database, name: 'check models', periodMs, work: check, onError }));
-  return availability;
+  return { repository, readServed };
 }

@@ -6,7 +6,6 @@ import { operatorNames } from '../database/accounts/account-repository.js';
 import { databaseState } from '../database/connection/database-state.js';
 import { dialectOf } from '../database/connection/dialect.js';
 import { ledgerSummary } from '../database/ledger/ledger-summary.js';
-import type { ModelAvailabilityRepository } from '../database/model-availability-repository.js';
 import type { Database } from '../database/tables.js';
 import { isProviderUpgrade } from '../providers/session/provider-server.js';
 import { accountRoutes } from '../routes/accounts/account-routes.js';
@@ -31,6 +30,8 @@ import type { Repositories } from './database.js';
 import type { HttpServices } from './http.js';
 import type { ImageServices } from './images.js';
 import type { InferenceServices } from './inference.js';
+import type { ModelAvailability } from './model-availability.js';
+import type { NetworkStatusServices } from './network-status.js';
 import type { ProviderServices } from './providers.js';
 import type { StartContext } from './start-context.js';
 import type { Telemetry } from './telemetry.js';
@@ -49,7 +50,8 @@ interface RoutesDeps {
   readonly http: HttpServices;
   readonly accounts: AccountServices;
   readonly transparencyLog: TransparencyLog;
-  readonly modelAvailability: ModelAvailabilityRepository;
+  readonly modelAvailability: ModelAvailability;
+  readonly networkStatus: NetworkStatusServices;
   readonly releases: AgentReleaseFile;
 }
 
@@ -92,7 +94,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     views,
     catalogue,
     prices,
-    availability: deps.modelAvailability,
+    availability: deps.modelAvailability.repository,
     timings,
     metrics,
     tracer,
@@ -147,6 +149,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     metrics,
     auditLog,
     namesOf: (operators) => operatorNames(database, operators),
+    incidents: deps.networkStatus.incidents,
     health: {
       version: programVersion(),
       startedAt: now(),
@@ -174,6 +177,8 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   await server.register(logRoutes, { transparencyLog: deps.transparencyLog });
   await server.register(systemRoutes, {
     statistics: new PublicStatistics({ database, registry: providers, views, now }),
+    statusBoard: deps.networkStatus.board,
+    publicOrigin: config.console.publicOrigin,
     isDraining,
     databaseState: readDatabaseState,
     consoleFiles,

@@ -58,7 +58,7 @@ describeDatabases('the availability of models', (fresh) => {
     ]);
   });
 
-  it('is removed after thirty days', async () => {
+  it('leaves the uptime after thirty days, and the database after ninety', async () => {
     await availability.record(['a', 'b'], NOON);
     await availability.record(['b'], NOON + 29 * DAY_MS);
     expect((await availability.read(NOON + 29 * DAY_MS)).get('a')?.share).toBe(0.5);
@@ -66,7 +66,23 @@ describeDatabases('the availability of models', (fresh) => {
     const uptimes = await availability.read(NOON + 30 * DAY_MS);
     expect(uptimes.get('a')).toBeUndefined();
     expect(uptimes.get('b')).toMatchObject({ share: 1, checks: 2 });
-    expect(await countRows()).toBe(4);
+    const longer = await availability.read(NOON + 30 * DAY_MS, { days: 90, models: ['a'] });
+    expect([...longer.keys()]).toEqual(['a']);
+    expect(longer.get('a')).toMatchObject({ share: 1 / 3, checks: 3 });
+    expect(longer.get('a')?.days).toHaveLength(90);
+    await availability.record(['b'], NOON + 90 * DAY_MS);
+    expect(await countRows()).toBe(6);
+    expect((await availability.read(NOON + 90 * DAY_MS, { days: 90 })).get('a')).toBeUndefined();
+  });
+
+  it('lists the models that were served lately, and the most often served of a day first', async () => {
+    await availability.record(['old', 'often', 'seldom'], NOON);
+    await availability.record(['often'], NOON + DAY_MS);
+    await availability.record(['often', 'seldom'], NOON + DAY_MS + MINUTE_MS);
+    const recent = (options: { days: number; limit: number }) => availability.recentModels(NOON + DAY_MS + MINUTE_MS, options);
+    expect(await recent({ days: 7, limit: 10 })).toEqual(['often', 'seldom', 'old']);
+    expect(await recent({ days: 1, limit: 10 })).toEqual(['often', 'seldom']);
+    expect(await recent({ days: 7, limit: 1 })).toEqual(['often']);
   });
 
   it('is recorded for a bounded number of names per day, and for those with a row before others', async () => {

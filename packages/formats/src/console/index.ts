@@ -3,6 +3,7 @@ export * from './accounts.js';
 export * from './admin-accounts.js';
 export * from './admin-operations.js';
 export * from './billing.js';
+export * from './incidents.js';
 export * from './machine-view.js';
 export * from './machines.js';
 export { MAX_AMOUNT_MICRO_USD } from './schema-parts.js';

@@ -1,12 +1,13 @@
 /** Members of an embeddings request without effect or refused (docs/clients.md). */
-import { BOOKKEEPING, ROUTING } from '../members/common-members.js';
+import { BOOKKEEPING } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
+import { PROVIDER_PREFERENCES } from '../routing.js';
 import { EmbeddingsRequestSchema } from './schema.js';
 
 export const EMBEDDINGS_MEMBERS = memberTable({
   schema: EmbeddingsRequestSchema,
   refusesUnknown: true,
-  ignored: `${BOOKKEEPING} ${ROUTING} input_type add_special_tokens`,
+  ignored: `${BOOKKEEPING} input_type add_special_tokens`,
   refused: {
     truncate: { allowedValues: ['NONE', 'none'] },
     truncate_prompt_tokens: {},
@@ -15,4 +16,5 @@ export const EMBEDDINGS_MEMBERS = memberTable({
     late_chunking: {},
     normalize: { allowedValues: [true] },
   },
+  within: { provider: PROVIDER_PREFERENCES },
 });

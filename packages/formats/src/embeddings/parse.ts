@@ -4,6 +4,7 @@ import { refuse } from '../errors/refusal.js';
 import type { ParsedEmbeddings, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
+import { routingOf } from '../routing.js';
 import { embeddingsAnswer } from './answer.js';
 import { EMBEDDINGS_MEMBERS } from './members.js';
 import { type EmbeddingsRequest, EmbeddingsRequestSchema } from './schema.js';
@@ -26,7 +27,7 @@ export function parseEmbeddings(bytes: Uint8Array, options?: ParseOptions): Pars
       encoding: body.encoding_format ?? 'float',
     },
     // No token is generated; 1 is the minimum of a job context.
-    params: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null },
+    params: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
     answer: embeddingsAnswer,
     ignored,
   };

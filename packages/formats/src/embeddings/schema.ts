@@ -1,6 +1,7 @@
 /** Schema of an embeddings request. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import { flag, model, nullable, provider_serial } from '../fields.js';
+import { ROUTING_FIELDS } from '../routing.js';
 
 /** Maximum inputs of one request. */
 const MAX_INPUTS = 2048;
@@ -19,6 +20,7 @@ export const EmbeddingsRequestSchema = Type.Object(
     encoding_format: nullable(Type.Enum(['float', 'base64']), '"float" or "base64"'),
     dimensions: nullable(Type.Integer({ minimum: 1, maximum: 65_536 }), 'an integer from 1 to 65536'),
     provider_serial,
+    ...ROUTING_FIELDS,
 
     // Read only to be refused.
     stream: flag,

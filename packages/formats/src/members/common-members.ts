@@ -7,7 +7,7 @@ export const BOOKKEEPING = `metadata user safety_identifier prompt_cache_key pro
   litellm_metadata litellm_call_id litellm_session_id litellm_trace_id drop_params num_retries timeout caching cache tags
   transforms route usage preset keep_alive ttl extra_headers`;
 
-/** Routing preferences (`routing.ts`), which embeddings and images do not read. */
+/** Routing preferences (`routing.ts`), which images do not read. */
 export const ROUTING = 'provider models';
 
 /** Runtime hints for llama.cpp, vLLM and SGLang, and parameters of samplers that are disabled by default. */

@@ -1,4 +1,9 @@
-/** Tables of provider names, quarantines, the operators' audit log, shared secrets, shared counters, availability of models and published keysets. */
+/** Tables of provider names, quarantines, the operators' audit log, shared secrets, shared counters, availability, incidents and published keysets. */
+export type IncidentKind = 'incident' | 'maintenance';
+export type IncidentImpact = 'none' | 'minor' | 'major' | 'critical';
+/** The first four of incidents, the others of maintenance. */
+export type IncidentStatus = 'investigating' | 'identified' | 'monitoring' | 'resolved' | 'scheduled' | 'in_progress' | 'completed';
+
 export interface OperationTables {
   /** Name of a provider, given by its owner; valid while the provider is linked to the account. */
   machine_names: { provider_id: string; account_id: string; name: string };
@@ -30,9 +35,25 @@ export interface OperationTables {
   /**
    * Checks at which a provider served the model, per UTC day. `missed`: checks of that day before the model's first.
    *
-   * The empty model counts all checks. Retained for thirty days.
+   * The empty model counts all checks. Retained for ninety days.
    */
   model_availability: { model: string; day: number; checks: number; missed: number };
+  /** Per component and UTC day, the minutes since 1970 in which a coordinator reported: their number, the first and the last. */
+  component_availability: { component: string; day: number; minutes: number; first_minute: number; last_minute: number };
+  /** Incidents and maintenance, written by operators. `components`, `models`: JSON lists. `starts_at`, `ends_at`: of maintenance. */
+  incidents: {
+    id: string;
+    kind: IncidentKind;
+    title: string;
+    impact: IncidentImpact;
+    components: string;
+    models: string;
+    created_at: number;
+    starts_at: number | null;
+    ends_at: number | null;
+    resolved_at: number | null;
+  };
+  incident_updates: { id: string; incident_id: string; at: number; status: IncidentStatus; message: string };
   /** Handled webhook events. `digest`: hexadecimal SHA-256 of the body. */
   webhook_digests: { digest: string; expires_at: number };
   /** Nonces of accepted sealed requests. `digest`: hexadecimal SHA-256 of account and nonce. */

@@ -52,6 +52,8 @@ export interface JobRequest {
   readonly images: ImageJob | null;
   /** Keyed prefix hashes of the prompt; never stored. */
   readonly promptPrefixes: readonly PromptPrefix[];
+  /** The same by fallback model. */
+  readonly fallbackPrefixes: ReadonlyMap<string, readonly PromptPrefix[]>;
   readonly responseMetadata: ResponseMetadata;
   /** The client's body, byte for byte: JSON, or a sealed request. */
   readonly body: Uint8Array;
@@ -102,8 +104,11 @@ export interface RequestInput {
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): ReadJobRequest {
   const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
   // Embeddings use the whole text, so no prefix is cached.
-  const promptPrefixes = request.task === 'embed' ? [] : input.prefixHashes.promptPrefixes(request, input.accountId);
-  return jobOf(input, { params, answer, promptPrefixes, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
+  const prefixesOf = (model: string): readonly PromptPrefix[] =>
+    request.task === 'embed' ? [] : input.prefixHashes.promptPrefixes({ ...request, model }, input.accountId);
+  const promptPrefixes = prefixesOf(params.model);
+  const fallbackPrefixes = new Map(params.routing?.fallbackModels.map((model) => [model, prefixesOf(model)]));
+  return jobOf(input, { params, answer, promptPrefixes, fallbackPrefixes, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
 }
 
 type ImagesEndpoint = '/v1/images/generations';
@@ -132,6 +137,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
     promptPrefixes: [],
+    fallbackPrefixes: new Map(),
     responseMetadata: {
       responseId: RESPONSE_ID_PREFIXES[endpoint] + jobId.replaceAll('-', ''),
       created: Math.floor(input.now / 1000),
@@ -168,7 +174,8 @@ export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 
 
 function jobOf(
   input: RequestInput,
-  parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'ignored'>,
+  parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'ignored'> &
+    Partial<Pick<ReadJobRequest, 'fallbackPrefixes'>>,
 ): ReadJobRequest {
   const { params, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
@@ -185,6 +192,7 @@ function jobOf(
     keySpendLimit: input.keySpendLimit,
     keyBudget: input.keyBudget,
     endpoint: input.endpoint,
+    fallbackPrefixes: new Map(),
     ...parsed,
     responseMetadata: {
       responseId: answer.idPrefix + jobId.replaceAll('-', ''),
@@ -206,7 +214,8 @@ function jobOf(
 /** The same job with another model of the request. Prefixes of the prompt are cached per model. */
 export function withModel(job: JobRequest, model: string): JobRequest {
   if (model === job.params.model) return job;
-  return { ...job, params: { ...job.params, model }, responseMetadata: { ...job.responseMetadata, model }, promptPrefixes: [] };
+  const promptPrefixes = job.fallbackPrefixes.get(model) ?? [];
+  return { ...job, params: { ...job.params, model }, responseMetadata: { ...job.responseMetadata, model }, promptPrefixes };
 }
 
 interface ContextInput {

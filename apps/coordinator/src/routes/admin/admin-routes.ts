@@ -1,10 +1,12 @@
-/** Routes for operators that belong to no other folder: health, metrics and the audit log. */
+/** Routes for operators that belong to no other folder: health, metrics, incidents and the audit log. */
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import Type from 'typebox';
 import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
+import type { IncidentRepository } from '../../database/incident-repository.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { addAuditLogRoutes } from '../plugins/operator-audit-log.js';
 import { type AdminHealthRoutes, addAdminHealth } from './health.js';
+import { addIncidents } from './incidents.js';
 
 interface AdminRoutesDeps {
   readonly metrics: Metrics;
@@ -12,11 +14,14 @@ interface AdminRoutesDeps {
   /** Names of operators, by `account:<id>` and `key:<id>`. */
   readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly health: AdminHealthRoutes;
+  readonly incidents: IncidentRepository;
 }
 
-export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, { metrics, auditLog, namesOf, health }) => {
+export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, deps) => {
+  const { metrics, auditLog, namesOf, health, incidents } = deps;
   addAuditLogRoutes(server, { auditLog, namesOf });
   addAdminHealth(server, health);
+  addIncidents(server, { incidents, now: health.now });
   addMetrics(server, metrics);
 };
 

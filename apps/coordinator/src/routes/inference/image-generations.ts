@@ -14,6 +14,7 @@ import { type ImageJob, maxBodyBytes, maxBytesOf } from '../../inference/request
 import { imageJobRequest, type RequestInput } from '../../inference/request/job-request.js';
 import { errorFacts } from '../../log.js';
 import { keyOf, mayUseModel, requireModel } from '../plugins/api-key-auth.js';
+import { originOf } from '../plugins/request-origin.js';
 import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoints.js';
 import { IMAGE_FILES_PATH } from './image-files.js';
 
@@ -124,14 +125,4 @@ async function runImageJob(
 
 function deferringReceipts(held: DeferredReceipts, until: number): ImageRoutes['receipts'] {
   return { add: (receipt) => held.add(receipt, until) };
-}
-
-/** Characters of an image URL (protocol: ImageUrlSchema); a client's `Host` header may contain others. */
-const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
-
-function originOf(request: FastifyRequest, publicOrigin: string | null): string {
-  if (publicOrigin !== null) return publicOrigin;
-  if (HOST.test(request.host)) return `${request.protocol}://${request.host}`;
-  const { localAddress = '127.0.0.1', localPort } = request.socket;
-  return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

@@ -61,6 +61,8 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   '/v1/leaderboard',
   '/v1/network/totals',
   '/v1/network/models',
+  '/v1/network/status',
+  '/status.atom',
   '/v1/providers/attestation',
   '/openapi.json',
 ]);

@@ -1,7 +1,7 @@
 /** `GET /openapi.json`: the OpenAPI 3.1 document of every public route, generated from the schemas of the routes. */
 import { createRequire } from 'node:module';
 import fastifySwagger from '@fastify/swagger';
-import { INFERENCE_SCHEMAS, STATS_SCHEMAS } from '@inference/formats';
+import { INFERENCE_SCHEMAS, STATS_SCHEMAS, STATUS_SCHEMAS } from '@inference/formats';
 import { AttestationFeedSchema, MachineEarningsSchema, ProviderStatusSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -28,6 +28,7 @@ export const COMPONENT_SCHEMAS = {
   ...CATALOGUE_SCHEMAS,
   ...PAYMENT_SCHEMAS,
   ...STATS_SCHEMAS,
+  ...STATUS_SCHEMAS,
 };
 
 const COMPONENTS = {

@@ -1,15 +1,20 @@
 /** Routes of the service itself: its root, health, statistics and the OpenAPI document. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
+import type { NetworkStatusBoard } from '../../telemetry/statistics/network-status.js';
 import type { PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
 import { jsonResponse, NO_CREDENTIALS } from '../plugins/route-schemas.js';
 import { acceptsHtml, type ConsoleFiles } from './console-files.js';
 import { addHealth } from './health.js';
+import { addNetworkStatus } from './network-status.js';
 import { addOpenApi } from './openapi.js';
 import { addStatistics } from './statistics.js';
 
 interface SystemRoutesDeps {
   readonly statistics: PublicStatistics;
+  readonly statusBoard: NetworkStatusBoard;
+  /** Origin of the console; null: the origin of the request. */
+  readonly publicOrigin: string | null;
   readonly isDraining: () => boolean;
   /** Never rejects. */
   readonly databaseState: () => Promise<DatabaseState>;
@@ -19,7 +24,7 @@ interface SystemRoutesDeps {
 }
 
 export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server, deps) => {
-  const { statistics, isDraining, databaseState, consoleFiles, now } = deps;
+  const { statistics, statusBoard, publicOrigin, isDraining, databaseState, consoleFiles, now } = deps;
   // Clients of the Messages format probe the base address with HEAD; people open it in a browser.
   const schema = {
     summary: 'Name of the service.',
@@ -32,6 +37,7 @@ export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server,
     return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
   });
   addStatistics(server, statistics);
+  addNetworkStatus(server, { board: statusBoard, publicOrigin });
   addOpenApi(server);
   addHealth(server, { isDraining, database: databaseState, now });
 };

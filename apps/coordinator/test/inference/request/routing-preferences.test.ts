@@ -168,6 +168,21 @@ describe('provider preferences', () => {
     expect(await refused({ sort: 'speed' })).toContain('provider.sort must be');
     expect(await refused({ max_price: { prompt: -1 } })).toContain('provider.max_price.prompt must be');
   });
+
+  it('are read and refused by name at /v1/embeddings', async () => {
+    const { providerId } = await harness.provider({
+      register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, model_type: 'embedding' as const })) }),
+    });
+    const refusal = async (provider: object) => {
+      const response = await harness.post('/v1/embeddings', { model: MODEL, input: 'hi', provider });
+      const { code, param } = await errorOf(response);
+      return [response.status, code, param];
+    };
+    expect(await refusal({ only: ['ABSENT'] })).toEqual([503, 'provider_not_available', 'provider.only']);
+    expect(await refusal({ ignore: [providerId] })).toEqual([503, 'provider_not_available', 'provider.ignore']);
+    expect(await refusal({ max_price: { prompt: 0.01 } })).toEqual([400, 'invalid_request', 'provider.max_price.prompt']);
+    expect(await refusal({ zdr: true })).toMatchObject([400, expect.any(String), 'provider.zdr']);
+  });
 });
 
 describe('fallback models', () => {
@@ -236,6 +251,18 @@ describe('fallback models', () => {
     const [one, two, three] = await Promise.all([running, fallback, waiting]);
     expect([one, two, three].map((response) => response.headers.get('x-inference-fallback-model'))).toEqual([null, OTHER, null]);
     expect(two?.headers.get('x-inference-fallback-reason')).toBe('timeout');
+  });
+
+  it('return to the provider that has the prefix of the conversation', async () => {
+    const machines = [await provider({ models: [OTHER] }), await provider({ models: [OTHER] }), await provider({ models: [OTHER] })];
+    const messages = [{ role: 'user', content: 'A long story. '.repeat(600) }];
+    const [first] = await routes({ models: [OTHER], messages }, 1);
+    const others = await routes(
+      { models: [OTHER], messages: [...messages, { role: 'assistant', content: 'ok' }, { role: 'user', content: 'on' }] },
+      4,
+    );
+    expect(machines.map(({ providerId }) => providerId)).toContain(first?.id);
+    expect(others.map(({ id }) => id)).toEqual(Array(4).fill(first?.id));
   });
 
   it('run only on agents that serve them', async () => {

@@ -18,6 +18,11 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
     `Set a price: ${money(prompt_per_million)} and ${money(completion_per_million)} for a million tokens, ${money(per_image)} for an image`,
   'PUT /admin/v1/catalogue/*': ({ display_name }) => `Saved catalogue model: ${text(display_name)}`,
   'DELETE /admin/v1/catalogue/*': () => 'Removed model from the catalogue',
+  'POST /admin/v1/incidents': ({ title }) => `Published on the status page: “${text(title)}”`,
+  'PATCH /admin/v1/incidents/:id': () => 'Changed an incident',
+  'POST /admin/v1/incidents/:id/updates': ({ status, message }) => `Updated an incident (${text(status)}): “${text(message)}”`,
+  'PATCH /admin/v1/incidents/:id/updates/:update_id': () => 'Changed an update of an incident',
+  'DELETE /admin/v1/incidents/:id': () => 'Removed an incident',
 };
 
 const WITHDRAWALS: Readonly<Record<string, string>> = {

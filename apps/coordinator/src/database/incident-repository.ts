@@ -1,0 +1,231 @@
+/** `IncidentRepository`: incidents and maintenance on the status page, with their updates. Operators write them. */
+import { randomUUID } from 'node:crypto';
+import type { IncidentImpact, IncidentKind, IncidentStatus } from './tables/operations.js';
+import type { Database, Tables } from './tables.js';
+
+/** Unresolved incidents and maintenance at a time. */
+export const MAX_OPEN_INCIDENTS = 20;
+export const MAX_UPDATES_PER_INCIDENT = 50;
+/** Beyond this number, the oldest incidents are removed. */
+const MAX_STORED_INCIDENTS = 1000;
+
+export interface IncidentUpdate {
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly status: IncidentStatus;
+  readonly message: string;
+}
+
+export interface IncidentFields {
+  readonly title: string;
+  readonly impact: IncidentImpact;
+  readonly components: readonly string[];
+  readonly models: readonly string[];
+  /** Of maintenance; null for incidents. */
+  readonly startsAt: number | null;
+  readonly endsAt: number | null;
+}
+
+export interface Incident extends IncidentFields {
+  readonly id: string;
+  readonly kind: IncidentKind;
+  readonly createdAt: number;
+  readonly resolvedAt: number | null;
+  /** The newest first. */
+  readonly updates: readonly IncidentUpdate[];
+}
+
+type NewUpdate = Pick<IncidentUpdate, 'status' | 'message'>;
+
+export class IncidentRepository {
+  readonly #database: Database;
+  readonly #now: () => number;
+
+  constructor(options: { readonly database: Database; readonly now: () => number }) {
+    this.#database = options.database;
+    this.#now = options.now;
+  }
+
+  /** Returns the id; null: too many are open. */
+  async create(incident: Pick<Incident, 'kind'> & IncidentFields, update: NewUpdate): Promise<string | null> {
+    const id = randomUUID();
+    const now = this.#now();
+    return this.#database.transaction().execute(async (transaction) => {
+      const { open } = await transaction
+        .selectFrom('incidents')
+        .select((select) => select.fn.countAll<number>().as('open'))
+        .where((where) =>
+          where.and([where('resolved_at', 'is', null), where.or([where('ends_at', 'is', null), where('ends_at', '>', now)])]),
+        )
+        .executeTakeFirstOrThrow();
+      if (Number(open) >= MAX_OPEN_INCIDENTS) return null;
+      await transaction
+        .insertInto('incidents')
+        .values({ id, kind: incident.kind, ...toRow(incident), created_at: now, resolved_at: resolvedAt(update, now) })
+        .execute();
+      await insertUpdate(transaction, id, update, now);
+      await removeOldest(transaction);
+      return id;
+    });
+  }
+
+  /** Returns whether the incident exists. */
+  async change(id: string, fields: IncidentFields): Promise<boolean> {
+    const { numUpdatedRows } = await this.#database.updateTable('incidents').set(toRow(fields)).where('id', '=', id).executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  /** The status `resolved` or `completed` ends the incident; another one reopens it. */
+  async addUpdate(id: string, update: NewUpdate): Promise<'added' | 'unknown' | 'too_many'> {
+    const now = this.#now();
+    return this.#database
+      .transaction()
+      .execute(async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('incidents')
+          .set({ resolved_at: resolvedAt(update, now) })
+          .where('id', '=', id)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) return 'unknown';
+        const { count } = await transaction
+          .selectFrom('incident_updates')
+          .select((select) => select.fn.countAll<number>().as('count'))
+          .where('incident_id', '=', id)
+          .executeTakeFirstOrThrow();
+        // The last update is reserved for the end of the incident.
+        const max = resolvedAt(update, now) === null ? MAX_UPDATES_PER_INCIDENT - 1 : MAX_UPDATES_PER_INCIDENT;
+        if (Number(count) >= max) throw new TooManyUpdates();
+        await insertUpdate(transaction, id, update, now);
+        return 'added' as const;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof TooManyUpdates) return 'too_many' as const;
+        throw error;
+      });
+  }
+
+  /** Returns whether the update exists. */
+  async changeUpdate(id: string, updateId: string, message: string): Promise<boolean> {
+    const { numUpdatedRows } = await this.#database
+      .updateTable('incident_updates')
+      .set({ message })
+      .where('id', '=', updateId)
+      .where('incident_id', '=', id)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  /** Returns whether the incident existed. */
+  async remove(id: string): Promise<boolean> {
+    return this.#database.transaction().execute(async (transaction) => {
+      await transaction.deleteFrom('incident_updates').where('incident_id', '=', id).execute();
+      const { numDeletedRows } = await transaction.deleteFrom('incidents').where('id', '=', id).executeTakeFirst();
+      return numDeletedRows > 0n;
+    });
+  }
+
+  async find(id: string): Promise<Incident | null> {
+    const rows = await this.#database.selectFrom('incidents').selectAll().where('id', '=', id).execute();
+    return (await this.#withUpdates(rows))[0] ?? null;
+  }
+
+  /** Newest first. `endedAfter`: only incidents that have not ended before. */
+  async list(options: {
+    readonly limit: number;
+    readonly after?: { readonly at: number; readonly id: string } | null;
+    readonly endedAfter?: number;
+  }): Promise<Incident[]> {
+    const { limit, after = null, endedAfter } = options;
+    let query = this.#database.selectFrom('incidents').selectAll();
+    if (after !== null) {
+      query = query.where((where) =>
+        where.or([where('created_at', '<', after.at), where.and([where('created_at', '=', after.at), where('id', '<', after.id)])]),
+      );
+    }
+    if (endedAfter !== undefined) {
+      query = query.where((where) =>
+        where.or([
+          where('resolved_at', '>', endedAfter),
+          where.and([where('resolved_at', 'is', null), where.or([where('ends_at', 'is', null), where('ends_at', '>', endedAfter)])]),
+        ]),
+      );
+    }
+    return this.#withUpdates(await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute());
+  }
+
+  async #withUpdates(rows: readonly Tables['incidents'][]): Promise<Incident[]> {
+    if (rows.length === 0) return [];
+    const updates = await this.#database
+      .selectFrom('incident_updates')
+      .selectAll()
+      .where(
+        'incident_id',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .orderBy('at', 'desc')
+      .orderBy('id', 'desc')
+      .execute();
+    const ofIncident = new Map<string, Tables['incident_updates'][]>();
+    for (const update of updates) {
+      const known = ofIncident.get(update.incident_id);
+      if (known === undefined) ofIncident.set(update.incident_id, [update]);
+      else known.push(update);
+    }
+    return rows.map((row) => fromRow(row, ofIncident.get(row.id) ?? []));
+  }
+}
+
+/** Rolls the transaction back. */
+class TooManyUpdates extends Error {}
+
+function resolvedAt({ status }: NewUpdate, now: number): number | null {
+  return status === 'resolved' || status === 'completed' ? now : null;
+}
+
+async function insertUpdate(transaction: Database, incidentId: string, { status, message }: NewUpdate, at: number): Promise<void> {
+  await transaction.insertInto('incident_updates').values({ id: randomUUID(), incident_id: incidentId, at, status, message }).execute();
+}
+
+async function removeOldest(transaction: Database): Promise<void> {
+  const surplus = await transaction
+    .selectFrom('incidents')
+    .select('id')
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(MAX_OPEN_INCIDENTS)
+    .offset(MAX_STORED_INCIDENTS)
+    .execute();
+  const ids = surplus.map(({ id }) => id);
+  if (ids.length === 0) return;
+  await transaction.deleteFrom('incident_updates').where('incident_id', 'in', ids).execute();
+  await transaction.deleteFrom('incidents').where('id', 'in', ids).execute();
+}
+
+function toRow({ title, impact, components, models, startsAt, endsAt }: IncidentFields) {
+  return {
+    title,
+    impact,
+    components: JSON.stringify(components),
+    models: JSON.stringify(models),
+    starts_at: startsAt,
+    ends_at: endsAt,
+  };
+}
+
+function fromRow(row: Tables['incidents'], updates: readonly Tables['incident_updates'][]): Incident {
+  return {
+    id: row.id,
+    kind: row.kind,
+    title: row.title,
+    impact: row.impact,
+    components: JSON.parse(row.components) as string[],
+    models: JSON.parse(row.models) as string[],
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
+    createdAt: row.created_at,
+    resolvedAt: row.resolved_at,
+    updates: updates.map(({ id, at, status, message }) => ({ id, at, status, message })),
+  };
+}

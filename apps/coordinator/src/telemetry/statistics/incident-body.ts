@@ -1,0 +1,34 @@
+/** Public form of an incident. The state of maintenance follows from its scheduled time unless an operator ended it earlier. */
+import { type Incident, STATUS_COMPONENTS } from '@inference/formats';
+import type { Incident as StoredIncident } from '../../database/incident-repository.js';
+
+export function incidentBody(incident: StoredIncident, now: number): Incident {
+  const { id, kind, title, impact, models, createdAt, startsAt, endsAt, resolvedAt, updates } = incident;
+  const status = statusOf(incident, now);
+  const endedAt = resolvedAt ?? (status === 'completed' ? endsAt : null);
+  return {
+    id,
+    kind,
+    title,
+    impact,
+    status,
+    components: STATUS_COMPONENTS.filter((component) => incident.components.includes(component)),
+    models: [...models],
+    created_at: iso(createdAt),
+    starts_at: startsAt === null ? null : iso(startsAt),
+    ends_at: endsAt === null ? null : iso(endsAt),
+    resolved_at: endedAt === null ? null : iso(endedAt),
+    updates: updates.map((update) => ({ id: update.id, status: update.status, message: update.message, created_at: iso(update.at) })),
+  };
+}
+
+function statusOf({ kind, startsAt, endsAt, resolvedAt, updates }: StoredIncident, now: number): Incident['status'] {
+  if (kind === 'incident') return updates[0]?.status ?? 'investigating';
+  if (resolvedAt !== null || (endsAt !== null && now >= endsAt)) return 'completed';
+  if (updates[0]?.status === 'in_progress' || (startsAt !== null && now >= startsAt)) return 'in_progress';
+  return 'scheduled';
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

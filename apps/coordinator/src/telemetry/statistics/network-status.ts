@@ -1,0 +1,239 @@
+/**
+ * `NetworkStatusBoard`: the public status, computed from reports of coordinators, checks of models and incidents at most once per
+ * period. While the database does not answer, the last known status is served as an outage.
+ */
+import {
+  COMPONENT_STATES,
+  type ComponentState,
+  type Incident,
+  MAX_STATUS_DAYS,
+  type NetworkStatus,
+  STATUS_COMPONENTS,
+  type StatusComponent,
+  type StatusComponentId,
+  type StatusModel,
+} from '@inference/formats';
+import {
+  type ComponentAvailabilityRepository,
+  type ComponentMinutes,
+  minutesPerDay,
+} from '../../database/component-availability-repository.js';
+import type { IncidentRepository, Incident as StoredIncident } from '../../database/incident-repository.js';
+import type { ModelAvailabilityRepository } from '../../database/model-availability-repository.js';
+import { incidentBody } from './incident-body.js';
+import { type Cached, TimedCache } from './timed-cache.js';
+
+/** Maximum age of the cached status, in seconds. */
+export const STATUS_MAX_AGE_SECONDS = 30;
+/** Name of the rows that count minutes with a failed call to the payment processor. */
+export const PAYMENTS_FAILED = 'payments_failed';
+/** Models that were not served for longer are not listed. */
+const MODEL_DAYS = 7;
+/** Bounds the rows of one computation. */
+const MAX_MODELS = 500;
+const MAX_PAST_INCIDENTS = 50;
+/** Open incidents, maintenance and past incidents. */
+const MAX_READ_INCIDENTS = 100;
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+/** Without a report for longer, a component is down; coordinators report several times per minute. */
+const SILENT_MINUTES = 3;
+/** A failed call degrades payments for this long. */
+const FAILED_MINUTES = 5;
+
+const NAMES: Readonly<Record<StatusComponentId, string>> = { api: 'API', payments: 'Payments', console: 'Console' };
+const STATE_OF_IMPACT: Readonly<Record<Incident['impact'], ComponentState>> = {
+  none: 'operational',
+  minor: 'degraded_performance',
+  major: 'partial_outage',
+  critical: 'major_outage',
+};
+const INDICATORS = ['none', 'minor', 'major', 'critical'] as const;
+const SENTENCES: Readonly<Record<NetworkStatus['status']['indicator'], string>> = {
+  none: 'All systems operational',
+  minor: 'Degraded performance',
+  major: 'Partial outage',
+  critical: 'Major outage',
+  maintenance: 'Maintenance in progress',
+};
+
+interface StatusSnapshot extends Omit<NetworkStatus, 'model_count'> {
+  /** Up to {@link MAX_MODELS}. */
+  readonly models: StatusModel[];
+}
+
+export interface StatusSelection {
+  readonly days: number;
+  readonly limit: number;
+  readonly search: string;
+}
+
+interface NetworkStatusDeps {
+  readonly components: Pick<ComponentAvailabilityRepository, 'read'>;
+  readonly models: Pick<ModelAvailabilityRepository, 'recentModels' | 'read'>;
+  readonly incidents: Pick<IncidentRepository, 'list'>;
+  /** Models that the network serves now. */
+  readonly readServed: () => Promise<ReadonlySet<string>>;
+  readonly now: () => number;
+  readonly onError: (error: unknown) => void;
+}
+
+export class NetworkStatusBoard {
+  readonly #deps: NetworkStatusDeps;
+  readonly #cache: TimedCache<StatusSnapshot>;
+  #last: StatusSnapshot | null = null;
+
+  constructor(deps: NetworkStatusDeps) {
+    this.#deps = deps;
+    this.#cache = new TimedCache({ maxAgeMs: STATUS_MAX_AGE_SECONDS * 1000, now: deps.now, make: (now) => this.#compute(now) });
+  }
+
+  async read({ days, limit, search }: StatusSelection): Promise<Cached<NetworkStatus>> {
+    const { value, ageSeconds } = await this.#cache.get();
+    const text = search.toLowerCase();
+    const matching = text === '' ? value.models : value.models.filter(({ id }) => id.toLowerCase().includes(text));
+    const oldest = Date.parse(value.updated_at) - days * DAY_MS;
+    return {
+      value: {
+        ...value,
+        components: value.components.map((component) => ({
+          ...component,
+          days: lastOf(component.days, days),
+          down_minutes: lastOf(component.down_minutes, days),
+        })),
+        models: matching.slice(0, limit).map((model) => ({ ...model, days: lastOf(model.days, days) })),
+        model_count: matching.length,
+        past_incidents: value.past_incidents.filter(({ resolved_at, ends_at }) => Date.parse(resolved_at ?? ends_at ?? '') > oldest),
+      },
+      ageSeconds,
+    };
+  }
+
+  async #compute(now: number): Promise<StatusSnapshot> {
+    try {
+      this.#last = await this.#fromDatabase(now);
+      return this.#last;
+    } catch (error) {
+      if (this.#last === null) throw error;
+      this.#deps.onError(error);
+      const components = this.#last.components.map((component) => ({ ...component, state: 'major_outage' as const }));
+      return { ...this.#last, components, status: { indicator: 'critical', description: `${SENTENCES.critical}.` } };
+    }
+  }
+
+  async #fromDatabase(now: number): Promise<StatusSnapshot> {
+    const { components, models, incidents, readServed } = this.#deps;
+    const names = await models.recentModels(now, { days: MODEL_DAYS, limit: MAX_MODELS });
+    const [minutes, uptimes, served, stored] = await Promise.all([
+      components.read(),
+      names.length === 0 ? new Map() : models.read(now, { days: MAX_STATUS_DAYS, models: names }),
+      readServed(),
+      incidents.list({ limit: MAX_READ_INCIDENTS, endedAfter: now - MAX_STATUS_DAYS * DAY_MS }),
+    ]);
+    const groups = groupIncidents(stored, now);
+    const inEffect = [...groups.open, ...groups.maintenance.filter(({ status }) => status === 'in_progress')];
+    const componentBodies = STATUS_COMPONENTS.flatMap((id) => {
+      const own = minutes.get(id);
+      if (own === undefined) return [];
+      const failed = id === 'payments' ? minutes.get(PAYMENTS_FAILED) : undefined;
+      const affecting = inEffect.filter(({ components: affected }) => affected.includes(id));
+      return [componentBody(id, own, { failed, affecting, now })];
+    });
+    const modelBodies = names.map((id): StatusModel => {
+      const uptime = uptimes.get(id);
+      const affecting = inEffect.filter(({ models: affected }) => affected.includes(id));
+      return {
+        id,
+        state: stateOf(served.has(id) ? 'operational' : 'major_outage', affecting),
+        uptime: uptime === undefined ? null : rounded(uptime.share),
+        days: (uptime?.days ?? []).map(({ share }: { readonly share: number | null }) => (share === null ? null : rounded(share))),
+      };
+    });
+    return {
+      updated_at: new Date(now).toISOString(),
+      status: overallStatus(componentBodies, modelBodies, inEffect),
+      components: componentBodies,
+      models: modelBodies,
+      open_incidents: groups.open,
+      maintenance: groups.maintenance,
+      past_incidents: groups.past.slice(0, MAX_PAST_INCIDENTS),
+    };
+  }
+}
+
+/** The newest first, and maintenance the next first. */
+function groupIncidents(stored: readonly StoredIncident[], now: number): { open: Incident[]; maintenance: Incident[]; past: Incident[] } {
+  const bodies = stored.map((incident) => incidentBody(incident, now));
+  const hasEnded = ({ status }: Incident): boolean => status === 'resolved' || status === 'completed';
+  return {
+    open: bodies.filter((incident) => incident.kind === 'incident' && !hasEnded(incident)),
+    maintenance: bodies
+      .filter((incident) => incident.kind === 'maintenance' && !hasEnded(incident))
+      .sort((a, b) => Date.parse(a.starts_at ?? '') - Date.parse(b.starts_at ?? '')),
+    past: bodies.filter(hasEnded),
+  };
+}
+
+interface ComponentFacts {
+  /** Minutes with a failed call. */
+  readonly failed: ComponentMinutes | undefined;
+  readonly affecting: readonly Incident[];
+  readonly now: number;
+}
+
+function componentBody(id: StatusComponentId, own: ComponentMinutes, { failed, affecting, now }: ComponentFacts): StatusComponent {
+  const minute = Math.floor(now / MINUTE_MS);
+  const today = Math.floor(now / DAY_MS);
+  const days = minutesPerDay(own, now, MAX_STATUS_DAYS).map(({ observed, up }, index) => {
+    const failures = failed?.byDay.get(today - (MAX_STATUS_DAYS - 1) + index) ?? 0;
+    return { observed, up: Math.max(0, up - failures) };
+  });
+  const observed = days.reduce((sum, day) => sum + day.observed, 0);
+  const up = days.reduce((sum, day) => sum + day.up, 0);
+  const isSilent = own.lastMinute < minute - SILENT_MINUTES;
+  const hasFailed = failed !== undefined && failed.lastMinute >= minute - FAILED_MINUTES;
+  return {
+    id,
+    name: NAMES[id],
+    state: stateOf(isSilent ? 'partial_outage' : hasFailed ? 'degraded_performance' : 'operational', affecting),
+    uptime: observed === 0 ? null : rounded(up / observed),
+    days: days.map((day) => (day.observed === 0 ? null : rounded(day.up / day.observed))),
+    down_minutes: days.map((day) => (day.observed === 0 ? null : day.observed - day.up)),
+  };
+}
+
+/** The worst of the measured state and the incidents. Maintenance shows only where nothing is worse. */
+function stateOf(measured: ComponentState, affecting: readonly Incident[]): ComponentState {
+  const states = affecting.map(({ kind, impact }) => (kind === 'maintenance' ? 'under_maintenance' : STATE_OF_IMPACT[impact]));
+  const severity = (state: ComponentState): number => (state === 'under_maintenance' ? 0 : COMPONENT_STATES.indexOf(state));
+  const worst = [measured, ...states].reduce((one, other) => (severity(other) > severity(one) ? other : one));
+  // A model or a component that maintenance takes away is not broken.
+  return states.includes('under_maintenance') && states.every((state) => severity(state) === 0) ? 'under_maintenance' : worst;
+}
+
+function overallStatus(
+  components: readonly StatusComponent[],
+  models: readonly StatusModel[],
+  inEffect: readonly Incident[],
+): NetworkStatus['status'] {
+  const unavailable = models.filter(({ state }) => state === 'major_outage').length;
+  const severities = [
+    ...components.map(({ state }) => (state === 'under_maintenance' ? 0 : COMPONENT_STATES.indexOf(state))),
+    ...inEffect.filter(({ kind }) => kind === 'incident').map(({ impact }) => INDICATORS.indexOf(impact)),
+    // Without any model, no request for inference succeeds.
+    models.length > 0 && unavailable === models.length ? INDICATORS.indexOf('major') : 0,
+  ];
+  const worst = INDICATORS[Math.max(0, ...severities)] ?? 'critical';
+  const indicator = worst === 'none' && inEffect.some(({ kind }) => kind === 'maintenance') ? 'maintenance' : worst;
+  const ofModels = unavailable === 0 ? '' : `, ${unavailable} of ${models.length} ${models.length === 1 ? 'model' : 'models'} unavailable`;
+  return { indicator, description: `${SENTENCES[indicator]}${ofModels}.` };
+}
+
+/** Rounded down, so that only a time without a failure is 1. */
+function rounded(share: number): number {
+  return Math.floor(share * 10_000) / 10_000;
+}
+
+function lastOf<T>(list: readonly T[], count: number): T[] {
+  return count === 0 ? [] : list.slice(-count);
+}

@@ -1,0 +1,68 @@
+/** Opens the status page: reports of running components, incidents, and the board that combines them. */
+import type { PaymentHealth } from '../billing/payments/payment-health.js';
+import { ComponentAvailabilityRepository } from '../database/component-availability-repository.js';
+import { IncidentRepository } from '../database/incident-repository.js';
+import type { Database } from '../database/tables.js';
+import { NetworkStatusBoard, PAYMENTS_FAILED } from '../telemetry/statistics/network-status.js';
+import type { ModelAvailability } from './model-availability.js';
+import type { StartContext } from './start-context.js';
+
+/** Several reports per minute, so that no minute is missed between two timers. */
+const REPORT_MS = 20_000;
+const PRUNE_MS = 86_400_000;
+
+export interface NetworkStatusServices {
+  readonly board: NetworkStatusBoard;
+  readonly incidents: IncidentRepository;
+}
+
+export function openNetworkStatus(
+  { now, onWriteError: onError }: StartContext,
+  { database, modelAvailability }: { readonly database: Database; readonly modelAvailability: ModelAvailability },
+): NetworkStatusServices {
+  const incidents = new IncidentRepository({ database, now });
+  const components = new ComponentAvailabilityRepository(database);
+  const { repository: models, readServed } = modelAvailability;
+  return { board: new NetworkStatusBoard({ components, models, incidents, readServed, now, onError }), incidents };
+}
+
+interface ReportDeps {
+  readonly database: Database;
+  readonly hasConsole: boolean;
+  /** Whether accounts can deposit. */
+  readonly hasPayments: boolean;
+  readonly paymentHealth: PaymentHealth;
+}
+
+/** Reports what this coordinator serves, now and periodically until its shutdown. Call once it listens. */
+export async function reportComponents(context: StartContext, deps: ReportDeps): Promise<void> {
+  const { now, options, onWriteError, isDraining, disposal } = context;
+  const { database, hasConsole, hasPayments, paymentHealth } = deps;
+  const availability = new ComponentAvailabilityRepository(database);
+  const served = ['api', ...(hasConsole ? ['console'] : []), ...(hasPayments ? ['payments'] : [])];
+  let prunedAt = Number.NEGATIVE_INFINITY;
+  const report = async (): Promise<void> => {
+    if (isDraining()) return;
+    const time = now();
+    await availability.report([...served, ...(paymentHealth.takeFailure() ? [PAYMENTS_FAILED] : [])], time);
+    if (time - prunedAt < PRUNE_MS) return;
+    await availability.prune(time);
+    prunedAt = time;
+  };
+  let running: Promise<void> | null = null;
+  const run = (): Promise<void> => {
+    running ??= report()
+      .catch(onWriteError)
+      .finally(() => {
+        running = null;
+      });
+    return running;
+  };
+  const timer = setInterval(run, options.availabilityCheckMs ?? REPORT_MS);
+  timer.unref();
+  disposal.defer(async () => {
+    clearInterval(timer);
+    await running;
+  });
+  await run();
+}

@@ -1,0 +1,34 @@
+/** Which failed calls to the payment processor count as its outage. */
+import { expect, it } from 'vitest';
+import { PaymentHealth } from '../../src/billing/payments/payment-health.js';
+import { ForgedEvent, type PaymentProcessor, TransferRefused } from '../../src/billing/payments/payment-processor.js';
+
+it('counts failures of the processor and of the way to it, once', async () => {
+  const health = new PaymentHealth();
+  const failing = (error: Error): PaymentProcessor => {
+    const call = () => Promise.reject(error);
+    const readEvent = (): never => {
+      throw error;
+    };
+    return health.observe({
+      openCheckout: call,
+      readEvent,
+      orderOfPayment: call,
+      openPayoutAccount: call,
+      payoutAccount: call,
+      transfer: call,
+    });
+  };
+  const stripeError = (type: string) => Object.assign(new Error(type), { type });
+  const fails = async (error: Error): Promise<boolean> => {
+    await expect(failing(error).orderOfPayment('p')).rejects.toBe(error);
+    return health.takeFailure();
+  };
+  expect(await fails(stripeError('StripeConnectionError'))).toBe(true);
+  expect(health.takeFailure()).toBe(false);
+  expect(await fails(stripeError('StripeAPIError'))).toBe(true);
+  expect(await fails(stripeError('StripeInvalidRequestError'))).toBe(false);
+  expect(await fails(new TransferRefused())).toBe(false);
+  expect(() => failing(new ForgedEvent()).readEvent(new Uint8Array(), '')).toThrow(ForgedEvent);
+  expect(health.takeFailure()).toBe(false);
+});
