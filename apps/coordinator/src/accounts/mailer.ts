@@ -1,6 +1,6 @@
 /** Outgoing mail: to the operator's HTTP endpoint, or in development to the log. Without either, mail functions are refused. */
 
-export type Mail = ActionMail | LowBalanceMail;
+export type Mail = ActionMail | LowBalanceMail | NoticeMail;
 
 interface ActionMail {
   readonly kind: 'reset_password' | 'verify_email';
@@ -19,6 +19,16 @@ interface LowBalanceMail {
   readonly threshold: string;
 }
 
+interface NoticeMail {
+  readonly kind: NoticeKind;
+  readonly to: string;
+  /** Account page of the console. */
+  readonly link: string;
+}
+
+/** Changes of an account's sign-in. */
+export type NoticeKind = 'two_factor_enabled' | 'two_factor_disabled' | 'two_factor_reset' | 'passkey_added' | 'passkey_removed';
+
 export interface Mailer {
   /** Rejects if the mail was not accepted for delivery. */
   send(mail: Mail): Promise<void>;
@@ -30,6 +40,11 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   reset_password: 'Choose a new password',
   verify_email: 'Confirm your e-mail address',
   low_balance: 'Your balance is low',
+  two_factor_enabled: 'Two-factor authentication was enabled',
+  two_factor_disabled: 'Two-factor authentication was disabled',
+  two_factor_reset: 'An operator disabled two-factor authentication',
+  passkey_added: 'A passkey was added',
+  passkey_removed: 'A passkey was removed',
 };
 
 /** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
@@ -44,6 +59,9 @@ function textOf(mail: Mail): string {
   if (mail.kind === 'low_balance') {
     const { balance, threshold } = mail;
     return `Hello,\n\nYour balance is $${balance}, below your alert at $${threshold}. Requests fail once it is used up.\n\nAdd credits or change the alert: ${link}\n`;
+  }
+  if (mail.kind !== 'reset_password' && mail.kind !== 'verify_email') {
+    return `Hello,\n\n${subject} for your account.\n\nIf this was not you, change your password and check your sign-in settings: ${link}\n`;
   }
   return `Hello,\n\n${subject}: ${link}\n\nIf you did not ask for this, ignore this mail.\n`;
 }

@@ -53,6 +53,29 @@ export type ConsoleSession = Static<typeof ConsoleSessionSchema>;
 export const ConsoleSessionListSchema = Type.Object({ data: Type.Array(ConsoleSessionSchema) });
 export type ConsoleSessionList = Static<typeof ConsoleSessionListSchema>;
 
+/** `GET /console/v1/two-factor`. */
+export const ConsoleTwoFactorSchema = Type.Object({
+  enabled: Type.Boolean(),
+  /** Unused backup codes; 0 if not enabled. */
+  backup_codes_left: Type.Integer(),
+});
+export type ConsoleTwoFactor = Static<typeof ConsoleTwoFactorSchema>;
+
+/** A passkey of the account. */
+export const ConsolePasskeySchema = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  /** Whether the passkey's provider stores it beyond one device. */
+  synced: Type.Boolean(),
+  created_at: timeOrNull,
+  /** Last sign-in with the passkey. */
+  last_used_at: timeOrNull,
+});
+export type ConsolePasskey = Static<typeof ConsolePasskeySchema>;
+export const ConsolePasskeyListSchema = Type.Object({ data: Type.Array(ConsolePasskeySchema) });
+export type ConsolePasskeyList = Static<typeof ConsolePasskeyListSchema>;
+export const UpdatePasskeySchema = body({ name });
+
 export const ConsoleKeySchema = Type.Object({
   id: Type.String(),
   name: Type.String(),
