@@ -7,11 +7,16 @@ import type { BetterAuthPlugin } from 'better-auth';
 import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api';
 import { deleteSessionCookie } from 'better-auth/cookies';
 import { symmetricDecrypt } from 'better-auth/crypto';
-import type { AttemptCounter } from '../../limits/attempt-counters.js';
 
 export interface SecondStepOptions {
   /** Attempts per account. Absent: the limits of better-auth alone apply. */
-  readonly secondSteps?: AttemptCounter | undefined;
+  readonly secondSteps?: SecondStepCounter | undefined;
+}
+
+/** Part of `AttemptCounter` that this file uses. */
+interface SecondStepCounter {
+  count(userId: string): number | null | Promise<number | null>;
+  refund(userId: string): void | Promise<void>;
 }
 
 const VERIFY_PATHS: ReadonlySet<string> = new Set(['/two-factor/verify-totp', '/two-factor/verify-backup-code']);
