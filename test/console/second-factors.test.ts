@@ -16,8 +16,16 @@ describeInBrowser('second factors', () => {
     const page = await openPage('/account', { signedInAs: person, baseUrl, theme: 'dark', width: 'phone' });
     const client = await page.context().newCDPSession(page);
     await client.send('WebAuthn.enable');
-    const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true } as const;
-    await client.send('WebAuthn.addVirtualAuthenticator', { options: { ...options, automaticPresenceSimulation: true } });
+    const options = {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+    } as const;
+    const { authenticatorId } = await client.send('WebAuthn.addVirtualAuthenticator', {
+      options: { ...options, automaticPresenceSimulation: true },
+    });
     const dialog = page.getByRole('dialog');
 
     await page.getByRole('button', { name: 'Enable two-factor authentication' }).click();
@@ -44,12 +52,15 @@ describeInBrowser('second factors', () => {
     await screenshot(page, 'passkeys');
     await expectAccessible(page);
 
+    // Otherwise the authenticator answers the suggestions of the email field at once.
+    await client.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false });
     await page.context().clearCookies();
     await page.goto('/sign-in/two-factor?next=%2Faccount');
     await page.getByRole('link', { name: 'Start over' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await screenshot(page, 'sign-in-passkey');
     await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await client.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: true });
     await page.getByText('10 of 10 backup codes left').waitFor();
 
     const other = await openPage('/sign-in?next=%2Faccount', { expectedErrors: [/401/] });
