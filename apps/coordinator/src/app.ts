@@ -43,6 +43,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       metrics,
       apiKeyCache: repositories.apiKeyCache,
       providerLinks: providers.providerLinks,
+      attempts: repositories.attempts,
     });
     const { views } = inference.cluster;
     const modelAvailability = openModelAvailability(context, { database, registry: providers.providers, views });

@@ -148,6 +148,7 @@ export const PAGES: readonly PageRoute[] = [
     nav: { section: 'use', label: 'Account', icon: UserRound },
   },
   { path: PATHS.signIn, title: 'Sign in', access: 'public', load: () => import('./account/sign-in-page.js') },
+  { path: PATHS.secondStep, title: 'Two-factor authentication', access: 'public', load: () => import('./account/second-step-page.js') },
   { path: PATHS.signUp, title: 'Create an account', access: 'public', load: () => import('./account/sign-up-page.js') },
   { path: PATHS.resetPassword, title: 'Reset the password', access: 'public', load: () => import('./account/reset-password-page.js') },
   // Pages for owners: machines, earnings, linking.

@@ -17,6 +17,7 @@ export const PATHS = {
   decision: '/docs/decisions/:id',
 
   signIn: '/sign-in',
+  secondStep: '/sign-in/two-factor',
   signUp: '/sign-up',
   resetPassword: '/reset-password',
   account: '/account',

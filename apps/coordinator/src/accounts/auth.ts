@@ -16,8 +16,9 @@ import type { Database } from '../database/tables.js';
 import { hashedSessionTokens } from './hashed-session-tokens.js';
 import type { Mailer } from './mailer.js';
 import type { PasswordHasher } from './passwords/password-hasher.js';
+import { type SecondFactorOptions, secondFactors } from './second-factors/second-factors.js';
 
-interface AuthSettings {
+interface AuthSettings extends SecondFactorOptions {
   readonly database: Database;
   readonly secret: string;
   /** Address used by browsers, such as `https://gateway.example`. Null: the address of each request, checked by the routes. */
@@ -100,7 +101,7 @@ export function authOptions(settings: AuthSettings) {
     session: { modelName: 'authSessions', expiresIn: 14 * DAY_S, updateAge: DAY_S, cookieCache: { enabled: false } },
     account: { modelName: 'authCredentials', accountLinking: { enabled: false } },
     verification: { modelName: 'authVerifications', storeIdentifier: 'hashed' as const },
-    plugins: [hashedSessionTokens()],
+    plugins: [hashedSessionTokens(), ...secondFactors(settings)],
     databaseHooks: {
       user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } },
       session: { create: { after: async ({ userId }: { userId: string }) => endOldestSessions(settings.database, userId) } },

@@ -27,7 +27,7 @@ export async function deleteExpired(auth: Auth, before: Date): Promise<void> {
   for (const model of MODELS) await adapter.deleteMany({ model, where: [{ field: 'expiresAt', operator: 'lt', value: before }] });
 }
 
-/** Revokes a user's password-reset links after a password change, because a stolen link must not work. */
+/** Revokes a user's password-reset links, pending second steps and trusted browsers, because stolen ones must not work. */
 export async function revokeResetLinks(auth: Auth, userId: string): Promise<void> {
   const { adapter } = await auth.$context;
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });

@@ -1,6 +1,6 @@
 /** Outgoing mail: to the operator's HTTP endpoint, or in development to the log. Without either, mail functions are refused. */
 
-export type Mail = ActionMail | LowBalanceMail | KeyBudgetMail;
+export type Mail = ActionMail | LowBalanceMail | KeyBudgetMail | NoticeMail;
 
 interface ActionMail {
   readonly kind: 'reset_password' | 'verify_email';
@@ -34,6 +34,16 @@ interface KeyBudgetMail {
   readonly resetsAt: string;
 }
 
+interface NoticeMail {
+  readonly kind: NoticeKind;
+  readonly to: string;
+  /** Account page of the console. */
+  readonly link: string;
+}
+
+/** Changes of an account's sign-in. */
+export type NoticeKind = 'two_factor_enabled' | 'two_factor_disabled' | 'two_factor_reset' | 'passkey_added' | 'passkey_removed';
+
 export interface Mailer {
   /** Rejects if the mail was not accepted for delivery. */
   send(mail: Mail): Promise<void>;
@@ -47,6 +57,11 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   low_balance: 'Your balance is low',
   key_budget_low: 'An API key has spent 80% of its budget',
   key_budget_used_up: 'The budget of an API key is used up',
+  two_factor_enabled: 'Two-factor authentication was enabled',
+  two_factor_disabled: 'Two-factor authentication was disabled',
+  two_factor_reset: 'An operator disabled two-factor authentication',
+  passkey_added: 'A passkey was added',
+  passkey_removed: 'A passkey was removed',
 };
 
 /** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
@@ -65,6 +80,9 @@ function textOf(mail: Mail): string {
   if (mail.kind === 'key_budget_low' || mail.kind === 'key_budget_used_up') {
     const effect = mail.kind === 'key_budget_low' ? 'Requests fail once it is used up' : 'Requests that it does not cover are refused';
     return `Hello,\n\nThe API key ${mail.key} has spent $${mail.spent} of its budget of $${mail.budget} per ${mail.period}. ${effect}; it resets on ${mail.resetsAt} at 00:00 UTC.\n\nChange the budget: ${link}\n`;
+  }
+  if (mail.kind !== 'reset_password' && mail.kind !== 'verify_email') {
+    return `Hello,\n\n${subject} for your account.\n\nIf this was not you, change your password and check your sign-in settings: ${link}\n`;
   }
   return `Hello,\n\n${subject}: ${link}\n\nIf you did not ask for this, ignore this mail.\n`;
 }

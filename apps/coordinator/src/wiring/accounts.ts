@@ -1,5 +1,6 @@
 /** Opens accounts: sign-in with sessions and passwords, the repositories of account data, payments, and the guards of routes. */
 import { join } from 'node:path';
+import { type AccountNotices, accountNotices } from '../accounts/account-notices.js';
 import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
@@ -19,10 +20,12 @@ import { KeyBudgetRepository } from '../database/accounts/key-budget-repository.
 import { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
 import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js';
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
+import { SecondFactorRepository } from '../database/accounts/second-factor-repository.js';
 import { everyPeriod } from '../database/periodic-work.js';
 import { MachineCodeRepository } from '../database/providers/machine-code-repository.js';
 import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
 import type { Database } from '../database/tables.js';
+import type { AttemptCounter, AttemptCounters } from '../limits/attempt-counters.js';
 import { errorFacts, type Log } from '../log.js';
 import type { ConsoleAccess } from '../routes/plugins/console-api.js';
 import { registerPasswordGauges } from '../telemetry/gauges.js';
@@ -42,6 +45,8 @@ export interface AccountServices {
   readonly playgroundKeys: PlaygroundKeyRepository;
   readonly signInQueue: SignInQueue;
   readonly knownBrowsers: KnownBrowsers;
+  readonly secondFactors: SecondFactorRepository;
+  readonly notices: AccountNotices;
   /** Whether the coordinator can send mail. */
   readonly hasMailer: boolean;
   /** Null if no mail can be sent. */
@@ -59,6 +64,7 @@ interface AccountDeps {
   readonly metrics: Metrics;
   readonly apiKeyCache: ApiKeyCache;
   readonly providerLinks: ProviderLinks;
+  readonly attempts: AttemptCounters;
 }
 
 export async function openAccounts(context: StartContext, deps: AccountDeps): Promise<AccountServices> {
@@ -73,6 +79,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   registerPasswordGauges(metrics, passwords, signInQueue);
   const mailer = createMailer(config, log);
   const lowBalanceAlerts = openAlerts(context, database, mailer);
+  const onMailError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'mail failed');
   const auth = createAuth({
     database,
     passwords,
@@ -90,7 +97,8 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
       await lowBalanceAlerts?.setThreshold(id, null);
       await providerLinks.closeAccount(id);
     },
-    onError: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
+    secondSteps: secondStepLimit(config, deps.attempts),
+    onError: onMailError,
   });
   const cleanup = startSessionCleanup(auth, config.cluster === null ? null : database, (error) =>
     log.error({ error: errorFacts(error) }, 'expired sessions could not be removed'),
@@ -107,11 +115,21 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     playgroundKeys,
     signInQueue,
     knownBrowsers: new KnownBrowsers({ secret, cookiePrefix: COOKIE_PREFIX, isHttps }),
+    secondFactors: new SecondFactorRepository(database),
+    notices: accountNotices(mailer, onMailError),
     hasMailer: mailer !== null,
     lowBalanceAlerts,
     payments: await openPayments(context, { database, ledger, accounts }),
     consoleAccess: { sessions: new SessionReader(auth, accounts), publicOrigin: config.console.publicOrigin },
   };
+}
+
+const QUARTER_MS = 15 * 60_000;
+
+/** Codes of a second step per account. Counted from the start of an attempt, so concurrent ones cannot exceed the limit. */
+function secondStepLimit({ rateLimits }: Config, attempts: AttemptCounters): AttemptCounter | undefined {
+  const maxAttempts = rateLimits.emailPerQuarter;
+  return maxAttempts === 0 ? undefined : attempts.counter('second steps of an account', { maxAttempts, windowMs: QUARTER_MS });
 }
 
 function authSecret({ config, directory }: StartContext, database: Database): string | Promise<string> {

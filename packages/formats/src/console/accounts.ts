@@ -57,6 +57,28 @@ const budgetPeriod = Type.Union([Type.Literal('day'), Type.Literal('week'), Type
   description: '"day", "week" or "month": a calendar period in UTC, weeks from Monday',
 });
 export type BudgetPeriod = Static<typeof budgetPeriod>;
+/** `GET /console/v1/two-factor`. */
+export const ConsoleTwoFactorSchema = Type.Object({
+  enabled: Type.Boolean(),
+  /** Unused backup codes; 0 if not enabled. */
+  backup_codes_left: Type.Integer(),
+});
+export type ConsoleTwoFactor = Static<typeof ConsoleTwoFactorSchema>;
+
+/** A passkey of the account. */
+export const ConsolePasskeySchema = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  /** Whether the passkey's provider stores it beyond one device. */
+  synced: Type.Boolean(),
+  created_at: timeOrNull,
+  /** Last sign-in with the passkey. */
+  last_used_at: timeOrNull,
+});
+export type ConsolePasskey = Static<typeof ConsolePasskeySchema>;
+export const ConsolePasskeyListSchema = Type.Object({ data: Type.Array(ConsolePasskeySchema) });
+export type ConsolePasskeyList = Static<typeof ConsolePasskeyListSchema>;
+export const UpdatePasskeySchema = body({ name });
 
 export const ConsoleKeySchema = Type.Object({
   id: Type.String(),

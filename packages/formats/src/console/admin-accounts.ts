@@ -24,6 +24,8 @@ export const AdminAccountViewSchema = Type.Interface([AdminAccountSchema], {
   withdrawable_micro_usd: Type.Integer(),
   /** Earnings that have not matured. */
   pending_micro_usd: Type.Integer(),
+  two_factor_enabled: Type.Boolean(),
+  passkey_count: Type.Integer(),
   /** Machines that earn for the account. */
   machines: Type.Array(Type.String()),
 });

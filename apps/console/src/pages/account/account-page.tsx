@@ -1,12 +1,14 @@
-/** `/account`: name, email address, password, sessions, deletion. */
+/** `/account`: name, email address, password, second factors, sessions, deletion. */
 import './account.css';
 import { useSearch } from 'wouter';
 import { useMe, useSettings } from '../../api/session.js';
 import { PageHeader } from '../../ui/display/page.js';
 import { Note } from '../../ui/feedback/note.js';
 import { DeleteAccountCard } from './delete-account-card.js';
+import { PasskeysCard } from './passkeys-card.js';
 import { EmailCard, NameCard, PasswordCard } from './profile-cards.js';
 import { SessionsCard } from './sessions-card.js';
+import { TwoFactorCard } from './two-factor-card.js';
 
 export function Page() {
   const me = useMe();
@@ -24,6 +26,8 @@ export function Page() {
         <NameCard me={me} />
         <EmailCard me={me} mail={settings?.mail ?? false} />
         <PasswordCard min={settings?.min_password_length ?? 10} />
+        <TwoFactorCard />
+        <PasskeysCard />
         <SessionsCard />
         <DeleteAccountCard />
       </div>

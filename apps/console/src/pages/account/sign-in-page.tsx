@@ -1,5 +1,6 @@
-/** Signs in with email address and password, then returns to the page that required it. */
+/** Signs in with email address and password, or with a passkey, then returns to the page that required it. */
 import { useMutation } from '@tanstack/react-query';
+import { useEffect, useEffectEvent } from 'react';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { ApiError } from '../../api/api-error.js';
@@ -12,6 +13,7 @@ import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form, useFormMutation } from '../../ui/forms/form.js';
 import { AuthCard, MailNote, PasswordField } from './auth-card.js';
+import { cancelAutofill, canUsePasskeys, signInByAutofill, signInWithPasskey } from './web-authn.js';
 
 export function Page() {
   const session = useSession();
@@ -19,11 +21,22 @@ export function Page() {
   const [, navigate] = useLocation();
   const search = useSearch();
   const next = nextPath(search, PATHS.balance);
-  const { field, getValues, onSubmit, isPending, error } = useFormMutation({ email: '', password: '' }, async (fields) => {
-    await api.post('/console/auth/sign-in/email', fields);
+  const finish = async (): Promise<void> => {
     await refreshSession();
     navigate(next);
+  };
+  const { field, getValues, onSubmit, isPending, error } = useFormMutation({ email: '', password: '' }, async (fields) => {
+    const { twoFactorRedirect } = await api.post<{ twoFactorRedirect?: true }>('/console/auth/sign-in/email', fields);
+    if (twoFactorRedirect) return navigate(`${PATHS.secondStep}?next=${encodeURIComponent(next)}`);
+    await finish();
   });
+  const passkey = useMutation({
+    mutationFn: async () => {
+      await signInWithPasskey();
+      await finish();
+    },
+  });
+  usePasskeyAutofill(finish);
   if (session.state === 'signed-in' && !isPending) return <Redirect to={next} replace />;
   if (session.state === 'loading') return <PageSkeleton />;
   return (
@@ -40,14 +53,41 @@ export function Page() {
     >
       <Form onSubmit={onSubmit} error={error}>
         {isUnverified(error) ? <ResendVerification email={() => getValues('email')} /> : null}
-        <Field label="Email address" type="email" autoComplete="username" {...field('email', { required: 'Enter your email address.' })} />
+        <Field
+          label="Email address"
+          type="email"
+          autoComplete="username webauthn"
+          {...field('email', { required: 'Enter your email address.' })}
+        />
         <PasswordField label="Password" {...field('password', { required: 'Enter your password.' })} />
         <Button type="submit" kind="primary" busy={isPending}>
           Sign in
         </Button>
       </Form>
+      {canUsePasskeys() ? (
+        <div className="auth-passkey">
+          <ErrorNote error={passkey.error} />
+          <Button busy={passkey.isPending} onClick={() => passkey.mutate()}>
+            Use a passkey
+          </Button>
+        </div>
+      ) : null}
     </AuthCard>
   );
+}
+
+/** Lists passkeys among the suggestions of the email field while the page is shown. */
+function usePasskeyAutofill(finish: () => Promise<void>): void {
+  const onSignedIn = useEffectEvent(finish);
+  useEffect(() => {
+    if (!canUsePasskeys()) return;
+    // Failures show nothing: nobody asked for a passkey.
+    void signInByAutofill().then(
+      (isSignedIn) => (isSignedIn ? onSignedIn() : undefined),
+      () => {},
+    );
+    return () => void cancelAutofill();
+  }, []);
 }
 
 /** Better Auth has no code for an unverified address: status 403 with this message. */

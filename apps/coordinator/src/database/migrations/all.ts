@@ -32,6 +32,8 @@ import { cachedPrices } from './0070-cached-prices.js';
 import { modelAvailability } from './0071-model-availability.js';
 import { failedRequests } from './0072-failed-requests.js';
 import { lowBalanceAlerts } from './0073-low-balance-alerts.js';
+import { twoFactor } from './0074-two-factor.js';
+import { passkeys } from './0075-passkeys.js';
 import { keyBudgets } from './0076-key-budgets.js';
 import { statusPage } from './0078-status-page.js';
 
@@ -68,6 +70,8 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0071_model_availability': modelAvailability,
   '0072_failed_requests': failedRequests,
   '0073_low_balance_alerts': lowBalanceAlerts,
+  '0074_two_factor': twoFactor,
+  '0075_passkeys': passkeys,
   '0076_key_budgets': keyBudgets,
   '0078_status_page': statusPage,
 };

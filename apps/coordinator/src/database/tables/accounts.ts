@@ -39,7 +39,9 @@ export interface AccountTables {
     signature_form: KeySignatureForm | null;
   };
   /** Columns that the queries of this program read; the library defines the rest. */
-  auth_users: { id: string; name: string; email: string; email_verified: number | boolean };
+  auth_users: { id: string; name: string; email: string; email_verified: number | boolean; two_factor_enabled: number | boolean | null };
+  auth_two_factors: { id: string; user_id: string };
+  auth_passkeys: { id: string; user_id: string };
   auth_sessions: { id: string /** Hexadecimal SHA-256 of the token in the cookie. */; token: string; user_id: string };
   /** `identifier`: base64url SHA-256 of `reset-password:<token of a mailed link>`. */
   auth_verifications: { id: string; identifier: string; value: string };

@@ -1,6 +1,7 @@
 /** Routes of accounts: sign-in, sessions, API keys, the device authorization grant, and accounts for operators. */
 import type { ConsoleSettings } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
+import type { AccountNotices } from '../../accounts/account-notices.js';
 import type { Auth } from '../../accounts/auth.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
 import type { SignInQueue } from '../../accounts/passwords/sign-in-queue.js';
@@ -14,6 +15,7 @@ import type { DeviceCodeRepository } from '../../database/accounts/device-code-r
 import type { LowBalanceRepository } from '../../database/accounts/low-balance-repository.js';
 import type { OwnedKeyRepository } from '../../database/accounts/owned-key-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
+import type { SecondFactorRepository } from '../../database/accounts/second-factor-repository.js';
 import type { PaymentRepository } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
@@ -25,6 +27,7 @@ import { addOAuth } from './device-authorization.js';
 import { addDeviceCodeRoutes } from './device-codes.js';
 import { addLowBalanceAlert } from './low-balance-alert.js';
 import { addMeRoutes, addSession, addSettings } from './me.js';
+import { addSecondFactorRoutes } from './passkeys.js';
 import { addAuthRoutes } from './sign-in.js';
 
 interface AccountRoutesDeps {
@@ -37,6 +40,8 @@ interface AccountRoutesDeps {
   readonly playgroundKeys: PlaygroundKeyRepository;
   readonly signInQueue: SignInQueue;
   readonly knownBrowsers: KnownBrowsers;
+  readonly notices: AccountNotices;
+  readonly secondFactors: SecondFactorRepository;
   readonly attempts: AttemptCounters;
   readonly providerLinks: ProviderLinks;
   readonly lowBalanceAlerts: LowBalanceRepository | null;
@@ -53,16 +58,19 @@ interface AccountRoutesDeps {
 export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (server, deps) => {
   const { consoleAccess, auth, accounts, ownedProviders, deviceCodes, playgroundKeys, providerLinks, settings, log, now } = deps;
   const { payments, deposits, withdrawals, processor, ledger } = deps;
+  const { secondFactors, notices } = deps;
   const { publicOrigin } = consoleAccess;
-  addAuthRoutes(server, { auth, publicOrigin, queue: deps.signInQueue, devices: deps.knownBrowsers, mail: settings.mail, log });
+  addAuthRoutes(server, { auth, publicOrigin, queue: deps.signInQueue, devices: deps.knownBrowsers, notices, mail: settings.mail, log });
   addSettings(server, settings);
   addSession(server, consoleAccess);
   addOAuth(server, { codes: deviceCodes, links: providerLinks, publicOrigin });
   const api = new ConsoleApi(server);
   addMeRoutes(api, auth, playgroundKeys);
+  addSecondFactorRoutes(api, auth);
   addPlaygroundKey(api, playgroundKeys);
   addLowBalanceAlert(api, deps.lowBalanceAlerts);
   addKeyRoutes(api, deps.accountKeys, now);
   addDeviceCodeRoutes(api, { codes: deviceCodes, attempts: deps.attempts });
-  addAdminRoutes(server, { accounts, ownedProviders, payments, deposits, withdrawals, ledger, processor, now, log });
+  const money = { payments, deposits, withdrawals, ledger, processor };
+  addAdminRoutes(server, { accounts, ownedProviders, secondFactors, notices, publicOrigin, ...money, now, log });
 };

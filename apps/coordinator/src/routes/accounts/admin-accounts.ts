@@ -18,11 +18,13 @@ import {
 } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
+import type { AccountNotices } from '../../accounts/account-notices.js';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import type { Deposits } from '../../billing/payments/deposits.js';
 import type { PaymentProcessor } from '../../billing/payments/payment-processor.js';
 import type { EndOutcome, Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
+import type { SecondFactorRepository } from '../../database/accounts/second-factor-repository.js';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import { errorFacts, type Log } from '../../log.js';
@@ -31,11 +33,16 @@ import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.
 import { parseProviderId } from '../parameters/query.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+import { consoleOrigin } from '../plugins/console-origin.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { pathParams } from '../plugins/route-schemas.js';
 
 interface AdminRoutes {
   readonly accounts: AccountRepository;
+  readonly secondFactors: SecondFactorRepository;
+  readonly notices: AccountNotices;
+  /** Configured origin of the console, or null. */
+  readonly publicOrigin: string | null;
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
@@ -57,6 +64,7 @@ export function addAdminRoutes(server: FastifyInstance, routes: AdminRoutes): vo
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_CONSOLE_BODY_BYTES };
   addAccounts(server, options, routes);
   addMoney(server, options, routes);
+  addTwoFactorReset(server, options, routes);
   const linkOf = bodyReader(LinkMachineSchema);
   const linkSchema = {
     params: BY_ID,
@@ -77,7 +85,11 @@ interface RouteOptions {
   readonly bodyLimit: number;
 }
 
-function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts, ledger, ownedProviders }: AdminRoutes): void {
+function addAccounts(
+  server: FastifyInstance,
+  options: RouteOptions,
+  { accounts, secondFactors, ledger, ownedProviders }: AdminRoutes,
+): void {
   server.get('/admin/v1/accounts', { ...options, schema: { response: { 200: AdminAccountPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);
@@ -88,12 +100,15 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
   server.get<ById>('/admin/v1/accounts/:id', { ...options, schema: viewSchema }, async (request): Promise<AdminAccountView> => {
     const account = await existing(accounts, request.params.id);
     const { balance, reserved, withdrawable } = await ledger.balance(account.id);
+    const { isTwoFactorEnabled, passkeyCount } = await secondFactors.find(account.id);
     return {
       ...accountBody(account),
       balance_micro_usd: balance,
       reserved_micro_usd: reserved,
       withdrawable_micro_usd: withdrawable,
       pending_micro_usd: (await ledger.pendingEarnings(account.id)).total,
+      two_factor_enabled: isTwoFactorEnabled,
+      passkey_count: passkeyCount,
       machines: (await ownedProviders.list(account.id)).map(({ providerId }) => providerId),
     };
   });
@@ -149,6 +164,19 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
   server.post<ById>('/admin/v1/withdrawals/:id/end', { ...options, schema: endSchema }, async (request) => {
     const { end } = endOf(request);
     return withdrawalBody(endedOf(await endWithdrawal(routes, request.params.id, end)));
+  });
+}
+
+function addTwoFactorReset(server: FastifyInstance, options: RouteOptions, routes: AdminRoutes): void {
+  const schema = { params: BY_ID, response: { 200: AdminAccountSchema } };
+  server.delete<ById>('/admin/v1/accounts/:id/two-factor', { ...options, schema }, async (request) => {
+    const account = await existing(routes.accounts, request.params.id);
+    if (!(await routes.secondFactors.disableTwoFactor(account.id))) {
+      throw new RequestError('conflict', null, 'Two-factor authentication is not enabled for this account.');
+    }
+    const origin = consoleOrigin(request, routes.publicOrigin);
+    if (account.email !== null && origin !== null) routes.notices.send('two_factor_reset', account.email, origin);
+    return accountBody(account);
   });
 }
 

@@ -1,6 +1,7 @@
 /** Routes of better-auth under `/console/auth`, with their schemas. better-auth itself validates the bodies. */
 import type { FastifySchema } from 'fastify';
 import Type from 'typebox';
+import type { NoticeKind } from '../../accounts/mailer.js';
 import { pathParams } from '../plugins/route-schemas.js';
 
 export interface AuthRoute {
@@ -13,8 +14,18 @@ export interface AuthRoute {
   readonly needsMail?: true;
   /** Requires the password in addition to a session. */
   readonly needsPassword?: true;
-  /** better-auth hashes a password for this route. */
+  /** A password is hashed for this route. */
   readonly hashes?: true;
+  /** Counts an attempt for the client's network; a success does not count. */
+  readonly limitNetwork?: true;
+  /** Verifies the password of a signed-in user; attempts are limited per session. */
+  readonly checksPassword?: true;
+  /** The routes verify `password`, because better-auth asks for none. */
+  readonly confirmsPassword?: true;
+  /** Method of better-auth's route, if it differs. */
+  readonly forwardAs?: 'GET';
+  /** Mail to the account after a success. */
+  readonly notice?: NoticeKind;
 }
 
 /** Maximum lengths of stored texts; e-mail addresses by RFC 5321 section 4.5.3.1. */
@@ -32,12 +43,101 @@ const User = Type.Object({
   email: text,
   emailVerified: Type.Boolean(),
   image: Type.Union([text, Type.Null()]),
+  twoFactorEnabled: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
   createdAt: text,
   updatedAt: text,
 });
 const done = { 200: Type.Object({ status: Type.Literal(true) }) };
 const mailSent = { 200: Type.Object({ status: Type.Literal(true), message: Type.Optional(text) }) };
 const redirected = { 302: { type: 'null', description: 'Redirects to a page of the console.' } };
+
+const password = Type.Object({ password: text });
+const secondStep = Type.Object({
+  code: text,
+  trustDevice: Type.Optional(Type.Boolean({ description: 'Ask this browser for no second step for 30 days.' })),
+});
+const signedIn = { 200: Type.Object({ user: User }) };
+const backupCodes = Type.Array(text, { description: 'Single-use codes, shown only here.' });
+/** WebAuthn JSON: members as in the specification of the browsers' API. */
+const webAuthn = Type.Object({}, { additionalProperties: true, description: 'JSON of Web Authentication Level 3.' });
+
+/** Two-factor authentication and passkeys. */
+const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
+  {
+    method: 'POST',
+    path: '/two-factor/enable',
+    schema: {
+      body: password,
+      response: { 200: Type.Object({ method: Type.Literal('totp'), totpURI: text, backupCodes }) },
+    },
+    needsPassword: true,
+    hashes: true,
+    checksPassword: true,
+  },
+  {
+    method: 'POST',
+    path: '/two-factor/verify-totp',
+    schema: { body: secondStep, response: signedIn },
+    limitNetwork: true,
+    notice: 'two_factor_enabled',
+  },
+  {
+    method: 'POST',
+    path: '/two-factor/verify-backup-code',
+    schema: { body: secondStep, response: signedIn },
+    limitNetwork: true,
+  },
+  {
+    method: 'POST',
+    path: '/two-factor/generate-backup-codes',
+    schema: { body: password, response: { 200: Type.Object({ status: Type.Literal(true), backupCodes }) } },
+    needsPassword: true,
+    hashes: true,
+    checksPassword: true,
+  },
+  {
+    method: 'POST',
+    path: '/two-factor/disable',
+    schema: { body: password, response: done },
+    needsPassword: true,
+    hashes: true,
+    checksPassword: true,
+    notice: 'two_factor_disabled',
+  },
+  {
+    method: 'POST',
+    path: '/passkey/generate-register-options',
+    schema: { body: password, response: { 200: webAuthn } },
+    needsPassword: true,
+    hashes: true,
+    checksPassword: true,
+    confirmsPassword: true,
+    forwardAs: 'GET',
+  },
+  {
+    method: 'POST',
+    path: '/passkey/verify-registration',
+    schema: { body: Type.Object({ name, response: webAuthn }), response: { 200: Type.Object({ id: text, name: text }) } },
+    notice: 'passkey_added',
+  },
+  {
+    method: 'POST',
+    path: '/passkey/delete-passkey',
+    schema: { body: Type.Object({ id: text, password: text }), response: done },
+    needsPassword: true,
+    hashes: true,
+    checksPassword: true,
+    confirmsPassword: true,
+    notice: 'passkey_removed',
+  },
+  { method: 'GET', path: '/passkey/generate-authenticate-options', schema: { response: { 200: webAuthn } } },
+  {
+    method: 'POST',
+    path: '/passkey/verify-authentication',
+    schema: { body: Type.Object({ response: webAuthn }), response: signedIn },
+    limitNetwork: true,
+  },
+];
 
 export const AUTH_ROUTES: readonly AuthRoute[] = [
   {
@@ -55,7 +155,15 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
     path: '/sign-in/email',
     schema: {
       body: Type.Object({ email, password: text, callbackURL: consolePath, rememberMe }),
-      response: { 200: Type.Object({ redirect: Type.Boolean(), url: Type.Optional(text), user: User }) },
+      response: {
+        200: Type.Union([
+          Type.Object({ redirect: Type.Boolean(), url: Type.Optional(text), user: User }),
+          Type.Object(
+            { twoFactorRedirect: Type.Literal(true), twoFactorMethods: Type.Array(text) },
+            { description: 'The password is right, and a second step must follow.' },
+          ),
+        ]),
+      },
     },
     limitEmail: true,
     hashes: true,
@@ -70,6 +178,7 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
       response: { 200: Type.Object({ user: User }) },
     },
     hashes: true,
+    checksPassword: true,
   },
   {
     method: 'POST',
@@ -80,6 +189,7 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
     },
     needsPassword: true,
     hashes: true,
+    checksPassword: true,
   },
   {
     method: 'POST',
@@ -112,4 +222,5 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
       response: { ...redirected, 200: Type.Object({ status: Type.Literal(true), user: Type.Union([User, Type.Null()]) }) },
     },
   },
+  ...SECOND_FACTOR_ROUTES,
 ];

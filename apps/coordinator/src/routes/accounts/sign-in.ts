@@ -2,8 +2,11 @@
 import { type ApiError, apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { AccountNotices } from '../../accounts/account-notices.js';
 import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../../accounts/auth.js';
+import { revokeResetLinks } from '../../accounts/expired-sessions.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
+import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
 import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
@@ -12,7 +15,7 @@ import { headersOf, isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/consol
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from '../plugins/console-origin.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { databaseUnavailable, sendError } from '../plugins/send-error.js';
-import { normalizeEmail, type SignInBlock, type SignInClient } from '../plugins/sign-in-limits.js';
+import { normalizeEmail, type SignInAttempt, type SignInBlock, type SignInClient, type SignInLimits } from '../plugins/sign-in-limits.js';
 import { AUTH_ROUTES, type AuthRoute, MAX_LENGTHS } from './auth-routes.js';
 
 interface AuthRoutes {
@@ -22,6 +25,7 @@ interface AuthRoutes {
   /** Queue of requests with password hashing. */
   readonly queue: SignInQueue;
   readonly devices: KnownBrowsers;
+  readonly notices: AccountNotices;
   /** Whether the coordinator can send mail. */
   readonly mail: boolean;
   readonly log: Log;
@@ -89,10 +93,22 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   const left = leaving(reply);
   // The same response as for sent mail: earlier mail has arrived, and the links are still valid.
   if (route.needsMail && client !== null && !(await signIns.admitMail(client))) return void reply.send(MAIL_SENT);
-  const attempt = route.limitEmail && client !== null ? await signIns.begin(client) : null;
+  const session = needsSession(route) ? await routes.auth.api.getSession({ headers: authHeaders(request) }) : null;
+  if (route.checksPassword && session !== null) {
+    const retryAfter = await signIns.countConfirmation(session.session.id);
+    if (retryAfter !== null) return refuse('rate_limit_exceeded', { retryAfter, message: 'Too many attempts. Try again later.' });
+  }
+  const attempt = await beginAttempt(signIns, route, client, networkOf(request.ip));
   if (attempt !== null && 'by' in attempt)
     return refuse('rate_limit_exceeded', { retryAfter: attempt.retryAfter, message: BLOCKED[attempt.by] });
-  const handle = (): Promise<Response> => routes.auth.handler(webRequest(request, origin));
+  const handle = async (): Promise<Response> => {
+    if (route.confirmsPassword) {
+      if (session === null) return Response.json({}, { status: 401 });
+      const password = textMember(request, 'password') ?? '';
+      if (!(await isPasswordOf(routes.auth, session.user.id, password))) return Response.json(WRONG_PASSWORD, { status: 400 });
+    }
+    return routes.auth.handler(webRequest(request, origin, route.forwardAs));
+  };
   let answer: Response;
   try {
     if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, left))) {
@@ -109,12 +125,19 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
     routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
     return isUnavailable(error) ? sendError(reply, databaseUnavailable()) : refuse('internal');
   }
-  const signedIn = answer.ok && answer.headers.getSetCookie().some((cookie) => cookie.includes(SESSION_COOKIE));
-  if (signedIn && attempt !== null && client !== null) {
+  const cookies = answer.ok ? answer.headers.getSetCookie() : [];
+  const isSecondStepNext = cookies.some((cookie) => SECOND_STEP_COOKIE.test(cookie));
+  // The password was right.
+  if (isSecondStepNext) await attempt?.refund();
+  if (!isSecondStepNext && attempt !== null && cookies.some((cookie) => SESSION_COOKIE.test(cookie))) {
     await attempt.refund();
-    await signIns.recordSuccess(client);
-    answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), client.email));
+    const signedIn = client ?? clientOf(routes, request, await emailOf(answer));
+    if (signedIn !== null) {
+      await signIns.recordSuccess(signedIn);
+      answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), signedIn.email));
+    }
   }
+  if (answer.ok && session !== null) await notify(routes, route, session.user, origin);
   if (await wasNotStored(routes.auth, answer, textMember(request, 'email'))) {
     await attempt?.refund();
     return sendError(reply, databaseUnavailable());
@@ -122,16 +145,50 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   await pass(answer, reply);
 }
 
-const SESSION_COOKIE = `${COOKIE_PREFIX}.session_token=`;
+const SESSION_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.session_token=[^;]`);
+const SECOND_STEP_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.two_factor=[^;]`);
+const WRONG_PASSWORD = { message: 'Invalid password' };
 const MAIL_SENT = { status: true, message: 'If this email exists in our system, check your email for the link' };
 const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
   email: 'Too many attempts with this e-mail address. Try again later.',
   network: 'Too many attempts from this address. Try again later.',
 };
 
-/** Client and e-mail address of the attempt; null without `email` in the body. */
-function clientOf({ devices }: AuthRoutes, request: FastifyRequest): SignInClient | null {
-  const email = normalizeEmail(textMember(request, 'email') ?? '');
+function needsSession({ checksPassword, notice }: AuthRoute): boolean {
+  return checksPassword === true || notice !== undefined;
+}
+
+async function beginAttempt(
+  signIns: SignInLimits,
+  route: AuthRoute,
+  client: SignInClient | null,
+  network: string,
+): Promise<SignInAttempt | SignInBlock | null> {
+  if (route.limitNetwork) return signIns.beginSecondStep(network);
+  return route.limitEmail && client !== null ? signIns.begin(client) : null;
+}
+
+/** Informs the account of a change. `user`: before the change. */
+async function notify(
+  routes: AuthRoutes,
+  { notice }: AuthRoute,
+  user: { readonly id: string; readonly email: string; readonly twoFactorEnabled?: boolean | null | undefined },
+  origin: string,
+): Promise<void> {
+  if (notice === undefined || (notice === 'two_factor_enabled' && user.twoFactorEnabled)) return;
+  if (notice === 'two_factor_disabled') await revokeResetLinks(routes.auth, user.id);
+  routes.notices.send(notice, user.email, origin);
+}
+
+/** E-mail address of the user in a successful answer. */
+async function emailOf(answer: Response): Promise<string | null> {
+  const { user } = (await answer.clone().json()) as { readonly user?: { readonly email?: string } };
+  return user?.email ?? null;
+}
+
+/** Client and e-mail address of the attempt; null without an address. */
+function clientOf({ devices }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
+  const email = normalizeEmail(address ?? '');
   if (email === '') return null;
   return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
 }
@@ -192,18 +249,22 @@ const UNPASSED_HEADERS = [
   'x-forwarded-proto',
 ];
 
-function webRequest(request: FastifyRequest, origin: string): Request {
+function webRequest(request: FastifyRequest, origin: string, method: string = request.method): Request {
+  const body = bytesOf(request);
+  return new Request(origin + request.url, {
+    method,
+    headers: authHeaders(request),
+    ...(method === 'GET' ? {} : { body: body.length === 0 ? '{}' : Buffer.from(body) }),
+  });
+}
+
+function authHeaders(request: FastifyRequest): Headers {
   const headers = headersOf(request);
   headers.set(CLIENT_ADDRESS_HEADER, request.ip);
   // Browser cookies beside a token could belong to a different account.
   if (hasBearer(request)) headers.delete('cookie');
   for (const name of UNPASSED_HEADERS) headers.delete(name);
-  const body = bytesOf(request);
-  return new Request(origin + request.url, {
-    method: request.method,
-    headers,
-    ...(isMutation(request) ? { body: body.length === 0 ? '{}' : Buffer.from(body) } : {}),
-  });
+  return headers;
 }
 
 const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
@@ -212,7 +273,7 @@ async function pass(answer: Response, reply: FastifyReply): Promise<void> {
   const cookies = answer.headers.getSetCookie();
   if (cookies.length > 0) reply.header('set-cookie', cookies);
   const body = await answer.text();
-  if (answer.status >= 400) return sendError(reply, apiErrorOf(answer.status, body));
+  if (answer.status >= 400) return sendError(reply, apiErrorOf(answer, body));
   for (const name of PASSED_HEADERS) {
     const value = answer.headers.get(name);
     if (value !== null) reply.header(name, value);
@@ -220,18 +281,19 @@ async function pass(answer: Response, reply: FastifyReply): Promise<void> {
   reply.code(answer.status).send(withoutToken(body));
 }
 
-/** Session tokens belong into HttpOnly cookies only; better-auth would also put them into the body. */
+/** Session tokens belong into HttpOnly cookies only; better-auth would also put them into the body, as `token` or in `session`. */
 function withoutToken(body: string): string {
   if (body === '') return '{}';
   const value: unknown = JSON.parse(body);
-  if (typeof value !== 'object' || value === null || !('token' in value)) return body;
-  const { token: _, ...rest } = value;
+  if (typeof value !== 'object' || value === null || !('token' in value || 'session' in value)) return body;
+  const { token: _token, session: _session, ...rest } = value as Readonly<Record<string, unknown>>;
   return JSON.stringify(rest);
 }
 
 /** Converts better-auth's `{code, message}`. The messages are more specific than those of this program and stay. */
-function apiErrorOf(status: number, body: string) {
-  return apiError(codeOf(status), messageOf(body));
+function apiErrorOf({ status, headers }: Response, body: string) {
+  const retryAfter = headers.get('retry-after');
+  return apiError(codeOf(status), { ...messageOf(body), ...(retryAfter === null ? {} : { retryAfter: Number(retryAfter) }) });
 }
 
 function messageOf(body: string): { message?: string } {

@@ -54,6 +54,7 @@ export class SignInLimits {
   readonly #clients: AttemptCounter;
   readonly #networks: AttemptCounter;
   readonly #unknownClients: AttemptCounter;
+  readonly #confirmations: AttemptCounter;
   readonly #mailsOfClients: AttemptCounter;
   readonly #mailsOfUnknownClients: AttemptCounter;
   /** Clients that signed in. */
@@ -68,6 +69,7 @@ export class SignInLimits {
     this.#clients = limit('sign-ins of a client', maxPerQuarterHour, QUARTER_MS);
     this.#networks = limit('sign-ins of a network', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
     this.#unknownClients = limit('sign-ins of strangers', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
+    this.#confirmations = limit('password confirmations of a session', maxPerQuarterHour, QUARTER_MS);
     this.#mailsOfClients = limit('mails of a client', MAX_MAILS_PER_CLIENT, HOUR_MS);
     this.#mailsOfUnknownClients = limit('mails of strangers', MAX_MAILS_PER_EMAIL, HOUR_MS);
     this.#known = attempts.recentNames('known clients', { lifetimeMs: KNOWN_MS });
@@ -88,6 +90,19 @@ export class SignInLimits {
     if (ofNetwork !== null) return { by: 'network', retryAfter: ofNetwork };
     const isDelayed = !(await this.#isKnown(client)) && (await count(this.#unknownClients, client.email)) !== null;
     return { isDelayed, refund: async () => void (await Promise.all(counted.splice(0).map((undo) => undo()))) };
+  }
+
+  /** Counts an attempt without an e-mail address, such as a second step, for its network only. */
+  async beginSecondStep(network: string): Promise<SignInAttempt | SignInBlock> {
+    if (this.#options.maxPerQuarterHour === 0) return { isDelayed: false, refund: async () => {} };
+    const retryAfter = await this.#networks.count(network);
+    if (retryAfter !== null) return { by: 'network', retryAfter };
+    return { isDelayed: false, refund: async () => this.#networks.refund(network) };
+  }
+
+  /** Counts a password that a signed-in user enters again, right or wrong. Returns the seconds to wait; null: admitted. */
+  async countConfirmation(sessionId: string): Promise<number | null> {
+    return this.#options.maxPerQuarterHour === 0 ? null : this.#confirmations.count(sessionId);
   }
 
   /** Runs the delay of an attempt with `isDelayed`. False: too many delays already. Rejects when the client disconnects. */

@@ -1,4 +1,4 @@
-/** Operator actions on an account: suspend, operator access, deposit. Each asks for confirmation. */
+/** Operator actions on an account: suspend, operator access, two-factor reset, deposit. Each asks for confirmation. */
 import type { AdminAccountView } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
@@ -8,7 +8,7 @@ import { Button } from '../../../ui/forms/button.js';
 import { accountPath, useReportChange } from '../queries.js';
 import { DepositDialog } from './deposit-dialog.js';
 
-type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | null;
+type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | 'two_factor' | null;
 
 export function AccountActions({ account }: { readonly account: AdminAccountView }) {
   const [dialog, setDialog] = useState<OpenDialog>(null);
@@ -25,6 +25,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
   return (
     <>
       <Button onClick={() => setDialog('deposit')}>Add deposit</Button>
+      {account.two_factor_enabled ? <Button onClick={() => setDialog('two_factor')}>Disable two-factor</Button> : null}
       <Button disabled={account.id === me.id} onClick={() => setDialog('is_admin')}>
         {account.is_admin ? 'Revoke operator access' : 'Grant operator access'}
       </Button>
@@ -32,6 +33,18 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
         {isSuspended ? 'Reinstate' : 'Suspend'}
       </Button>
       {dialog === 'deposit' ? <DepositDialog account={account} onClose={close} /> : null}
+      <ConfirmDialog
+        open={dialog === 'two_factor'}
+        onClose={close}
+        title={`Disable two-factor authentication of ${name}?`}
+        confirm="Disable"
+        onConfirm={async () => {
+          await api.delete(`${accountPath(account.id)}/two-factor`);
+          await reportChange('Two-factor authentication disabled');
+        }}
+      >
+        <p>The account signs in with its password alone, and is informed by email. Verify the person's identity first.</p>
+      </ConfirmDialog>
       <ConfirmDialog
         open={dialog === 'suspended'}
         onClose={close}

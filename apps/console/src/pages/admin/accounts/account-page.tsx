@@ -47,6 +47,8 @@ function Account({ account }: { readonly account: AdminAccountView }) {
           <Stat label="Reserved for running requests" value={<Money microUsd={account.reserved_micro_usd} />} />
           <Stat label="Available to withdraw" value={<Money microUsd={account.withdrawable_micro_usd} />} />
           <Stat label="Pending earnings" value={<Money microUsd={account.pending_micro_usd} />} />
+          <Stat label="Two-factor authentication" value={account.two_factor_enabled ? 'Enabled' : 'Off'} />
+          <Stat label="Passkeys" value={account.passkey_count} />
           <Stat label="Machines" value={account.machines.length} />
         </Stats>
         {account.machines.length === 0 ? null : (

@@ -11,6 +11,7 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'POST /admin/v1/providers/:id/reinstate': () => 'Cleared the failures of a machine',
   'POST /admin/v1/providers/:id/link': () => 'Linked machine to account',
   'PATCH /admin/v1/accounts/:id': changesOfAccount,
+  'DELETE /admin/v1/accounts/:id/two-factor': () => 'Disabled two-factor authentication of account',
   'POST /admin/v1/accounts/:id/deposits': ({ amount_micro_usd, reference }) =>
     `Added deposit of ${money(amount_micro_usd)}, reference “${text(reference)}”`,
   'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWALS[text(end)] ?? `Ended a withdrawal: ${text(end)}`,

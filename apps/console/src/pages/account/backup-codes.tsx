@@ -1,0 +1,29 @@
+/** Backup codes, shown once: to copy, download or print. */
+import { Download, Printer } from 'lucide-react';
+import { downloadText } from '../../ui/download.js';
+import { Note } from '../../ui/feedback/note.js';
+import { Button } from '../../ui/forms/button.js';
+import { CopyField } from '../../ui/forms/copy-field.js';
+
+export function BackupCodes({ codes }: { readonly codes: readonly string[] }) {
+  const text = codes.join('\n');
+  return (
+    <div className="stack-small">
+      <Note tone="warn" title="Save these codes now. They are not shown again.">
+        <p>Each code signs you in once if you lose your authenticator app.</p>
+      </Note>
+      <CopyField label="Backup codes" value={text} multiline />
+      <div className="row">
+        <Button
+          icon={<Download size={16} aria-hidden="true" />}
+          onClick={() => downloadText('inference-backup-codes.txt', `${text}\n`, 'text/plain')}
+        >
+          Download
+        </Button>
+        <Button icon={<Printer size={16} aria-hidden="true" />} onClick={() => window.print()}>
+          Print
+        </Button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,106 @@
+/** Two-factor authentication: enable with an authenticator app, replace backup codes, disable. */
+import type { ConsoleTwoFactor } from '@inference/formats';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api } from '../../api/api-client.js';
+import { Dialog, DialogActions, FormDialog } from '../../ui/dialogs/dialog.js';
+import { Badge, Card } from '../../ui/display/page.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
+import { useToast } from '../../ui/feedback/toast.js';
+import { Button } from '../../ui/forms/button.js';
+import { useFormMutation } from '../../ui/forms/form.js';
+import { PasswordField } from './auth-card.js';
+import { BackupCodes } from './backup-codes.js';
+import { EnableTwoFactorDialog } from './enable-two-factor-dialog.js';
+
+const TWO_FACTOR_KEY = ['two-factor'] as const;
+const PASSWORD_RULES = { required: 'Enter your password to continue.' };
+
+export function TwoFactorCard() {
+  const [dialog, setDialog] = useState<'enable' | 'codes' | 'disable' | null>(null);
+  const queryClient = useQueryClient();
+  const twoFactor = useQuery({
+    queryKey: TWO_FACTOR_KEY,
+    queryFn: ({ signal }) => api.get<ConsoleTwoFactor>('/console/v1/two-factor', { signal }),
+  });
+  const close = (): void => {
+    setDialog(null);
+    void queryClient.invalidateQueries({ queryKey: TWO_FACTOR_KEY });
+  };
+  return (
+    <Card title="Two-factor authentication" about="After your password, signing in asks for a code from an authenticator app.">
+      <Loaded query={twoFactor} what="Two-factor authentication">
+        {twoFactor.data?.enabled ? (
+          <div className="stack-small">
+            <p className="inline">
+              <Badge tone="good">Enabled</Badge> <span>{twoFactor.data.backup_codes_left} of 10 backup codes left</span>
+            </p>
+            <div className="row">
+              <Button onClick={() => setDialog('codes')}>New backup codes</Button>
+              <Button kind="danger" onClick={() => setDialog('disable')}>
+                Disable two-factor authentication
+              </Button>
+            </div>
+          </div>
+        ) : (
+          <Button onClick={() => setDialog('enable')}>Enable two-factor authentication</Button>
+        )}
+      </Loaded>
+      {dialog === 'enable' ? <EnableTwoFactorDialog onClose={close} /> : null}
+      {dialog === 'codes' ? <NewCodesDialog onClose={close} /> : null}
+      {dialog === 'disable' ? <DisableDialog onClose={close} /> : null}
+    </Card>
+  );
+}
+
+function NewCodesDialog({ onClose }: { readonly onClose: () => void }) {
+  const [codes, setCodes] = useState<readonly string[] | null>(null);
+  const form = useFormMutation({ password: '' }, async (fields) => {
+    const { backupCodes } = await api.post<{ backupCodes: string[] }>('/console/auth/two-factor/generate-backup-codes', fields);
+    setCodes(backupCodes);
+  });
+  if (codes !== null) {
+    return (
+      <Dialog onClose={onClose} title="Your new backup codes" persistent>
+        <BackupCodes codes={codes} />
+        <DialogActions>
+          <Button kind="primary" onClick={onClose}>
+            I saved the codes
+          </Button>
+        </DialogActions>
+      </Dialog>
+    );
+  }
+  return (
+    <FormDialog
+      onClose={onClose}
+      title="Create new backup codes?"
+      description="Your current codes stop working."
+      form={form}
+      submit="Create"
+    >
+      <PasswordField label="Your password" {...form.field('password', PASSWORD_RULES)} />
+    </FormDialog>
+  );
+}
+
+function DisableDialog({ onClose }: { readonly onClose: () => void }) {
+  const toast = useToast();
+  const form = useFormMutation({ password: '' }, async (fields) => {
+    await api.post('/console/auth/two-factor/disable', fields);
+    toast.success('Two-factor authentication disabled');
+    onClose();
+  });
+  return (
+    <FormDialog
+      onClose={onClose}
+      title="Disable two-factor authentication?"
+      description="Signing in will ask for your password only."
+      form={form}
+      submit="Disable"
+      danger
+    >
+      <PasswordField label="Your password" {...form.field('password', PASSWORD_RULES)} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,36 @@
+/** Second factors of accounts for operators. The tables belong to the sign-in library. */
+import { sql } from 'kysely';
+import type { Database } from '../tables.js';
+
+export interface SecondFactors {
+  readonly isTwoFactorEnabled: boolean;
+  readonly passkeyCount: number;
+}
+
+export class SecondFactorRepository {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async find(userId: string): Promise<SecondFactors> {
+    const user = await this.#database.selectFrom('auth_users').select('two_factor_enabled').where('id', '=', userId).executeTakeFirst();
+    const { passkeys } = await this.#database
+      .selectFrom('auth_passkeys')
+      .select(({ fn }) => fn.countAll<number>().as('passkeys'))
+      .where('user_id', '=', userId)
+      .executeTakeFirstOrThrow();
+    return { isTwoFactorEnabled: Boolean(user?.two_factor_enabled), passkeyCount: Number(passkeys) };
+  }
+
+  /** Disables two-factor authentication. Ends pending sign-ins and trusted browsers; passkeys stay. False: was not enabled. */
+  async disableTwoFactor(userId: string): Promise<boolean> {
+    return this.#database.transaction().execute(async (transaction) => {
+      const { numDeletedRows } = await transaction.deleteFrom('auth_two_factors').where('user_id', '=', userId).executeTakeFirst();
+      await sql`update auth_users set two_factor_enabled = false where id = ${userId}`.execute(transaction);
+      await transaction.deleteFrom('auth_verifications').where('value', '=', userId).execute();
+      return numDeletedRows > 0n;
+    });
+  }
+}

@@ -1,0 +1,62 @@
+/** `/console/v1/two-factor` and `/console/v1/passkeys`: second factors of the account. Adding and removing are routes of better-auth. */
+import {
+  type ConsolePasskey,
+  ConsolePasskeyListSchema,
+  ConsolePasskeySchema,
+  ConsoleTwoFactorSchema,
+  RequestError,
+  UpdatePasskeySchema,
+} from '@inference/formats';
+import type { Auth } from '../../accounts/auth.js';
+import type { ConsoleApi } from '../plugins/console-api.js';
+
+interface PasskeyRow {
+  readonly id: string;
+  readonly name?: string | null;
+  readonly createdAt?: Date | null;
+  readonly lastUsedAt?: Date | null;
+  readonly backedUp: boolean;
+}
+
+const MODEL = 'passkey';
+
+export function addSecondFactorRoutes(api: ConsoleApi, auth: Auth): void {
+  api.add({ method: 'GET', path: '/two-factor', response: ConsoleTwoFactorSchema }, async ({ caller }) => {
+    const { internalAdapter } = await auth.$context;
+    const user = await internalAdapter.findUserById(caller.account.id);
+    if (user === null || !('twoFactorEnabled' in user) || user.twoFactorEnabled !== true) return { enabled: false, backup_codes_left: 0 };
+    const { backupCodes } = await auth.api.viewBackupCodes({ body: { userId: caller.account.id } });
+    return { enabled: true, backup_codes_left: backupCodes.length };
+  });
+
+  api.add({ method: 'GET', path: '/passkeys', response: ConsolePasskeyListSchema }, async ({ caller }) => {
+    const { adapter } = await auth.$context;
+    const where = [{ field: 'userId', value: caller.account.id }];
+    const rows = await adapter.findMany<PasskeyRow>({ model: MODEL, where, sortBy: { field: 'createdAt', direction: 'asc' } });
+    return { data: rows.map(passkeyBody) };
+  });
+
+  api.add(
+    { method: 'PATCH', path: '/passkeys/:id', body: UpdatePasskeySchema, response: ConsolePasskeySchema },
+    async ({ caller, params, body: { name } }) => {
+      const { adapter } = await auth.$context;
+      const where = [
+        { field: 'id', value: params.id ?? '' },
+        { field: 'userId', value: caller.account.id },
+      ];
+      const row = await adapter.update<PasskeyRow>({ model: MODEL, where, update: { name } });
+      if (row === null) throw new RequestError('not_found', null, 'There is no such passkey.');
+      return passkeyBody(row);
+    },
+  );
+}
+
+function passkeyBody({ id, name, createdAt, lastUsedAt, backedUp }: PasskeyRow): ConsolePasskey {
+  return {
+    id,
+    name: name ?? 'Passkey',
+    synced: backedUp,
+    created_at: createdAt?.toISOString() ?? null,
+    last_used_at: lastUsedAt?.toISOString() ?? null,
+  };
+}
