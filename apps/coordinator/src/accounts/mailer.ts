@@ -3,7 +3,7 @@
 export type Mail = ActionMail | LowBalanceMail;
 
 interface ActionMail {
-  readonly kind: 'reset_password' | 'verify_email';
+  readonly kind: 'reset_password' | 'verify_email' | 'invitation';
   readonly to: string;
   /** Link that completes the action of the mail. Secret of the recipient. */
   readonly link: string;
@@ -29,6 +29,7 @@ const SEND_MS = 10_000;
 const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   reset_password: 'Choose a new password',
   verify_email: 'Confirm your e-mail address',
+  invitation: 'Invitation to an organisation',
   low_balance: 'Your balance is low',
 };
 
@@ -44,6 +45,9 @@ function textOf(mail: Mail): string {
   if (mail.kind === 'low_balance') {
     const { balance, threshold } = mail;
     return `Hello,\n\nYour balance is $${balance}, below your alert at $${threshold}. Requests fail once it is used up.\n\nAdd credits or change the alert: ${link}\n`;
+  }
+  if (mail.kind === 'invitation') {
+    return `Hello,\n\nA member of an organisation invites you to join it. See who invites you, and accept: ${link}\n\nThe link works once, with this e-mail address, for seven days. If you did not expect this, ignore this mail.\n`;
   }
   return `Hello,\n\n${subject}: ${link}\n\nIf you did not ask for this, ignore this mail.\n`;
 }

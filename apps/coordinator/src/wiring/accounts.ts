@@ -1,6 +1,7 @@
 /** Opens accounts: sign-in with sessions and passwords, the repositories of account data, payments, and the guards of routes. */
 import { join } from 'node:path';
 import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
+import { accountCloser, type CloseAccount, closeAccountOfUser } from '../accounts/close-account.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
 import { developmentMailer, httpMailer, type Mailer } from '../accounts/mailer.js';
@@ -14,7 +15,10 @@ import type { Config } from '../config/config.js';
 import { AccountRepository } from '../database/accounts/account-repository.js';
 import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { DeviceCodeRepository } from '../database/accounts/device-code-repository.js';
+import { InvitationRepository } from '../database/accounts/invitation-repository.js';
 import { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
+import { OrganisationLog } from '../database/accounts/organisation-log.js';
+import { OrganisationRepository } from '../database/accounts/organisation-repository.js';
 import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js';
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
 import { everyPeriod } from '../database/periodic-work.js';
@@ -42,6 +46,11 @@ export interface AccountServices {
   readonly knownBrowsers: KnownBrowsers;
   /** Whether the coordinator can send mail. */
   readonly hasMailer: boolean;
+  readonly mailer: Mailer | null;
+  readonly organisations: OrganisationRepository;
+  readonly organisationLog: OrganisationLog;
+  readonly invitations: InvitationRepository;
+  readonly closeAccount: CloseAccount;
   /** Null if no mail can be sent. */
   readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly payments: PaymentServices;
@@ -71,6 +80,9 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   registerPasswordGauges(metrics, passwords, signInQueue);
   const mailer = createMailer(config, log);
   const lowBalanceAlerts = openLowBalanceAlerts(context, database, mailer);
+  const organisations = new OrganisationRepository({ database, apiKeyCache, now });
+  const organisationLog = new OrganisationLog({ database, now });
+  const closeAccount = accountCloser({ accounts, lowBalanceAlerts, providerLinks });
   const auth = createAuth({
     database,
     passwords,
@@ -83,11 +95,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
       await playgroundKeys.revokeAll(id);
       await revokeResetLinks(auth, id);
     },
-    onDelete: async (id) => {
-      await accounts.close(id);
-      await lowBalanceAlerts?.setThreshold(id, null);
-      await providerLinks.closeAccount(id);
-    },
+    onDelete: async (id) => closeAccountOfUser(closeAccount, id, now()),
     onError: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
   });
   const cleanup = startSessionCleanup(auth, config.cluster === null ? null : database, (error) =>
@@ -106,9 +114,20 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     signInQueue,
     knownBrowsers: new KnownBrowsers({ secret, cookiePrefix: COOKIE_PREFIX, isHttps }),
     hasMailer: mailer !== null,
+    mailer,
+    organisations,
+    organisationLog,
+    invitations: new InvitationRepository({ database, now }),
+    closeAccount,
     lowBalanceAlerts,
     payments: await openPayments(context, { database, ledger, accounts }),
-    consoleAccess: { sessions: new SessionReader(auth, accounts), publicOrigin: config.console.publicOrigin },
+    consoleAccess: {
+      sessions: new SessionReader(auth, accounts),
+      organisations,
+      organisationLog,
+      onLogError: (error) => log.error({ error: errorFacts(error) }, 'an act was not written to the log of its organisation'),
+      publicOrigin: config.console.publicOrigin,
+    },
   };
 }
 

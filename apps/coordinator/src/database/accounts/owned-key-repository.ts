@@ -1,4 +1,5 @@
 /** `OwnedKeyRepository`: API keys for their owners, without playground keys. Changes take effect at once in this process. */
+import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import type { Database, KeySignatureForm } from '../tables.js';
 import { lockAccount } from './account-repository.js';
@@ -14,6 +15,8 @@ export interface OwnedKey extends KeyLimits {
   readonly revokedAt: number | null;
   /** Micro-USD spent so far. */
   readonly spent: number;
+  /** Null for older keys and deleted users. */
+  readonly createdBy: { readonly id: string; readonly name: string } | null;
 }
 
 interface KeyChange extends Partial<KeyLimits> {
@@ -54,8 +57,13 @@ export class OwnedKeyRepository {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** Creates a key. The returned text is not stored. Null if the account has too many keys. */
-  async create(accountId: string, name: string, limits: KeyLimits): Promise<{ readonly key: OwnedKey; readonly text: string } | null> {
+  /** Creates a key. The returned text is not stored. Null if the account has too many keys. `createdBy`: id of the user. */
+  async create(
+    accountId: string,
+    name: string,
+    limits: KeyLimits,
+    createdBy: string = accountId,
+  ): Promise<{ readonly key: OwnedKey; readonly text: string } | null> {
     const text = newKeyText();
     const id = await this.#database.transaction().execute(async (transaction) => {
       await lockAccount(transaction, accountId);
@@ -67,7 +75,7 @@ export class OwnedKeyRepository {
         .where('revoked_at', 'is', null)
         .executeTakeFirstOrThrow();
       if (count >= MAX_KEYS) return null;
-      return addKey(transaction, { accountId, kind: 'api', text, name, limits, now: this.#now() });
+      return addKey(transaction, { accountId, kind: 'api', text, name, limits, createdBy, now: this.#now() });
     });
     if (id === null) return null;
     const key = await this.find(accountId, id);
@@ -111,11 +119,12 @@ export class OwnedKeyRepository {
     return this.#database
       .selectFrom('api_keys')
       .leftJoin('key_spend', 'key_spend.api_key_id', 'api_keys.id')
+      .leftJoin('auth_users', 'auth_users.id', 'api_keys.created_by')
       .select([
         'api_keys.id',
-        'name',
+        'api_keys.name',
         'prefix',
-        'created_at',
+        'api_keys.created_at',
         'last_used_at',
         'revoked_at',
         'expires_at',
@@ -123,6 +132,8 @@ export class OwnedKeyRepository {
         'models',
         'signature_form',
         'key_spend.spent',
+        'auth_users.id as creator_id',
+        'auth_users.name as creator_name',
       ])
       .where('account_id', '=', accountId)
       .where('kind', '=', 'api')
@@ -142,6 +153,8 @@ interface KeyRow {
   readonly models: string | null;
   readonly signature_form: KeySignatureForm | null;
   readonly spent: number | null;
+  readonly creator_id: string | null;
+  readonly creator_name: string | null;
 }
 
 function fromRow(row: KeyRow): OwnedKey {
@@ -157,5 +170,6 @@ function fromRow(row: KeyRow): OwnedKey {
     models: modelsOf(row.models),
     signatureForm: row.signature_form,
     spent: row.spent ?? 0,
+    createdBy: row.creator_id === null ? null : { id: row.creator_id, name: cleanName(row.creator_name ?? '') },
   };
 }

@@ -32,6 +32,8 @@ import { cachedPrices } from './0070-cached-prices.js';
 import { modelAvailability } from './0071-model-availability.js';
 import { failedRequests } from './0072-failed-requests.js';
 import { lowBalanceAlerts } from './0073-low-balance-alerts.js';
+import { organisations } from './0079-organisations.js';
+import { organisationLog } from './0080-organisation-log.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -66,4 +68,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0071_model_availability': modelAvailability,
   '0072_failed_requests': failedRequests,
   '0073_low_balance_alerts': lowBalanceAlerts,
+  '0079_organisations': organisations,
+  '0080_organisation_log': organisationLog,
 };

@@ -23,6 +23,7 @@ import type { Deposits } from '../../billing/payments/deposits.js';
 import type { PaymentProcessor } from '../../billing/payments/payment-processor.js';
 import type { EndOutcome, Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
+import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import { errorFacts, type Log } from '../../log.js';
@@ -33,9 +34,11 @@ import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { pathParams } from '../plugins/route-schemas.js';
+import { adminMemberBody } from './organisation-bodies.js';
 
 interface AdminRoutes {
   readonly accounts: AccountRepository;
+  readonly organisations: Pick<OrganisationRepository, 'members'>;
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
@@ -77,7 +80,11 @@ interface RouteOptions {
   readonly bodyLimit: number;
 }
 
-function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts, ledger, ownedProviders }: AdminRoutes): void {
+function addAccounts(
+  server: FastifyInstance,
+  options: RouteOptions,
+  { accounts, organisations, ledger, ownedProviders }: AdminRoutes,
+): void {
   server.get('/admin/v1/accounts', { ...options, schema: { response: { 200: AdminAccountPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);
@@ -95,13 +102,15 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
       withdrawable_micro_usd: withdrawable,
       pending_micro_usd: (await ledger.pendingEarnings(account.id)).total,
       machines: (await ownedProviders.list(account.id)).map(({ providerId }) => providerId),
+      members: account.isOrganisation ? (await organisations.members(account.id)).map(adminMemberBody) : [],
     };
   });
   const changeOf = bodyReader(UpdateAccountSchema);
   const updateSchema = { params: BY_ID, body: UpdateAccountSchema, response: { 200: AdminAccountSchema } };
   server.patch<ById>('/admin/v1/accounts/:id', { ...options, schema: updateSchema }, async (request) => {
     const { suspended, is_admin } = changeOf(request);
-    const { id } = await existing(accounts, request.params.id);
+    const { id, isOrganisation } = await existing(accounts, request.params.id);
+    if (is_admin === true && isOrganisation) throw new RequestError('conflict', 'is_admin', 'An organisation cannot be an operator.');
     if (suspended !== undefined) await accounts.setSuspended(id, suspended);
     if (is_admin !== undefined) await accounts.setAdmin(id, is_admin);
     return accountBody(await existing(accounts, id));
@@ -215,6 +224,7 @@ function accountBody(account: ListedAccount): AdminAccount {
     email: account.email,
     created_at: isoTime(account.createdAt),
     is_admin: account.isAdmin,
+    is_organisation: account.isOrganisation,
     suspended_at: isoTimeOrNull(account.suspendedAt),
     deleted_at: isoTimeOrNull(account.deletedAt),
   };
