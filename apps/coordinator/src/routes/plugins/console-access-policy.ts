@@ -58,7 +58,6 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'GET /console/v1/usage/failed': read,
   'GET /console/v1/usage/requests/:request_id': read,
 
-  'GET /console/v1/earnings/days': readBilling,
   'GET /console/v1/deposits': readBilling,
   'POST /console/v1/deposits': account('billing.write', 'deposit.started'),
   'POST /console/v1/deposits/development': account('billing.write', 'deposit.started'),
@@ -68,6 +67,7 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'POST /console/v1/withdrawals': account('payouts.write', 'withdrawal.requested'),
   'POST /console/v1/payout-account': account('payouts.write', 'payout_account.opened'),
 
+  'GET /console/v1/earnings/days': read,
   'GET /console/v1/machines': read,
   'GET /console/v1/machines/:provider_id': read,
   'PATCH /console/v1/machines/:provider_id': account('machines.write', 'machine.renamed'),
