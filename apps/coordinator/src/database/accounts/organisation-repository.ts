@@ -269,9 +269,20 @@ export async function leaveAllOrganisations(transaction: Database, userId: strin
     await removeMember(transaction, organisation_id, userId);
     await addEvent(transaction, { organisationId: organisation_id, actorId: userId, action: 'member.left' }, now);
   }
-  if (orphaned.length === 0) return;
+  if (orphaned.length === 0) return revokePlaygroundKeys(transaction, userId, now);
   const rows = await transaction.selectFrom('accounts').select('name').where('id', 'in', orphaned).orderBy('name').execute();
   throw new SoleOwnerError(rows.map(({ name }) => cleanName(name)));
+}
+
+/** Revokes playground keys that a user created for organisations. Coordinators may accept a cached one for some seconds more. */
+async function revokePlaygroundKeys(transaction: Database, userId: string, now: number): Promise<void> {
+  await transaction
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('created_by', '=', userId)
+    .where('made_for', '=', 'playground')
+    .where('revoked_at', 'is', null)
+    .execute();
 }
 
 /** Removes members, invitations and log, in the transaction that closes the organisation's account. False if the actor is no owner. */

@@ -249,7 +249,9 @@ describeDatabases('organisations', (fresh) => {
       expect.objectContaining({ message: expect.stringContaining('You are the only owner of Acme.') }),
     ]);
     expect((await owner.browser.get('/console/v1/me')).status).toBe(200);
+    const { secret } = (await (await act(admin, id, 'POST', '/console/v1/playground-key')).json()) as { secret: string };
     expect((await deletion(admin)).status).toBe(200);
+    expect((await harness.get('/v1/models', secret)).status).toBe(401);
     expect((await membersOf(owner, id)).map(({ user_id }) => user_id)).not.toContain(admin.id);
   });
 
