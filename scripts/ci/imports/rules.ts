@@ -249,7 +249,9 @@ const PROVIDER_LAYERS = appLayers('provider', {
 });
 
 /** Page folders of the console. None imports another, nor the router that loads them. */
-const PAGE_FOLDERS = ['account', 'admin', 'client', 'docs', 'models', 'network', 'owner', 'playground'].map((name) => `pages/${name}`);
+const PAGE_FOLDERS = ['account', 'admin', 'client', 'docs', 'models', 'network', 'organisation', 'owner', 'playground'].map(
+  (name) => `pages/${name}`,
+);
 const PAGE_ROW: Row = {
   uses: ['features', 'routing', 'api', 'ui', 'verifier', 'protocol'],
   usesTypesOf: ['formats'],
@@ -259,12 +261,12 @@ const PAGE_ROW: Row = {
 const CONSOLE_LAYERS = appLayers('console', {
   'main.tsx': { uses: ['app', 'styles'], isNodeFree: true },
   styles: { uses: [] },
-  app: { uses: ['pages', 'routing', 'api', 'ui'], isNodeFree: true },
+  app: { uses: ['pages', 'features', 'routing', 'api', 'ui'], usesTypesOf: ['formats'], isNodeFree: true },
   pages: { uses: [...PAGE_FOLDERS, 'routing'], isNodeFree: true },
   ...Object.fromEntries(PAGE_FOLDERS.map((folder) => [folder, PAGE_ROW])),
   features: { uses: ['routing', 'api', 'ui', 'protocol'], usesTypesOf: ['formats'], isNodeFree: true },
   api: { uses: ['ui'], usesTypesOf: ['formats'], isNodeFree: true },
-  routing: { uses: [], isNodeFree: true },
+  routing: { uses: [], usesTypesOf: ['formats'], isNodeFree: true },
   ui: { uses: [], isNodeFree: true },
 });
 

@@ -4,6 +4,7 @@
  *
  * Bodies have the JSON content type, which forms of other sites cannot send. Every request has a deadline.
  */
+import { ACCOUNT_HEADER, activeAccountId } from './active-account.js';
 import { type ApiError, ConnectionError, readError } from './api-error.js';
 
 export type QueryValue = string | number | boolean | null | undefined;
@@ -18,13 +19,17 @@ interface RequestOptions {
 
 const TIMEOUT_MS = 30_000;
 
-/** Listeners for responses with code `not_signed_in`. */
+/** Codes of responses after which the session may have changed: it ended, or a membership or role did. */
+const SESSION_CODES: ReadonlySet<string> = new Set(['not_signed_in', 'not_a_member']);
+
+/** Listeners for responses with one of {@link SESSION_CODES}. */
 const signedOut = new Set<() => void>();
 
 /**
- * Registers a listener for responses, also to changes, with code `not_signed_in`. Returns the function that removes the listener.
+ * Registers a listener for responses, also to changes, after which the session may have changed. Returns the function that removes the
+ * listener.
  */
-export function onSignedOut(listener: () => void): () => void {
+export function onSessionChange(listener: () => void): () => void {
   signedOut.add(listener);
   return () => signedOut.delete(listener);
 }
@@ -54,10 +59,15 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
       signal,
       credentials: 'same-origin',
       redirect: 'error',
-      headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers },
+      headers: {
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...accountHeader(),
+        ...options.headers,
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!response.ok) throw notifyIfSignedOut(await readError(response));
+    if (!response.ok) throw notifyListeners(await readError(response));
     return (response.status === 204 ? null : await response.json()) as Answer;
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
@@ -68,7 +78,12 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
   }
 }
 
-function notifyIfSignedOut(error: ApiError): ApiError {
-  if (error.code === 'not_signed_in') for (const listener of signedOut) listener();
+function accountHeader(): Readonly<Record<string, string>> {
+  const id = activeAccountId();
+  return id === null ? {} : { [ACCOUNT_HEADER]: id };
+}
+
+function notifyListeners(error: ApiError): ApiError {
+  if (SESSION_CODES.has(error.code)) for (const listener of signedOut) listener();
   return error;
 }

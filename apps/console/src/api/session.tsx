@@ -2,10 +2,11 @@
  * Session and settings of the coordinator, fetched once for all pages. All tabs of a browser share one session: signing in or out
  * is broadcast to the other tabs.
  */
-import type { ConsoleMe, ConsoleSessionState, ConsoleSettings } from '@inference/formats';
-import { type Query, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { ConsoleMe, ConsoleMembership, ConsoleSessionState, ConsoleSettings, Permission } from '@inference/formats';
+import { type Query, type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
-import { api, onSignedOut } from './api-client.js';
+import { activeAccountId, setActiveAccount, useActiveAccountState } from './active-account.js';
+import { api, onSessionChange } from './api-client.js';
 
 export type Session =
   | { readonly state: 'loading' }
@@ -32,7 +33,7 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
     };
     tabs.onmessage = () => void onTabMessage();
     // Pages that need a session then redirect to sign-in.
-    return onSignedOut(() => void queryClient.invalidateQueries({ queryKey: SESSION_KEY }));
+    return onSessionChange(() => void queryClient.invalidateQueries({ queryKey: SESSION_KEY }));
   }, [queryClient, tabs]);
   const settings = useQuery({
     queryKey: SETTINGS_KEY,
@@ -41,7 +42,11 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
   });
   const account = useQuery({
     queryKey: SESSION_KEY,
-    queryFn: ({ signal }) => api.get<ConsoleSessionState>('/console/v1/session', { signal }),
+    queryFn: async ({ signal }) => {
+      const state = await api.get<ConsoleSessionState>('/console/v1/session', { signal });
+      leaveLostOrganisation(queryClient, state.account);
+      return state;
+    },
     staleTime: 60_000,
   });
   const { data: offered, error: settingsError, refetch: refetchSettings } = settings;
@@ -75,6 +80,44 @@ export function useMe(): ConsoleMe {
   const session = useSession();
   if (session.state !== 'signed-in') throw new Error('useMe requires a signed-in session');
   return session.me;
+}
+
+/** Account that this tab acts for. Only for pages whose route requires an account. */
+export function useActiveAccount(): { readonly id: string; readonly name: string; readonly organisation: ConsoleMembership | null } {
+  const me = useMe();
+  const organisation = useOrganisationOf(me);
+  return organisation === null
+    ? { id: me.id, name: me.name, organisation }
+    : { id: organisation.id, name: organisation.name, organisation };
+}
+
+/** Organisation that this tab acts for; null: the personal account. */
+export function useOrganisationOf({ organisations }: ConsoleMe): ConsoleMembership | null {
+  const { id } = useActiveAccountState();
+  return organisations.find((one) => one.id === id) ?? null;
+}
+
+/** Whether the person may do that in the account of this tab. Every act is permitted in the personal account. */
+export function usePermission(permission: Permission): boolean {
+  const { organisation } = useActiveAccount();
+  return organisation === null || organisation.permissions.includes(permission);
+}
+
+/** Switches this tab to another account and drops data of the previous one. Null: the personal account. */
+export function useSwitchAccount(): (id: string | null) => void {
+  const queryClient = useQueryClient();
+  return (id) => {
+    queryClient.removeQueries({ predicate: isAccountQuery });
+    setActiveAccount(id);
+  };
+}
+
+/** Returns to the personal account if the person is no member of the organisation that this tab acts for. */
+function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): void {
+  const id = activeAccountId();
+  if (id === null || me?.organisations.some((one) => one.id === id && !one.suspended)) return;
+  queryClient.removeQueries({ predicate: isAccountQuery });
+  setActiveAccount(null, { hasLostAccess: me !== null });
 }
 
 /** Settings of the coordinator. Null until they are known. */

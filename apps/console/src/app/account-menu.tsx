@@ -1,8 +1,9 @@
 /** Menu of the signed-in account with sign-out, or links to sign in and sign up. */
-import { CircleUser } from 'lucide-react';
+import type { ConsoleMe } from '@inference/formats';
+import { Building2, CircleUser } from 'lucide-react';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'wouter';
-import { useSession } from '../api/session.js';
+import { useOrganisationOf, useSession } from '../api/session.js';
 import { PATHS } from '../routing/paths.js';
 import { Skeleton } from '../ui/feedback/placeholders.js';
 
@@ -24,11 +25,19 @@ export function AccountMenu({ compact = false }: { readonly compact?: boolean })
       </div>
     );
   }
+  return <ActiveAccountMenu me={session.me} compact={compact} />;
+}
+
+/** Named after the account that this tab acts for. */
+function ActiveAccountMenu({ me, compact }: { readonly me: ConsoleMe; readonly compact: boolean }) {
+  const organisation = useOrganisationOf(me);
+  const name = organisation?.name ?? me.name;
+  const Icon = organisation === null ? CircleUser : Building2;
   return (
     <Suspense fallback={<AccountSkeleton compact={compact} />}>
-      <SignedInMenu name={session.me.name} email={session.me.email} compact={compact}>
-        <CircleUser size={20} aria-hidden="true" />
-        {compact ? null : <span className="account-name">{session.me.name}</span>}
+      <SignedInMenu me={me} name={name} compact={compact}>
+        <Icon size={20} aria-hidden="true" />
+        {compact && organisation === null ? null : <span className="account-name">{name}</span>}
       </SignedInMenu>
     </Suspense>
   );

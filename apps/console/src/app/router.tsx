@@ -3,8 +3,10 @@
  *
  * Navigation sets the document title and focuses the heading, for screen readers and keyboards.
  */
+import type { ConsoleMembership } from '@inference/formats';
 import { Component, type ComponentType, lazy, type ReactNode, Suspense, useEffect, useLayoutEffect, useRef } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
+import { useActiveAccountState } from '../api/active-account.js';
 import { useSession } from '../api/session.js';
 import { PAGES } from '../pages/pages.js';
 import type { PageRoute } from '../routing/page-route.js';
@@ -44,6 +46,7 @@ function Guarded({ page }: { readonly page: PageRoute }) {
   const session = useSession();
   const [location] = useLocation();
   usePageArrival(page.title);
+  const { id: organisationId } = useActiveAccountState();
   const Page = LOADED.get(page);
   if (Page === undefined) return <NotFound />;
   if (page.access !== 'public') {
@@ -51,9 +54,14 @@ function Guarded({ page }: { readonly page: PageRoute }) {
     if (session.state === 'failed') return <ErrorState level={1} error={session.error} onRetry={session.retry} />;
     if (session.state === 'signed-out') return <Redirect to={signInPath(`${location}${window.location.search}`)} replace />;
     if (page.access === 'admin' && !session.me.is_admin) return <AccessDenied />;
+    const organisation = session.me.organisations.find(({ id }) => id === organisationId);
+    const { permission } = page;
+    if (permission !== undefined && organisation?.permissions.includes(permission) === false) {
+      return <RoleDenied title={page.title} organisation={organisation} />;
+    }
   }
-  // A new key remounts the page when another tab signs in another account: forms hold data of the previous one.
-  const who = page.access !== 'public' && session.state === 'signed-in' ? session.me.id : null;
+  // A new key remounts the page when the account changes, here or by sign-in in another tab: forms hold data of the previous one.
+  const who = page.access !== 'public' && session.state === 'signed-in' ? `${session.me.id} ${organisationId}` : null;
   return (
     <Suspense fallback={<PageSkeleton />}>
       <Page key={who} />
@@ -112,6 +120,14 @@ function AccessDenied() {
   return (
     <EmptyState title="Operator access required" level={1} action={<LinkButton href={PATHS.network}>Go to the overview</LinkButton>}>
       Your account has no operator access. An operator can grant it under Admin, Accounts.
+    </EmptyState>
+  );
+}
+
+function RoleDenied({ title, organisation }: { readonly title: string; readonly organisation: ConsoleMembership }) {
+  return (
+    <EmptyState title={title} level={1} action={<LinkButton href={PATHS.organisation}>Show roles</LinkButton>}>
+      Your role in {organisation.name} ({organisation.role}) does not permit this. Ask an owner or admin, or switch to another account.
     </EmptyState>
   );
 }

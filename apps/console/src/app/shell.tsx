@@ -2,6 +2,7 @@
 import { RotateCw } from 'lucide-react';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'wouter';
+import { useActiveAccountState } from '../api/active-account.js';
 import { useSession } from '../api/session.js';
 import { PATHS } from '../routing/paths.js';
 import { Note } from '../ui/feedback/note.js';
@@ -34,6 +35,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
       </aside>
       <main id="main" className="shell-main" tabIndex={-1}>
         <SuspendedNote />
+        <LostAccessNote />
         {children}
       </main>
     </div>
@@ -47,6 +49,18 @@ function SuspendedNote() {
     <div className="shell-note">
       <Note tone="bad" title="This account is suspended">
         Its keys and sessions are disabled until an operator of this coordinator reinstates it. Contact the operator.
+      </Note>
+    </div>
+  );
+}
+
+function LostAccessNote() {
+  const { hasLostAccess } = useActiveAccountState();
+  if (!hasLostAccess) return null;
+  return (
+    <div className="shell-note" role="status">
+      <Note tone="warn" title="You no longer have access to this organisation">
+        You were removed, or the organisation was suspended or deleted. This tab now shows your personal account.
       </Note>
     </div>
   );

@@ -1,27 +1,32 @@
 /** Menu of the signed-in account. A module of its own: the menu library is a sixth of the shell, and visitors do not need it. */
 import { Menu } from '@base-ui/react/menu';
+import type { ConsoleMe } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
-import { LogOut } from 'lucide-react';
+import { Check, LogOut, Plus } from 'lucide-react';
 import { type ReactNode, useRef } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../api/api-client.js';
-import { useRefreshSession } from '../api/session.js';
+import { useOrganisationOf, useRefreshSession, useSwitchAccount } from '../api/session.js';
+import { ROLE_LABELS } from '../features/account/roles.js';
 import { PATHS } from '../routing/paths.js';
 import { useToast } from '../ui/feedback/toast.js';
 
 interface SignedInMenuProps {
+  readonly me: ConsoleMe;
+  /** Name of the account that this tab acts for. */
   readonly name: string;
-  readonly email: string;
   readonly compact: boolean;
   /** Content of the button. */
   readonly children: ReactNode;
 }
 
-export function SignedInMenu({ name, email, compact, children }: SignedInMenuProps) {
+export function SignedInMenu({ me, name, compact, children }: SignedInMenuProps) {
   const container = useRef<HTMLDivElement>(null);
   const [, navigate] = useLocation();
   const changed = useRefreshSession();
   const toast = useToast();
+  const organisation = useOrganisationOf(me);
+  const switchAccount = useSwitchAccount();
   const signOut = useMutation({
     mutationFn: async () => {
       // Open playgrounds end with the session. If this request fails, their keys expire within the hour.
@@ -35,7 +40,10 @@ export function SignedInMenu({ name, email, compact, children }: SignedInMenuPro
   return (
     <div ref={container}>
       <Menu.Root>
-        <Menu.Trigger className={compact ? 'icon-button' : 'account-trigger'} aria-label={compact ? `Account of ${name}` : undefined}>
+        <Menu.Trigger
+          className={compact ? 'icon-button account-compact' : 'account-trigger'}
+          aria-label={compact ? `Account of ${name}` : undefined}
+        >
           {children}
         </Menu.Trigger>
         {/* Portal inside the landmark of the button, for users who navigate by landmarks. */}
@@ -44,9 +52,33 @@ export function SignedInMenu({ name, email, compact, children }: SignedInMenuPro
             <Menu.Popup className="menu">
               <Menu.Group>
                 <Menu.GroupLabel className="menu-about">
-                  <strong>{name}</strong>
-                  <span>{email}</span>
+                  <strong>{me.name}</strong>
+                  <span>{me.email}</span>
                 </Menu.GroupLabel>
+              </Menu.Group>
+              {me.organisations.length === 0 ? null : (
+                <Menu.RadioGroup
+                  aria-label="Account of this tab"
+                  className="menu-accounts"
+                  value={organisation?.id ?? PERSONAL}
+                  onValueChange={(id: string) => switchAccount(id === PERSONAL ? null : id)}
+                >
+                  <AccountItem value={PERSONAL} name={me.name} about="Personal account" />
+                  {me.organisations.map((one) => (
+                    <AccountItem
+                      key={one.id}
+                      value={one.id}
+                      name={one.name}
+                      about={one.suspended ? 'Suspended' : ROLE_LABELS[one.role]}
+                      disabled={one.suspended}
+                    />
+                  ))}
+                </Menu.RadioGroup>
+              )}
+              <Menu.Group>
+                <Menu.Item className="menu-item" onClick={() => navigate(`${PATHS.organisation}?new`)}>
+                  <Plus size={16} aria-hidden="true" /> Create organisation
+                </Menu.Item>
                 <Menu.Item className="menu-item" disabled={signOut.isPending} onClick={() => signOut.mutate()}>
                   <LogOut size={16} aria-hidden="true" /> Sign out
                 </Menu.Item>
@@ -56,5 +88,29 @@ export function SignedInMenu({ name, email, compact, children }: SignedInMenuPro
         </Menu.Portal>
       </Menu.Root>
     </div>
+  );
+}
+
+/** Value of the personal account in the switcher. */
+const PERSONAL = 'personal';
+
+interface AccountItemProps {
+  readonly value: string;
+  readonly name: string;
+  readonly about: string;
+  readonly disabled?: boolean;
+}
+
+function AccountItem({ value, name, about, disabled = false }: AccountItemProps) {
+  return (
+    <Menu.RadioItem className="menu-item menu-account" value={value} disabled={disabled} closeOnClick>
+      <span className="menu-account-names">
+        <span className="account-name">{name}</span>
+        <span className="small muted">{about}</span>
+      </span>
+      <Menu.RadioItemIndicator>
+        <Check size={16} aria-hidden="true" />
+      </Menu.RadioItemIndicator>
+    </Menu.RadioItem>
   );
 }

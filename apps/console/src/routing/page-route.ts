@@ -1,4 +1,5 @@
 /** Route metadata that the router and the navigation need before a page is loaded. */
+import type { Permission } from '@inference/formats';
 import type { LucideIcon } from 'lucide-react';
 import type { ComponentType } from 'react';
 
@@ -13,6 +14,8 @@ export interface PageRoute {
   readonly title: string;
   /** Required access. Visitors are redirected to sign-in; others see that they lack access. */
   readonly access: 'public' | 'account' | 'admin';
+  /** Permission that the role in an organisation needs. Absent: every role may open the page. */
+  readonly permission?: Permission;
   /** Fetches the module when the page is first opened or its link is hovered. */
   readonly load: () => Promise<{ readonly Page: ComponentType }>;
   /** Entry in the navigation; absent: none. */

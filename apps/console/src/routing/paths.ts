@@ -21,6 +21,8 @@ export const PATHS = {
   signUp: '/sign-up',
   resetPassword: '/reset-password',
   account: '/account',
+  organisation: '/organisation',
+  invitation: '/invitation',
   balance: '/balance',
   usage: '/usage',
   usageRequest: '/usage/:id',

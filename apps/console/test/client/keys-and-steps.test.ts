@@ -29,6 +29,7 @@ describe('the form of a key', () => {
       created_at: '2026-01-01T00:00:00Z',
       last_used_at: null,
       revoked_at: null,
+      created_by: null,
       spent_micro_usd: 0,
       name: made.body.name,
       expires_at: made.body.expires_at ?? null,

@@ -3,7 +3,7 @@
 export type Mail = ActionMail | LowBalanceMail | KeyBudgetMail | NoticeMail;
 
 interface ActionMail {
-  readonly kind: 'reset_password' | 'verify_email';
+  readonly kind: 'reset_password' | 'verify_email' | 'invitation';
   readonly to: string;
   /** Link that completes the action of the mail. Secret of the recipient. */
   readonly link: string;
@@ -54,6 +54,7 @@ const SEND_MS = 10_000;
 const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   reset_password: 'Choose a new password',
   verify_email: 'Confirm your e-mail address',
+  invitation: 'Invitation to an organisation',
   low_balance: 'Your balance is low',
   key_budget_low: 'An API key has spent 80% of its budget',
   key_budget_used_up: 'The budget of an API key is used up',
@@ -80,6 +81,9 @@ function textOf(mail: Mail): string {
   if (mail.kind === 'key_budget_low' || mail.kind === 'key_budget_used_up') {
     const effect = mail.kind === 'key_budget_low' ? 'Requests fail once it is used up' : 'Requests that it does not cover are refused';
     return `Hello,\n\nThe API key ${mail.key} has spent $${mail.spent} of its budget of $${mail.budget} per ${mail.period}. ${effect}; it resets on ${mail.resetsAt} at 00:00 UTC.\n\nChange the budget: ${link}\n`;
+  }
+  if (mail.kind === 'invitation') {
+    return `Hello,\n\nA member of an organisation invites you to join it. See who invites you, and accept: ${link}\n\nThe link works once, with this e-mail address, for seven days. If you did not expect this, ignore this mail.\n`;
   }
   if (mail.kind !== 'reset_password' && mail.kind !== 'verify_email') {
     return `Hello,\n\n${subject} for your account.\n\nIf this was not you, change your password and check your sign-in settings: ${link}\n`;

@@ -12,7 +12,7 @@ import type { PaymentTables } from './tables/payments.js';
 import type { ProviderTables } from './tables/providers.js';
 import type { TransparencyLogTables } from './tables/transparency-log.js';
 
-export type { ApiKeyKind, BudgetPeriod, KeySignatureForm } from './tables/accounts.js';
+export type { ApiKeyKind, BudgetPeriod, KeySignatureForm, OrganisationAction } from './tables/accounts.js';
 
 export interface Tables
   extends AccountTables,

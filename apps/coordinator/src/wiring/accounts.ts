@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { type AccountNotices, accountNotices } from '../accounts/account-notices.js';
 import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
+import { accountCloser, type CloseAccount, closeAccountOfUser } from '../accounts/close-account.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
 import { developmentMailer, httpMailer, type Mailer } from '../accounts/mailer.js';
@@ -17,7 +18,10 @@ import { AccountRepository } from '../database/accounts/account-repository.js';
 import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { DeviceCodeRepository } from '../database/accounts/device-code-repository.js';
 import { KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';
+import { InvitationRepository } from '../database/accounts/invitation-repository.js';
 import { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
+import { OrganisationLog } from '../database/accounts/organisation-log.js';
+import { OrganisationRepository } from '../database/accounts/organisation-repository.js';
 import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js';
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
 import { SecondFactorRepository } from '../database/accounts/second-factor-repository.js';
@@ -49,6 +53,11 @@ export interface AccountServices {
   readonly notices: AccountNotices;
   /** Whether the coordinator can send mail. */
   readonly hasMailer: boolean;
+  readonly mailer: Mailer | null;
+  readonly organisations: OrganisationRepository;
+  readonly organisationLog: OrganisationLog;
+  readonly invitations: InvitationRepository;
+  readonly closeAccount: CloseAccount;
   /** Null if no mail can be sent. */
   readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly payments: PaymentServices;
@@ -80,6 +89,9 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const mailer = createMailer(config, log);
   const lowBalanceAlerts = openAlerts(context, database, mailer);
   const onMailError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'mail failed');
+  const organisations = new OrganisationRepository({ database, apiKeyCache, now });
+  const organisationLog = new OrganisationLog({ database, now });
+  const closeAccount = accountCloser({ accounts, lowBalanceAlerts, providerLinks });
   const auth = createAuth({
     database,
     passwords,
@@ -92,11 +104,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
       await playgroundKeys.revokeAll(id);
       await revokeResetLinks(auth, id);
     },
-    onDelete: async (id) => {
-      await accounts.close(id);
-      await lowBalanceAlerts?.setThreshold(id, null);
-      await providerLinks.closeAccount(id);
-    },
+    onDelete: async (id) => closeAccountOfUser(closeAccount, id, now()),
     secondSteps: secondStepLimit(config, deps.attempts),
     onError: onMailError,
   });
@@ -118,9 +126,20 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     secondFactors: new SecondFactorRepository(database),
     notices: accountNotices(mailer, onMailError),
     hasMailer: mailer !== null,
+    mailer,
+    organisations,
+    organisationLog,
+    invitations: new InvitationRepository({ database, now }),
+    closeAccount,
     lowBalanceAlerts,
     payments: await openPayments(context, { database, ledger, accounts }),
-    consoleAccess: { sessions: new SessionReader(auth, accounts), publicOrigin: config.console.publicOrigin },
+    consoleAccess: {
+      sessions: new SessionReader(auth, accounts),
+      organisations,
+      organisationLog,
+      onLogError: (error) => log.error({ error: errorFacts(error) }, 'an act was not written to the log of its organisation'),
+      publicOrigin: config.console.publicOrigin,
+    },
   };
 }
 

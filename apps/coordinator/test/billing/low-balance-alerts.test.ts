@@ -99,6 +99,23 @@ describeDatabases('low-balance alerts', (fresh) => {
     expect(mails).toHaveLength(2);
   });
 
+  it('of an organisation go to its owners and billing members', async () => {
+    for (const id of ['ada', 'ben', 'cem']) await add(id);
+    await database.insertInto('accounts').values({ id: 'acme', name: 'Acme', created_at: now }).execute();
+    await database.insertInto('organisations').values({ account_id: 'acme', created_by: 'ada', created_at: now }).execute();
+    for (const [user_id, role] of [
+      ['ada', 'owner'],
+      ['ben', 'developer'],
+      ['cem', 'billing'],
+    ] as const) {
+      await database.insertInto('organisation_members').values({ organisation_id: 'acme', user_id, role, joined_at: now }).execute();
+    }
+    await alerts.setThreshold('acme', 5_000_000);
+    await run();
+    await run();
+    expect(mails.map(({ to }) => to)).toEqual(['ada@example.com', 'cem@example.com']);
+  });
+
   it('do not go to unconfirmed addresses, suspended accounts, or after removal', async () => {
     await add('ada', { isVerified: false });
     await add('ben', { suspendedAt: now });

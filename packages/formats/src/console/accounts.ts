@@ -1,5 +1,6 @@
 /** Console API: signed-in account, features of this coordinator, and API keys. */
 import Type, { type Static } from 'typebox';
+import { ConsoleMembershipSchema } from './organisations.js';
 import { body, microUsd, name, nullable, page, time, timeOrNull } from './schema-parts.js';
 
 /** `GET /console/v1/settings`: settings that pages need before sign-in. */
@@ -28,6 +29,8 @@ export const ConsoleMeSchema = Type.Object({
   email_verified: Type.Boolean(),
   created_at: time,
   is_admin: Type.Boolean(),
+  /** Organisations of the person, by name. */
+  organisations: Type.Array(ConsoleMembershipSchema),
 });
 export type ConsoleMe = Static<typeof ConsoleMeSchema>;
 
@@ -102,6 +105,8 @@ export const ConsoleKeySchema = Type.Object({
   models: Type.Union([Type.Array(Type.String()), Type.Null()]),
   /** Form of stream signatures; null: the format's default. */
   signature_form: Type.Union([Type.Literal('event'), Type.Literal('comment'), Type.Null()]),
+  /** Person who created a key of an organisation; null for a deleted account and for older keys. */
+  created_by: nullable(Type.Object({ user_id: Type.String(), name: Type.String() })),
 });
 export type ConsoleKey = Static<typeof ConsoleKeySchema>;
 

@@ -1,6 +1,7 @@
 /** Admin API: accounts, manual deposits, withdrawals, earnings concentration, linking of providers to accounts. */
 import Type, { type Static } from 'typebox';
 import { ConsoleDepositSchema } from './billing.js';
+import { AdminMemberSchema } from './organisations.js';
 import { body, day, MAX_AMOUNT_MICRO_USD, page, time, timeOrNull } from './schema-parts.js';
 
 export const AdminAccountSchema = Type.Object({
@@ -10,6 +11,7 @@ export const AdminAccountSchema = Type.Object({
   email: Type.Union([Type.String(), Type.Null()]),
   created_at: time,
   is_admin: Type.Boolean(),
+  is_organisation: Type.Boolean(),
   suspended_at: timeOrNull,
   deleted_at: timeOrNull,
 });
@@ -28,6 +30,8 @@ export const AdminAccountViewSchema = Type.Interface([AdminAccountSchema], {
   passkey_count: Type.Integer(),
   /** Machines that earn for the account. */
   machines: Type.Array(Type.String()),
+  /** Members of an organisation; empty for a person's account. */
+  members: Type.Array(AdminMemberSchema),
 });
 export type AdminAccountView = Static<typeof AdminAccountViewSchema>;
 export const AdminAccountPageSchema = page(AdminAccountSchema);

@@ -6,5 +6,6 @@ export * from './billing.js';
 export * from './incidents.js';
 export * from './machine-view.js';
 export * from './machines.js';
+export * from './organisations.js';
 export { MAX_AMOUNT_MICRO_USD } from './schema-parts.js';
 export * from './usage.js';

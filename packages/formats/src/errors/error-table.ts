@@ -96,6 +96,8 @@ const CODES = {
   webhook_refused: { status: 400, message: 'This report was refused.' },
   webhook_replayed: { status: 409, message: 'This report was received before.' },
   forbidden: { status: 403, message: 'This API key may not do that.' },
+  /** The person of the session has no such organisation, or was removed. */
+  not_a_member: { status: 403, message: 'You are not a member of this organisation.' },
   account_suspended: { status: 403, message: 'This account is suspended.' },
   cross_origin: { status: 403, message: 'Pages of other sites may not do that here.' },
   model_not_found: { status: 404, message: 'No provider serves this model. GET /v1/models lists those that are served.' },

@@ -1,11 +1,11 @@
 /** Checklist of a new account: credits, a verified response, an API key. Hidden once all are done. */
 import './first-steps.css';
-import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage } from '@inference/formats';
+import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage, Permission } from '@inference/formats';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Check } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { api } from '../../api/api-client.js';
-import { useSettings } from '../../api/session.js';
+import { useActiveAccount, useSettings } from '../../api/session.js';
 import { formatUsd } from '../../ui/display/figures.js';
 import { Card } from '../../ui/display/page.js';
 import { Skeleton } from '../../ui/feedback/placeholders.js';
@@ -17,12 +17,18 @@ import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 /** Micro-USD per click in development mode. */
 const TEST_FUNDS_MICRO_USD = 10_000_000;
 
+/** Permissions that the steps need in an organisation. */
+const STEP_PERMISSIONS: readonly Permission[] = ['keys.write', 'billing.read', 'billing.write'];
+
 /** All steps if any is open; null if none is, or on failure; undefined while loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const settings = useSettings();
   const { data: balance, isError: noBalance } = useBalance();
+  const { organisation } = useActiveAccount();
+  const isApplicable = STEP_PERMISSIONS.every((one) => organisation === null || organisation.permissions.includes(one));
   const { data: facts, isError } = useQuery({
     queryKey: [...MONEY_KEY, 'first-steps'],
+    enabled: isApplicable,
     queryFn: async ({ signal }) => {
       const options = { query: { limit: 1 }, signal };
       const [keys, usage, deposits] = await Promise.all([
@@ -37,7 +43,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
       };
     },
   });
-  if (isError || (noBalance && balance === undefined)) return null;
+  if (!isApplicable || isError || (noBalance && balance === undefined)) return null;
   if (balance === undefined || facts === undefined || settings === null) return undefined;
   const steps = firstSteps({ ...facts, balanceMicroUsd: balance.balance_micro_usd, depositMethods: settings.deposits });
   return nextStep(steps) === null ? null : steps;

@@ -21,7 +21,7 @@ export function Page() {
   const settings = session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;
   const min = settings?.min_password_length ?? 10;
   const { field, onSubmit, isPending, error } = useFormMutation({ name: '', email: '', password: '' }, async (fields) => {
-    await api.post('/console/auth/sign-up/email', { ...fields, callbackURL: PATHS.account });
+    await api.post('/console/auth/sign-up/email', { ...fields, callbackURL: nextPath(search, PATHS.account) });
     if (settings?.email_verification_required) return setMailed(fields.email);
     await refreshSession();
     navigate(next);

@@ -6,7 +6,7 @@ import { useEffect } from 'react';
 import { useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { useMe, useSettings } from '../../api/session.js';
+import { useMe, usePermission, useSettings } from '../../api/session.js';
 import { MONEY_KEY, useBalance, useInvalidateMoney } from '../../features/account/balance.js';
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { PATHS } from '../../routing/paths.js';
@@ -22,6 +22,8 @@ import { LowBalanceCard } from './low-balance-card.js';
 
 export function Page() {
   useMe();
+  const canPay = usePermission('billing.write');
+  const canRead = usePermission('billing.read');
   const balance = useBalance();
   const { data } = balance;
   return (
@@ -48,9 +50,9 @@ export function Page() {
               )}
             </Stats>
           </Loaded>
-          <DepositCard />
-          <LowBalanceCard />
-          <DepositHistory />
+          {canPay ? <DepositCard /> : null}
+          {canPay ? <LowBalanceCard /> : null}
+          {canRead ? <DepositHistory /> : null}
         </WithFirstSteps>
       </div>
     </>

@@ -6,6 +6,7 @@ import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
+import { useActiveAccount, usePermission } from '../../api/session.js';
 import { MONEY_KEY } from '../../features/account/balance.js';
 import { ConfirmDialog } from '../../ui/dialogs/dialog.js';
 import { Money, Time } from '../../ui/display/figures.js';
@@ -20,6 +21,8 @@ import { KeyDialog, NewKeyDialog } from './key-dialog.js';
 const PAGE_ROWS = 50;
 
 export function Page() {
+  const { organisation } = useActiveAccount();
+  const canWrite = usePermission('keys.write');
   const queryClient = useQueryClient();
   const toast = useToast();
   const [editing, setEditing] = useState<ConsoleKey | 'new' | null>(null);
@@ -42,13 +45,13 @@ export function Page() {
       <PageHeader
         title="API keys"
         about="Programs authenticate with a key. Create one per program, with a spend limit or a budget."
-        actions={create}
+        actions={canWrite ? create : undefined}
       />
       <TableCard
         what="The keys"
         list={list}
         caption="API keys"
-        columns={keyColumns({ onEdit: setEditing, onRevoke: setRevoking })}
+        columns={keyColumns({ onEdit: setEditing, onRevoke: setRevoking }, { canWrite, isShared: organisation !== null })}
         rowKey={({ id }) => id}
         stacked
         empty={
@@ -91,10 +94,21 @@ const STATES: Readonly<Record<ConsoleKey['state'], readonly [Tone, string]>> = {
   revoked: ['neutral', 'Revoked'],
 };
 
-function keyColumns(actions: {
+interface KeyActions {
   readonly onEdit: (key: ConsoleKey) => void;
   readonly onRevoke: (key: ConsoleKey) => void;
-}): Column<ConsoleKey>[] {
+}
+
+/** `isShared`: keys of an organisation, which name their creator. */
+function keyColumns(
+  actions: KeyActions,
+  { canWrite, isShared }: { readonly canWrite: boolean; readonly isShared: boolean },
+): Column<ConsoleKey>[] {
+  const createdBy: Column<ConsoleKey> = {
+    key: 'created_by',
+    header: 'Created by',
+    cell: ({ created_by }) => created_by?.name ?? 'Unknown',
+  };
   return [
     {
       key: 'name',
@@ -113,6 +127,7 @@ function keyColumns(actions: {
       header: 'State',
       cell: ({ state }) => <Badge tone={STATES[state][0]}>{STATES[state][1]}</Badge>,
     },
+    ...(isShared ? [createdBy] : []),
     {
       key: 'spent',
       header: 'Spent',
@@ -141,7 +156,7 @@ function keyColumns(actions: {
       key: 'actions',
       header: <span className="visually-hidden">Actions</span>,
       cell: (key) =>
-        key.state === 'revoked' ? null : (
+        key.state === 'revoked' || !canWrite ? null : (
           <span className="row-actions">
             <Button size="small" aria-label={`Edit ${key.name}`} onClick={() => actions.onEdit(key)}>
               Edit

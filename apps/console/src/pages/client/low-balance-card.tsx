@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useForm } from 'react-hook-form';
 import { Link } from 'wouter';
 import { api } from '../../api/api-client.js';
-import { useMe } from '../../api/session.js';
+import { useActiveAccount, useMe } from '../../api/session.js';
 import { checkUsd, formatUsdInput, microUsdOf } from '../../features/account/usd-amount.js';
 import { UsdField } from '../../features/account/usd-field.js';
 import { PATHS } from '../../routing/paths.js';
@@ -28,6 +28,8 @@ export function LowBalanceCard() {
 
 function AlertForm({ threshold }: { readonly threshold: number | null }) {
   const me = useMe();
+  const { organisation } = useActiveAccount();
+  const recipient = organisation === null ? me.email : 'owners and billing members';
   const queryClient = useQueryClient();
   const toast = useToast();
   const { register, handleSubmit, formState } = useForm({ values: { amount: threshold === null ? '5' : formatUsdInput(threshold) } });
@@ -39,7 +41,7 @@ function AlertForm({ threshold }: { readonly threshold: number | null }) {
     },
   });
   return (
-    <Card title="Low-balance alert" about={`We email ${me.email} when your balance falls below this amount, at most once a day.`}>
+    <Card title="Low-balance alert" about={`We email ${recipient} when the balance falls below this amount, at most once a day.`}>
       {me.email_verified ? null : (
         <Note tone="warn" title="Your email address is not verified.">
           <p>

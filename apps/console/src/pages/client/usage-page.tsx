@@ -4,6 +4,7 @@ import type { ConsoleUsageDays } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { Download } from 'lucide-react';
 import { useLocation, useSearch } from 'wouter';
+import { accountUrl } from '../../api/active-account.js';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
 import { MONEY_KEY } from '../../features/account/balance.js';
@@ -49,7 +50,13 @@ export function Page() {
         title="Usage"
         about="Your requests, with tokens, cost and latency. Days and hours are in UTC. Prompts and responses are not stored."
         actions={
-          <a className="button" data-kind="secondary" data-size="normal" href={`/console/v1/usage.csv?${query}`} download="usage.csv">
+          <a
+            className="button"
+            data-kind="secondary"
+            data-size="normal"
+            href={accountUrl(`/console/v1/usage.csv?${query}`)}
+            download="usage.csv"
+          >
             <Download size={18} aria-hidden="true" />
             <span className="button-text">Download CSV</span>
           </a>

@@ -3,6 +3,7 @@ import type { ConsoleEarningDays } from '@inference/formats';
 import { Download } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
+import { usePermission } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
 import { eachDay, lastDays, longDay, shortDay } from '../../features/account/utc-days.js';
 import { machineName, shortId } from '../../features/machines/machine-name.js';
@@ -36,6 +37,7 @@ export function Page() {
   const days = lastDays(Number(range), Date.now());
   const earnings = useEarnings(days);
   const balance = useBalance();
+  const canWithdraw = usePermission('payouts.write');
   const names = useNames();
   const rows = earnings.data?.data;
   const sums = rows === undefined ? undefined : sumOf(rows);
@@ -63,7 +65,7 @@ export function Page() {
           <ByDay earnings={earnings.data} nameOf={names} />
         </Loaded>
         <div className="columns">
-          <Withdraw balance={balance.data} />
+          {canWithdraw ? <Withdraw balance={balance.data} /> : null}
           <WithdrawalHistory />
         </div>
         <DayTable earnings={earnings.data} nameOf={names} />

@@ -2,6 +2,7 @@
 import type { ConsoleMachineView } from '@inference/formats';
 import { useParams } from 'wouter';
 import { LoadedPage } from '../../api/loaded-page.js';
+import { usePermission } from '../../api/session.js';
 import { lastDays } from '../../features/account/utc-days.js';
 import { machineName } from '../../features/machines/machine-name.js';
 import { MachineStatus, MachineStatusBadge } from '../../features/machines/machine-status.js';
@@ -34,6 +35,7 @@ export function Page() {
 
 function Machine({ machine, error }: { readonly machine: ConsoleMachineView; readonly error: Error | null }) {
   const { provider_id, status, last_seen, hold } = machine;
+  const canWrite = usePermission('machines.write');
   const chipName = (status ?? last_seen)?.chip_name ?? null;
   const name = machineName({ provider_id, name: machine.name, chip_name: chipName });
   return (
@@ -55,7 +57,7 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
             )}
           </span>
         }
-        actions={<MachineActions machine={machine} name={name} />}
+        actions={canWrite ? <MachineActions machine={machine} name={name} /> : undefined}
       />
       <div className="stack">
         {error === null ? null : <ErrorNote error={error} title="The information below is out of date." />}

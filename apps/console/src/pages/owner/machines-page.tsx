@@ -2,6 +2,7 @@
 import type { ConsoleMachine } from '@inference/formats';
 import { Link2 } from 'lucide-react';
 import { Link } from 'wouter';
+import { usePermission } from '../../api/session.js';
 import { lastDays } from '../../features/account/utc-days.js';
 import { machineName } from '../../features/machines/machine-name.js';
 import { MachineStatusBadge } from '../../features/machines/machine-status.js';
@@ -63,6 +64,7 @@ const COLUMNS: readonly Column<ConsoleMachine>[] = [
 
 export function Page() {
   const machines = useMachines();
+  const canWrite = usePermission('machines.write');
   const today = useEarnings(lastDays(1, Date.now()));
   const month = useEarnings(lastDays(30, Date.now()));
   const rows = machines.data?.data;
@@ -73,7 +75,7 @@ export function Page() {
         title="Machines"
         about="Macs linked to your account, with their current state."
         actions={
-          isEmpty ? undefined : (
+          isEmpty || !canWrite ? undefined : (
             <LinkButton href={PATHS.link} icon={<Link2 size={16} aria-hidden="true" />}>
               Link a machine
             </LinkButton>

@@ -16,6 +16,7 @@ export interface Account {
 export interface ListedAccount extends Account {
   /** Null for an account without a user, and for a closed account. */
   readonly email: string | null;
+  readonly isOrganisation: boolean;
 }
 
 interface AccountRepositoryOptions {
@@ -46,12 +47,12 @@ export class AccountRepository {
       .values(row)
       .onConflict((conflict) => conflict.column('id').doNothing())
       .execute();
-    return (await this.find(user.id)) ?? fromRow(row);
+    return (await this.find(user.id)) ?? accountOfRow(row);
   }
 
   async find(id: string): Promise<Account | null> {
     const row = await this.#database.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
-    return row === undefined ? null : fromRow(row);
+    return row === undefined ? null : accountOfRow(row);
   }
 
   /** Accounts with names and e-mail addresses, newest first. `text`: an id, or part of a name or address. */
@@ -91,8 +92,9 @@ export class AccountRepository {
     return this.#database
       .selectFrom('accounts')
       .leftJoin('auth_users', 'auth_users.id', 'accounts.id')
+      .leftJoin('organisations', 'organisations.account_id', 'accounts.id')
       .selectAll('accounts')
-      .select(['auth_users.email', 'auth_users.name as user_name']);
+      .select(['auth_users.email', 'auth_users.name as user_name', 'organisations.created_by as organisation_creator']);
   }
 
   /** Suspends or reinstates. Keys and sessions of a suspended account are rejected. False for an unknown account. */
@@ -104,11 +106,15 @@ export class AccountRepository {
     return this.#update(id, { admin_since: admin ? this.#now() : null });
   }
 
-  /** Closes an account for good: revokes its keys and removes its name. Its postings stay. */
-  async close(id: string): Promise<void> {
+  /**
+   * Closes an account for good: revokes its keys and removes its name. Its postings stay. `within` runs in the transaction, after the
+   * account's row is locked; a rejection cancels.
+   */
+  async close(id: string, within: (transaction: Database) => Promise<void> = async () => {}): Promise<void> {
     const now = this.#now();
     await this.#database.transaction().execute(async (transaction) => {
       await transaction.updateTable('accounts').set({ deleted_at: now, admin_since: null, name: '' }).where('id', '=', id).execute();
+      await within(transaction);
       await transaction
         .updateTable('api_keys')
         .set({ revoked_at: now })
@@ -132,7 +138,7 @@ export class AccountRepository {
   }
 }
 
-function fromRow(row: Tables['accounts']): Account {
+export function accountOfRow(row: Tables['accounts']): Account {
   return {
     id: row.id,
     name: row.name,
@@ -143,8 +149,15 @@ function fromRow(row: Tables['accounts']): Account {
   };
 }
 
-function listedOf(row: Tables['accounts'] & { email: string | null; user_name: string | null }): ListedAccount {
-  return { ...fromRow(row), name: cleanName(row.user_name ?? row.name), email: row.email };
+interface ListedRow {
+  readonly email: string | null;
+  readonly user_name: string | null;
+  readonly organisation_creator: string | null;
+}
+
+function listedOf(row: Tables['accounts'] & ListedRow): ListedAccount {
+  const name = cleanName(row.user_name ?? row.name);
+  return { ...accountOfRow(row), name, email: row.email, isOrganisation: row.organisation_creator !== null };
 }
 
 /** Serialises transactions that count an account's rows before adding one. SQLite transactions have the write lock anyway. */

@@ -67,6 +67,8 @@ interface NewKey {
   readonly name?: string;
   readonly limits?: KeyLimits;
   readonly createdFor?: 'playground';
+  /** User who created the key. */
+  readonly createdBy?: string;
   readonly now: number;
 }
 
@@ -92,6 +94,7 @@ export async function addKey(database: Database, key: NewKey): Promise<string> {
       models: modelsText(limits.models),
       made_for: key.createdFor ?? null,
       signature_form: limits.signatureForm,
+      created_by: key.createdBy ?? null,
     })
     .execute();
   return id;

@@ -62,13 +62,19 @@ export class LowBalanceRepository {
       .execute();
   }
 
-  /** Armed alerts of accounts below their threshold, with a confirmed e-mail address, by account id. */
+  /**
+   * Armed alerts of accounts below their threshold, by account id. One per confirmed e-mail address: of the person, or of the owners and
+   * billing members of an organisation.
+   */
   async due(limit: number): Promise<DueAlert[]> {
     const balance = sql<number>`coalesce(balances.balance, 0)`;
     const rows = await this.#database
       .selectFrom('low_balance_alerts as alert')
       .innerJoin('accounts', 'accounts.id', 'alert.account_id')
-      .innerJoin('auth_users', 'auth_users.id', 'alert.account_id')
+      .leftJoin('organisation_members as member', (join) =>
+        join.onRef('member.organisation_id', '=', 'alert.account_id').on('member.role', 'in', ['owner', 'billing']),
+      )
+      .innerJoin('auth_users', (join) => join.on('auth_users.id', '=', sql<string>`coalesce(member.user_id, alert.account_id)`))
       .leftJoin('balances', 'balances.account', 'alert.account_id')
       .select(['alert.account_id', 'alert.threshold', 'auth_users.email', balance.as('balance')])
       .where('alert.is_armed', '=', 1)
@@ -78,6 +84,7 @@ export class LowBalanceRepository {
       .where(({ or, eb }) => or([eb('alert.mailed_at', 'is', null), eb('alert.mailed_at', '<=', this.#now() - MIN_INTERVAL_MS)]))
       .where(balance, '<', sql.ref<number>('alert.threshold'))
       .orderBy('alert.account_id')
+      .orderBy('auth_users.id')
       .limit(limit)
       .execute();
     return rows.map(({ account_id, email, threshold, balance: micro }) => ({

@@ -1,4 +1,5 @@
 /** `OwnedKeyRepository`: API keys for their owners, without playground keys. Changes take effect at once in this process. */
+import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { microUsd } from '../../billing/micro-usd.js';
 import { DAY_MS } from '../ledger/activity.js';
@@ -19,6 +20,8 @@ export interface OwnedKey extends KeyLimits {
   readonly spent: number;
   /** Spent in the current period of the budget, and the start of the next one (milliseconds since 1970); null without a budget. */
   readonly budgetUse: { readonly spent: number; readonly resetsAt: number } | null;
+  /** Null for older keys and deleted users. */
+  readonly createdBy: { readonly id: string; readonly name: string } | null;
 }
 
 interface KeyChange extends Partial<KeyLimits> {
@@ -59,8 +62,13 @@ export class OwnedKeyRepository {
     return row === undefined ? null : fromRow(row, this.#now());
   }
 
-  /** Creates a key. The returned text is not stored. Null if the account has too many keys. */
-  async create(accountId: string, name: string, limits: KeyLimits): Promise<{ readonly key: OwnedKey; readonly text: string } | null> {
+  /** Creates a key. The returned text is not stored. Null if the account has too many keys. `createdBy`: id of the user. */
+  async create(
+    accountId: string,
+    name: string,
+    limits: KeyLimits,
+    createdBy: string = accountId,
+  ): Promise<{ readonly key: OwnedKey; readonly text: string } | null> {
     const text = newKeyText();
     const id = await this.#database.transaction().execute(async (transaction) => {
       await lockAccount(transaction, accountId);
@@ -72,7 +80,7 @@ export class OwnedKeyRepository {
         .where('revoked_at', 'is', null)
         .executeTakeFirstOrThrow();
       if (count >= MAX_KEYS) return null;
-      return addKey(transaction, { accountId, kind: 'api', text, name, limits, now: this.#now() });
+      return addKey(transaction, { accountId, kind: 'api', text, name, limits, createdBy, now: this.#now() });
     });
     if (id === null) return null;
     const key = await this.find(accountId, id);
@@ -117,11 +125,12 @@ export class OwnedKeyRepository {
     return this.#database
       .selectFrom('api_keys')
       .leftJoin('key_spend', 'key_spend.api_key_id', 'api_keys.id')
+      .leftJoin('auth_users', 'auth_users.id', 'api_keys.created_by')
       .select([
         'api_keys.id',
-        'name',
+        'api_keys.name',
         'prefix',
-        'created_at',
+        'api_keys.created_at',
         'last_used_at',
         'revoked_at',
         'expires_at',
@@ -135,6 +144,8 @@ export class OwnedKeyRepository {
         'key_spend.day_spent',
         'key_spend.week_spent',
         'key_spend.month_spent',
+        'auth_users.id as creator_id',
+        'auth_users.name as creator_name',
       ])
       .where('account_id', '=', accountId)
       .where('kind', '=', 'api')
@@ -160,6 +171,8 @@ interface KeyRow {
   readonly day_spent: number | null;
   readonly week_spent: number | null;
   readonly month_spent: number | null;
+  readonly creator_id: string | null;
+  readonly creator_name: string | null;
 }
 
 function fromRow(row: KeyRow, now: number): OwnedKey {
@@ -178,6 +191,7 @@ function fromRow(row: KeyRow, now: number): OwnedKey {
     models: modelsOf(row.models),
     signatureForm: row.signature_form,
     spent: row.spent ?? 0,
+    createdBy: row.creator_id === null ? null : { id: row.creator_id, name: cleanName(row.creator_name ?? '') },
   };
 }
 

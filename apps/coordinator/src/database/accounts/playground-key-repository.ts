@@ -7,7 +7,7 @@ import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-key-reposit
 export const PLAYGROUND_KEY_MS = 3_600_000;
 /** Micro-USD: a dollar buys hundreds of responses at the default prices. */
 const PLAYGROUND_SPEND_LIMIT = 1_000_000;
-/** Maximum per account, for parallel pages. Beyond the maximum the oldest key is revoked. */
+/** Maximum per person and account, for parallel pages. Beyond the maximum the oldest key is revoked. */
 export const MAX_PLAYGROUND_KEYS = 10;
 const NAME = 'Playground';
 
@@ -29,38 +29,45 @@ export class PlaygroundKeyRepository {
     this.#now = options.now;
   }
 
-  /** Creates a key. The returned text is not stored. Revokes expired keys, and the oldest beyond the maximum. */
-  async create(accountId: string): Promise<PlaygroundKey> {
+  /** Creates a key of an account for a user. The text is not stored. Revokes the user's expired keys, and the oldest beyond the maximum. */
+  async create(accountId: string, userId: string = accountId): Promise<PlaygroundKey> {
     const now = this.#now();
     const expiresAt = now + PLAYGROUND_KEY_MS;
     const limits: KeyLimits = { expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT, budget: null, models: null, signatureForm: null };
     const text = newKeyText();
     const { id, ended } = await this.#database.transaction().execute(async (transaction) => {
       await lockAccount(transaction, accountId);
-      const open = await openKeys(transaction, accountId);
+      const open = (await openKeys(transaction, userId)).filter((key) => key.account_id === accountId);
       const live = open.filter(({ expires_at }) => expires_at !== null && expires_at > now);
       const expired = open.filter((key) => !live.includes(key));
       const ended = new Set([...expired, ...live.slice(MAX_PLAYGROUND_KEYS - 1)].map((key) => key.id));
       for (const one of ended) await revokeKey(transaction, one, now);
-      const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, createdFor: 'playground', now });
+      const created = { createdFor: 'playground', createdBy: userId } as const;
+      const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, ...created, now });
       return { id, ended };
     });
     for (const one of ended) this.#apiKeyCache.changed(one);
     return { id, text, expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT };
   }
 
-  /** Revokes all playground keys of an account, for example at sign-out. */
-  async revokeAll(accountId: string): Promise<void> {
-    for (const { id } of await openKeys(this.#database, accountId)) await this.#apiKeyCache.revoke(id);
+  /** Revokes all playground keys of a user, for example at sign-out. */
+  async revokeAll(userId: string): Promise<void> {
+    for (const { id } of await openKeys(this.#database, userId)) await this.#apiKeyCache.revoke(id);
   }
 }
 
-/** Unrevoked keys, newest first. */
-function openKeys(database: Database, accountId: string): Promise<{ id: string; expires_at: number | null }[]> {
+interface OpenKey {
+  readonly id: string;
+  readonly account_id: string;
+  readonly expires_at: number | null;
+}
+
+/** Unrevoked keys of a user, newest first: of the personal account, and those that the user created for organisations. */
+function openKeys(database: Database, userId: string): Promise<OpenKey[]> {
   return database
     .selectFrom('api_keys')
-    .select(['id', 'expires_at'])
-    .where('account_id', '=', accountId)
+    .select(['id', 'account_id', 'expires_at'])
+    .where((where) => where.or([where('account_id', '=', userId), where('created_by', '=', userId)]))
     .where('made_for', '=', 'playground')
     .where('revoked_at', 'is', null)
     .orderBy('created_at', 'desc')

@@ -36,6 +36,8 @@ import { twoFactor } from './0074-two-factor.js';
 import { passkeys } from './0075-passkeys.js';
 import { keyBudgets } from './0076-key-budgets.js';
 import { statusPage } from './0078-status-page.js';
+import { organisations } from './0079-organisations.js';
+import { organisationLog } from './0080-organisation-log.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -74,4 +76,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0075_passkeys': passkeys,
   '0076_key_budgets': keyBudgets,
   '0078_status_page': statusPage,
+  '0079_organisations': organisations,
+  '0080_organisation_log': organisationLog,
 };

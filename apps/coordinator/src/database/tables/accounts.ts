@@ -1,6 +1,8 @@
 /** Accounts, their keys, and the tables of the sign-in library, which have their own types of dates and flags. */
+import type { OrganisationRole } from '../accounts/organisation-roles.js';
+
 export interface AccountTables {
-  /** One row per customer, with the id of the user who signed up. */
+  /** One row per customer, with the id of the user who signed up, or per organisation. */
   accounts: {
     id: string;
     name: string;
@@ -37,6 +39,35 @@ export interface AccountTables {
     made_for: 'playground' | null;
     /** Form of the signatures in streams; null: the default of the format. */
     signature_form: KeySignatureForm | null;
+    /** User who created the key in the console; null for older keys. */
+    created_by: string | null;
+  };
+  /** Accounts without a user. The row stays after deletion, as that of the account does. */
+  organisations: { account_id: string; created_by: string; created_at: number };
+  organisation_members: { organisation_id: string; user_id: string; role: OrganisationRole; joined_at: number };
+  /** Removed when accepted or revoked. */
+  organisation_invitations: {
+    id: string;
+    organisation_id: string;
+    /** Lower case. */
+    email: string;
+    role: OrganisationRole;
+    /** Hexadecimal SHA-256 of the token in the mailed link. */
+    token_hash: string;
+    invited_by: string;
+    sent_at: number;
+    sent_count: number;
+    expires_at: number;
+  };
+  /** Acts of members; the newest are retained. */
+  organisation_events: {
+    id: string;
+    organisation_id: string;
+    at: number;
+    actor_id: string;
+    action: OrganisationAction;
+    subject: string | null;
+    role: OrganisationRole | null;
   };
   /** Columns that the queries of this program read; the library defines the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean; two_factor_enabled: number | boolean | null };
@@ -65,6 +96,30 @@ export interface AccountTables {
 }
 
 export type BudgetPeriod = 'day' | 'week' | 'month';
+
+/** Acts in the log of an organisation. */
+export type OrganisationAction =
+  | 'organisation.created'
+  | 'organisation.renamed'
+  | 'member.joined'
+  | 'member.role_changed'
+  | 'member.removed'
+  | 'member.left'
+  | 'invitation.sent'
+  | 'invitation.resent'
+  | 'invitation.revoked'
+  | 'key.created'
+  | 'key.changed'
+  | 'key.revoked'
+  | 'deposit.started'
+  | 'alert.changed'
+  | 'withdrawal.requested'
+  | 'payout_account.opened'
+  | 'machine_code.created'
+  | 'machine.linked'
+  | 'machine.link_denied'
+  | 'machine.renamed'
+  | 'machine.unlinked';
 
 export type KeySignatureForm = 'event' | 'comment';
 

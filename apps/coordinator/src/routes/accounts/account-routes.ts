@@ -3,7 +3,9 @@ import type { ConsoleSettings } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';
 import type { Auth } from '../../accounts/auth.js';
+import type { CloseAccount } from '../../accounts/close-account.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
+import type { Mailer } from '../../accounts/mailer.js';
 import type { SignInQueue } from '../../accounts/passwords/sign-in-queue.js';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
 import type { Ledger } from '../../billing/ledger/ledger.js';
@@ -12,22 +14,27 @@ import type { PaymentProcessor } from '../../billing/payments/payment-processor.
 import type { Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
+import type { InvitationRepository } from '../../database/accounts/invitation-repository.js';
 import type { LowBalanceRepository } from '../../database/accounts/low-balance-repository.js';
+import type { OrganisationLog } from '../../database/accounts/organisation-log.js';
+import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { OwnedKeyRepository } from '../../database/accounts/owned-key-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
 import type { SecondFactorRepository } from '../../database/accounts/second-factor-repository.js';
 import type { PaymentRepository } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
-import type { Log } from '../../log.js';
+import { errorFacts, type Log } from '../../log.js';
 import { type ConsoleAccess, ConsoleApi } from '../plugins/console-api.js';
 import { addAdminRoutes } from './admin-accounts.js';
 import { addKeyRoutes, addPlaygroundKey } from './api-keys.js';
 import { addOAuth } from './device-authorization.js';
 import { addDeviceCodeRoutes } from './device-codes.js';
+import { addInvitationRoutes } from './invitations.js';
 import { addLowBalanceAlert } from './low-balance-alert.js';
 import { addMeRoutes, addSession, addSettings } from './me.js';
 import { addSecondFactorRoutes } from './passkeys.js';
+import { addOrganisationRoutes } from './organisations.js';
 import { addAuthRoutes } from './sign-in.js';
 
 interface AccountRoutesDeps {
@@ -44,6 +51,11 @@ interface AccountRoutesDeps {
   readonly secondFactors: SecondFactorRepository;
   readonly attempts: AttemptCounters;
   readonly providerLinks: ProviderLinks;
+  readonly organisations: OrganisationRepository;
+  readonly organisationLog: OrganisationLog;
+  readonly invitations: InvitationRepository;
+  readonly closeAccount: CloseAccount;
+  readonly mailer: Mailer | null;
   readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly ledger: Ledger;
   readonly payments: PaymentRepository;
@@ -65,12 +77,22 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   addSession(server, consoleAccess);
   addOAuth(server, { codes: deviceCodes, links: providerLinks, publicOrigin });
   const api = new ConsoleApi(server);
-  addMeRoutes(api, auth, playgroundKeys);
+  const { organisations } = deps;
+  addMeRoutes(api, { auth, playgroundKeys, organisations });
   addSecondFactorRoutes(api, auth);
+  addOrganisationRoutes(api, { organisations, log: deps.organisationLog, closeAccount: deps.closeAccount });
+  addInvitationRoutes(api, {
+    invitations: deps.invitations,
+    organisations,
+    attempts: deps.attempts,
+    mailer: deps.mailer,
+    onMailError: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
+    now,
+  });
   addPlaygroundKey(api, playgroundKeys);
   addLowBalanceAlert(api, deps.lowBalanceAlerts);
   addKeyRoutes(api, deps.accountKeys, now);
   addDeviceCodeRoutes(api, { codes: deviceCodes, attempts: deps.attempts });
   const money = { payments, deposits, withdrawals, ledger, processor };
-  addAdminRoutes(server, { accounts, ownedProviders, secondFactors, notices, publicOrigin, ...money, now, log });
+  addAdminRoutes(server, { accounts, organisations, ownedProviders, secondFactors, notices, publicOrigin, ...money, now, log });
 };

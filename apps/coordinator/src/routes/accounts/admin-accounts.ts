@@ -25,6 +25,7 @@ import type { PaymentProcessor } from '../../billing/payments/payment-processor.
 import type { EndOutcome, Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
 import type { SecondFactorRepository } from '../../database/accounts/second-factor-repository.js';
+import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import { errorFacts, type Log } from '../../log.js';
@@ -36,6 +37,7 @@ import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
 import { consoleOrigin } from '../plugins/console-origin.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { pathParams } from '../plugins/route-schemas.js';
+import { adminMemberBody } from './organisation-bodies.js';
 
 interface AdminRoutes {
   readonly accounts: AccountRepository;
@@ -43,6 +45,7 @@ interface AdminRoutes {
   readonly notices: AccountNotices;
   /** Configured origin of the console, or null. */
   readonly publicOrigin: string | null;
+  readonly organisations: Pick<OrganisationRepository, 'members'>;
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
@@ -88,7 +91,7 @@ interface RouteOptions {
 function addAccounts(
   server: FastifyInstance,
   options: RouteOptions,
-  { accounts, secondFactors, ledger, ownedProviders }: AdminRoutes,
+  { accounts, organisations, secondFactors, ledger, ownedProviders }: AdminRoutes,
 ): void {
   server.get('/admin/v1/accounts', { ...options, schema: { response: { 200: AdminAccountPageSchema } } }, async (request) => {
     const query = request.query as Query;
@@ -110,13 +113,15 @@ function addAccounts(
       two_factor_enabled: isTwoFactorEnabled,
       passkey_count: passkeyCount,
       machines: (await ownedProviders.list(account.id)).map(({ providerId }) => providerId),
+      members: account.isOrganisation ? (await organisations.members(account.id)).map(adminMemberBody) : [],
     };
   });
   const changeOf = bodyReader(UpdateAccountSchema);
   const updateSchema = { params: BY_ID, body: UpdateAccountSchema, response: { 200: AdminAccountSchema } };
   server.patch<ById>('/admin/v1/accounts/:id', { ...options, schema: updateSchema }, async (request) => {
     const { suspended, is_admin } = changeOf(request);
-    const { id } = await existing(accounts, request.params.id);
+    const { id, isOrganisation } = await existing(accounts, request.params.id);
+    if (is_admin === true && isOrganisation) throw new RequestError('conflict', 'is_admin', 'An organisation cannot be an operator.');
     if (suspended !== undefined) await accounts.setSuspended(id, suspended);
     if (is_admin !== undefined) await accounts.setAdmin(id, is_admin);
     return accountBody(await existing(accounts, id));
@@ -243,6 +248,7 @@ function accountBody(account: ListedAccount): AdminAccount {
     email: account.email,
     created_at: isoTime(account.createdAt),
     is_admin: account.isAdmin,
+    is_organisation: account.isOrganisation,
     suspended_at: isoTimeOrNull(account.suspendedAt),
     deleted_at: isoTimeOrNull(account.deletedAt),
   };

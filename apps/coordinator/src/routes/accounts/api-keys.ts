@@ -29,8 +29,8 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
   });
 
   api.add(
-    { method: 'POST', path: '/keys', body: CreateKeySchema, response: ConsoleNewKeySchema, status: 201 },
-    async ({ caller, body }) => {
+    { method: 'POST', path: '/keys', body: CreateKeySchema, response: ConsoleNewKeySchema, status: 201, subject: ({ key }) => key.name },
+    async ({ caller, userId, body }) => {
       const limits = {
         expiresAt: expiryOf(body.expires_at, now()) ?? null,
         spendLimit: body.spend_limit_micro_usd ?? null,
@@ -38,13 +38,15 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
         models: body.models ?? null,
         signatureForm: body.signature_form ?? null,
       };
-      const created = await keyRepository.create(caller.account.id, body.name, limits);
+      const created = await keyRepository.create(caller.account.id, body.name, limits, userId);
       if (created === null) throw new RequestError('conflict', null, 'This account has too many keys. Revoke some first.');
       return { key: shown(created.key), secret: created.text };
     },
   );
 
-  api.add({ method: 'PATCH', path: '/keys/:id', body: UpdateKeySchema, response: ConsoleKeySchema }, async ({ caller, body, params }) => {
+  const subject = ({ name }: ConsoleKey): string => name;
+  const update = { method: 'PATCH', path: '/keys/:id', body: UpdateKeySchema, response: ConsoleKeySchema, subject } as const;
+  api.add(update, async ({ caller, body, params }) => {
     const expiresAt = expiryOf(body.expires_at, now());
     const budget = budgetFrom(body);
     const changed = await keyRepository.change(caller.account.id, params.id ?? '', {
@@ -58,7 +60,7 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
     return shown(found(changed));
   });
 
-  api.add({ method: 'DELETE', path: '/keys/:id', response: ConsoleKeySchema }, async ({ caller, params }) => {
+  api.add({ method: 'DELETE', path: '/keys/:id', response: ConsoleKeySchema, subject }, async ({ caller, params }) => {
     return shown(found(await keyRepository.revoke(caller.account.id, params.id ?? '')));
   });
 }
@@ -82,6 +84,7 @@ function keyBody(key: OwnedKey, now: number): ConsoleKey {
     budget_resets_at: isoTimeOrNull(key.budgetUse?.resetsAt ?? null),
     models: key.models === null ? null : [...key.models],
     signature_form: key.signatureForm,
+    created_by: key.createdBy === null ? null : { user_id: key.createdBy.id, name: key.createdBy.name },
   };
 }
 
@@ -108,13 +111,13 @@ function found(key: OwnedKey | null): OwnedKey {
 }
 
 export function addPlaygroundKey(api: ConsoleApi, keys: PlaygroundKeyRepository): void {
-  api.add({ method: 'POST', path: '/playground-key', response: ConsolePlaygroundKeySchema, status: 201 }, async ({ caller }) => {
-    const { id, text, expiresAt, spendLimit } = await keys.create(caller.account.id);
+  api.add({ method: 'POST', path: '/playground-key', response: ConsolePlaygroundKeySchema, status: 201 }, async ({ caller, userId }) => {
+    const { id, text, expiresAt, spendLimit } = await keys.create(caller.account.id, userId);
     return { id, secret: text, expires_at: isoTime(expiresAt), spend_limit_micro_usd: spendLimit };
   });
 
-  api.add({ method: 'DELETE', path: '/playground-key', response: Type.Object({}) }, async ({ caller }) => {
-    await keys.revokeAll(caller.account.id);
+  api.add({ method: 'DELETE', path: '/playground-key', response: Type.Object({}) }, async ({ userId }) => {
+    await keys.revokeAll(userId);
     return {};
   });
 }

@@ -16,11 +16,13 @@ import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
 import { revokeSession } from '../../accounts/expired-sessions.js';
 import type { SignedIn } from '../../accounts/sessions.js';
+import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
 import { isoTime } from '../parameters/times.js';
 import { type ConsoleAccess, type ConsoleApi, headersOf } from '../plugins/console-api.js';
 import { consoleOrigin } from '../plugins/console-origin.js';
 import { sendError } from '../plugins/send-error.js';
+import { membershipBody } from './organisation-bodies.js';
 
 export function addSettings(server: FastifyInstance, settings: ConsoleSettings): void {
   server.get(
@@ -31,7 +33,7 @@ export function addSettings(server: FastifyInstance, settings: ConsoleSettings):
 }
 
 /** The signed-in account, or null with status 200, because browsers show each 401 of a page load as an error. */
-export function addSession(server: FastifyInstance, { sessions, publicOrigin }: ConsoleAccess): void {
+export function addSession(server: FastifyInstance, { sessions, organisations, publicOrigin }: ConsoleAccess): void {
   server.get(
     '/console/v1/session',
     { onRequest: server.rateLimits.publicRoutes, schema: { response: { 200: ConsoleSessionStateSchema } } },
@@ -44,12 +46,15 @@ export function addSession(server: FastifyInstance, { sessions, publicOrigin }: 
       if (setCookies.length > 0) reply.header('set-cookie', setCookies);
       reply.header('cache-control', 'no-store');
       const suspended = signedIn !== null && signedIn.account.suspendedAt !== null;
-      return { account: signedIn === null || suspended ? null : meBody(signedIn), suspended } satisfies ConsoleSessionState;
+      return {
+        account: signedIn === null || suspended ? null : await meBody(signedIn, organisations),
+        suspended,
+      } satisfies ConsoleSessionState;
     },
   );
 }
 
-function meBody(who: SignedIn): ConsoleMe {
+async function meBody(who: SignedIn, organisations: OrganisationRepository): Promise<ConsoleMe> {
   return {
     id: who.account.id,
     name: who.name,
@@ -57,11 +62,18 @@ function meBody(who: SignedIn): ConsoleMe {
     email_verified: who.emailVerified,
     created_at: isoTime(who.account.createdAt),
     is_admin: who.account.isAdmin,
+    organisations: (await organisations.memberships(who.account.id)).map(membershipBody),
   };
 }
 
-export function addMeRoutes(api: ConsoleApi, auth: Auth, playgroundKeys: PlaygroundKeyRepository): void {
-  api.add({ method: 'GET', path: '/me', response: ConsoleMeSchema }, async ({ caller }) => meBody(caller));
+interface MeRoutes {
+  readonly auth: Auth;
+  readonly playgroundKeys: PlaygroundKeyRepository;
+  readonly organisations: OrganisationRepository;
+}
+
+export function addMeRoutes(api: ConsoleApi, { auth, playgroundKeys, organisations }: MeRoutes): void {
+  api.add({ method: 'GET', path: '/me', response: ConsoleMeSchema }, async ({ caller }) => meBody(caller, organisations));
 
   api.add({ method: 'GET', path: '/sessions', response: ConsoleSessionListSchema }, async ({ caller }) => {
     const { internalAdapter } = await auth.$context;

@@ -1,10 +1,13 @@
 /** `ConsoleApi` registers console routes with a session, protection against cross-site requests, and bodies validated by schema. */
 
 import { Readable } from 'node:stream';
-import { apiError, readJsonBody, schemaCheck } from '@inference/formats';
+import { apiError, type OrganisationRole, readJsonBody, schemaCheck } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { SessionReader, SignedIn } from '../../accounts/sessions.js';
+import type { OrganisationLog } from '../../database/accounts/organisation-log.js';
+import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
+import { actionOf } from './console-access-policy.js';
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from './console-origin.js';
 import { bytesOf } from './request-bodies.js';
 import { pathParams } from './route-schemas.js';
@@ -15,12 +18,21 @@ export const MAX_CONSOLE_BODY_BYTES = 64 * 1024;
 
 export interface ConsoleAccess {
   readonly sessions: SessionReader;
+  readonly organisations: OrganisationRepository;
+  readonly organisationLog: OrganisationLog;
+  /** Receives the error of an act that could not be written to the log of its organisation. */
+  readonly onLogError: (error: unknown) => void;
   /** Configured origin of the console, or null. */
   readonly publicOrigin: string | null;
 }
 
 export interface ConsoleCall<Body> {
+  /** The signed-in person. `account`: the account that the request acts for, such as an organisation. */
   readonly caller: SignedIn;
+  /** Id of the signed-in person. */
+  readonly userId: string;
+  /** Set if the request acts for an organisation. */
+  readonly organisation: ActingMember | null;
   readonly body: Body;
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly params: Readonly<Record<string, string>>;
@@ -37,6 +49,8 @@ interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
   /** Body of a successful response: documentation, and the type that the handler returns. */
   readonly response: Answer;
   readonly status?: number;
+  /** Subject of the act in the log of an organisation. Default: the last parameter of the path. */
+  readonly subject?: (answer: Static<Answer>) => string;
 }
 
 /** Registers routes for signed-in accounts. */
@@ -68,6 +82,7 @@ export class ConsoleApi {
       onRequest: this.#guards,
       handler: async (request, reply) => {
         const consoleCaller = callerOf(request);
+        const { organisation, userId } = consoleCaller;
         const body = (check === null ? undefined : check(readJsonBody(bytesOf(request)))) as Static<Body>;
         const answer = await handle({
           ...consoleCaller,
@@ -76,6 +91,11 @@ export class ConsoleApi {
           query: request.query as Record<string, string>,
           params: request.params as Record<string, string>,
         });
+        const action = actionOf(request);
+        if (organisation !== null && action !== null) {
+          const subject = operation.subject?.(answer) ?? Object.values(request.params as Record<string, string>).at(-1) ?? null;
+          await this.#server.recordAct({ organisationId: organisation.id, actorId: userId, action, subject });
+        }
         reply.header('cache-control', 'no-store').code(operation.status ?? 200);
         return answer;
       },
@@ -102,8 +122,16 @@ export class ConsoleApi {
   }
 }
 
+/** A member acting for an organisation. */
+export interface ActingMember {
+  readonly id: string;
+  readonly role: OrganisationRole;
+}
+
 export interface ConsoleCaller {
   readonly caller: SignedIn;
+  readonly userId: string;
+  readonly organisation: ActingMember | null;
   /** Origin of the console. */
   readonly origin: string;
 }
@@ -133,7 +161,7 @@ export async function authenticateSession(
   if (setCookies.length > 0) reply.header('set-cookie', setCookies);
   if (signedIn === null) return refuse('not_signed_in');
   if (signedIn.account.suspendedAt !== null) return refuse('account_suspended');
-  return { caller: signedIn, origin };
+  return { caller: signedIn, userId: signedIn.account.id, organisation: null, origin };
 }
 
 export function isMutation(request: FastifyRequest): boolean {

@@ -1,18 +1,23 @@
 /** Guards: hooks that admit or answer a request before its body is read. An API key usually precedes a session. */
-import { apiError } from '@inference/formats';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ACCOUNT_HEADER, apiError } from '@inference/formats';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { COOKIE_PREFIX } from '../../accounts/auth.js';
+import type { OrganisationAct } from '../../database/accounts/organisation-log.js';
+import { hasPermission } from '../../database/accounts/organisation-roles.js';
 import { keyOf, presentedKey } from './api-key-auth.js';
+import { policyOf } from './console-access-policy.js';
 import { authenticateSession, type ConsoleAccess, type ConsoleCaller } from './console-api.js';
 import { sendError } from './send-error.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
     readonly guards: Guards;
+    /** Writes an act to the log of an organisation. Never rejects, because the act is done. */
+    recordAct(act: OrganisationAct): Promise<void>;
   }
   interface FastifyRequest {
-    /** Account of a session; set by the account and session guards. */
+    /** Account that a session acts for; set by the account and session guards. */
     sessionAccountId: string | null;
     /** Set by the session guard. */
     consoleCaller: ConsoleCaller | null;
@@ -27,11 +32,11 @@ type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 interface Guards {
   /** Admits an API key. */
   readonly apiKey: Guard;
-  /** Admits an account to its own data, by API key or session. For routes without side effects. */
+  /** Admits an account to its data, by API key or session. For routes without side effects. */
   readonly account: Guard;
   /** Admits operators: an admin key, or a session of an account with the admin flag. */
   readonly admin: Guard;
-  /** Admits a session. */
+  /** Admits a session to the account that the request names, by the route's policy. */
   readonly session: Guard;
 }
 
@@ -43,7 +48,8 @@ export const guards = fastifyPlugin<ConsoleAccess>(
 
     const apiKey: Guard = async (request, reply) => ((await server.authenticateKey(request, reply, 'api')) ? undefined : reply);
     const session: Guard = async (request, reply) => {
-      request.consoleCaller = await authenticateSession(access, request, reply);
+      const person = await authenticateSession(access, request, reply);
+      request.consoleCaller = person === null ? null : await actForAccount(access, person, request, reply);
       if (request.consoleCaller === null) return reply;
       request.sessionAccountId = request.consoleCaller.caller.account.id;
     };
@@ -64,9 +70,57 @@ export const guards = fastifyPlugin<ConsoleAccess>(
       request.operator = `account:${id}`;
     };
     server.decorate('guards', { apiKey, account, admin, session });
+    server.decorate('recordAct', (act) => access.organisationLog.add(act).catch(access.onLogError));
+    server.addHook('onRoute', (route) => {
+      if (!usesAny(route, [session, account])) return;
+      for (const method of [route.method].flat()) policyOf(method, route.url);
+    });
   },
   { decorators: { fastify: ['authenticateKey'] } },
 );
+
+function usesAny({ onRequest }: RouteOptions, wanted: readonly Guard[]): boolean {
+  return [onRequest ?? []].flat().some((hook) => wanted.includes(hook as Guard));
+}
+
+/**
+ * Lets a signed-in person act for the account that the request names: their own, or that of an organisation whose role permits the
+ * route. Memberships are read on every request, so that a removal takes effect at once. Null: the request is answered.
+ */
+async function actForAccount(
+  { organisations }: ConsoleAccess,
+  person: ConsoleCaller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<ConsoleCaller | null> {
+  const refuse = (...error: Parameters<typeof apiError>): null => {
+    sendError(reply, apiError(...error));
+    return null;
+  };
+  const policy = policyOf(request.method, request.routeOptions.url ?? '');
+  if (policy.acts === 'person') return person;
+  const accountId = namedAccount(request);
+  if (accountId === null || accountId === person.userId) {
+    if (policy.acts === 'account') return person;
+    return refuse('invalid_request', { param: ACCOUNT_HEADER, message: `${ACCOUNT_HEADER} must be the id of an organisation.` });
+  }
+  const membership = await organisations.membership(person.userId, accountId);
+  if (membership === null) return refuse('not_a_member');
+  const { account, role } = membership;
+  if (account.suspendedAt !== null) return refuse('account_suspended', { message: 'This organisation is suspended.' });
+  if (!hasPermission(role, policy.permission)) {
+    return refuse('forbidden', { message: `Your role in this organisation, ${role}, does not permit that.` });
+  }
+  return { ...person, caller: { ...person.caller, account }, organisation: { id: accountId, role } };
+}
+
+/** Id of the account to act for, or null. A parameter of the address serves links, which cannot send a header. */
+function namedAccount(request: FastifyRequest): string | null {
+  const header = request.headers[ACCOUNT_HEADER];
+  if (typeof header === 'string') return header;
+  const { account_id } = request.query as { readonly account_id?: unknown };
+  return request.method === 'GET' && typeof account_id === 'string' ? account_id : null;
+}
 
 /** Whether the request has the console's session cookie and no API key. */
 function hasSessionCookieOnly(request: FastifyRequest): boolean {

@@ -26,9 +26,11 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
     <>
       <Button onClick={() => setDialog('deposit')}>Add deposit</Button>
       {account.two_factor_enabled ? <Button onClick={() => setDialog('two_factor')}>Disable two-factor</Button> : null}
-      <Button disabled={account.id === me.id} onClick={() => setDialog('is_admin')}>
-        {account.is_admin ? 'Revoke operator access' : 'Grant operator access'}
-      </Button>
+      {account.is_organisation ? null : (
+        <Button disabled={account.id === me.id} onClick={() => setDialog('is_admin')}>
+          {account.is_admin ? 'Revoke operator access' : 'Grant operator access'}
+        </Button>
+      )}
       <Button kind={isSuspended ? 'primary' : 'danger'} disabled={account.id === me.id} onClick={() => setDialog('suspended')}>
         {isSuspended ? 'Reinstate' : 'Suspend'}
       </Button>

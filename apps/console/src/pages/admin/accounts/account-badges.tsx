@@ -3,7 +3,7 @@ import type { AdminAccount } from '@inference/formats';
 import { Badge } from '../../../ui/display/page.js';
 
 export function AccountBadges({ account }: { readonly account: AdminAccount }) {
-  const { deleted_at, suspended_at, is_admin } = account;
+  const { deleted_at, suspended_at, is_admin, is_organisation } = account;
   return (
     <span className="row">
       {deleted_at !== null ? (
@@ -13,6 +13,7 @@ export function AccountBadges({ account }: { readonly account: AdminAccount }) {
       ) : (
         <Badge tone="good">Active</Badge>
       )}
+      {is_organisation ? <Badge>Organisation</Badge> : null}
       {is_admin ? <Badge tone="accent">Operator</Badge> : null}
     </span>
   );

@@ -1,10 +1,12 @@
 /** `/admin/accounts/:id`: balance, machines and history of an account, with the operator actions. */
-import type { AdminAccountView } from '@inference/formats';
+import type { AdminAccountView, AdminMember } from '@inference/formats';
 import { Link, useParams } from 'wouter';
 import { LoadedPage } from '../../../api/loaded-page.js';
+import { ROLE_LABELS } from '../../../features/account/roles.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Money, Time } from '../../../ui/display/figures.js';
 import { Card, PageHeader, Stat, Stats } from '../../../ui/display/page.js';
+import { type Column, Table } from '../../../ui/display/table.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../../ui/forms/button.js';
 import { DepositTable } from '../payments/deposit-table.js';
@@ -23,6 +25,18 @@ export function Page() {
   );
   return <LoadedPage query={useAccount(id)} what="The account" notFound={notFound} page={(account) => <Account account={account} />} />;
 }
+
+const MEMBERS: readonly Column<AdminMember>[] = [
+  {
+    key: 'email',
+    header: 'Email address',
+    rowHeader: true,
+    cell: ({ user_id, email }) => <Link href={pathWithId(PATHS.adminAccount, user_id)}>{email}</Link>,
+  },
+  { key: 'name', header: 'Name', cell: ({ name }) => name },
+  { key: 'role', header: 'Role', cell: ({ role }) => ROLE_LABELS[role] },
+  { key: 'joined', header: 'Joined', cell: ({ joined_at }) => <Time at={joined_at} as="date" /> },
+];
 
 function Account({ account }: { readonly account: AdminAccountView }) {
   return (
@@ -62,6 +76,18 @@ function Account({ account }: { readonly account: AdminAccountView }) {
                 </li>
               ))}
             </ul>
+          </Card>
+        )}
+        {account.members.length === 0 ? null : (
+          <Card title="Members" flush>
+            <Table
+              caption="Members of the organisation"
+              columns={MEMBERS}
+              rows={account.members}
+              rowKey={({ user_id }) => user_id}
+              empty={null}
+              stacked
+            />
           </Card>
         )}
         <DepositTable title="Deposits" accountId={account.id} />

@@ -1,0 +1,34 @@
+/** Closes accounts of people and organisations: ends keys, name, alert and machines. Postings stay. */
+import { APIError } from 'better-auth/api';
+import type { AccountRepository } from '../database/accounts/account-repository.js';
+import type { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
+import { leaveAllOrganisations, SoleOwnerError } from '../database/accounts/organisation-repository.js';
+import type { Database } from '../database/tables.js';
+import type { ProviderLinks } from './provider-links.js';
+
+/** `within` runs in the transaction that closes the account; a rejection cancels. */
+export type CloseAccount = (id: string, within: (transaction: Database) => Promise<void>) => Promise<void>;
+
+export function accountCloser(deps: {
+  readonly accounts: AccountRepository;
+  readonly lowBalanceAlerts: LowBalanceRepository | null;
+  readonly providerLinks: ProviderLinks;
+}): CloseAccount {
+  return async (id, within) => {
+    await deps.accounts.close(id, within);
+    await deps.lowBalanceAlerts?.setThreshold(id, null);
+    await deps.providerLinks.closeAccount(id);
+  };
+}
+
+/** Closes a person's account and ends its memberships. Rejects with an error of the sign-in library for the only owner of an organisation. */
+export async function closeAccountOfUser(close: CloseAccount, userId: string, now: number): Promise<void> {
+  try {
+    await close(userId, (transaction) => leaveAllOrganisations(transaction, userId, now));
+  } catch (error) {
+    if (!(error instanceof SoleOwnerError)) throw error;
+    const names = error.organisations.join(', ');
+    const message = `You are the only owner of ${names}. Make another member an owner, or delete the organisation first.`;
+    throw new APIError('CONFLICT', { message });
+  }
+}

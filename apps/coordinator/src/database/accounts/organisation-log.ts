@@ -1,0 +1,88 @@
+/** `OrganisationLog`: acts of an organisation's members, written with the act. The newest are retained. */
+import { randomUUID } from 'node:crypto';
+import type { Database, OrganisationAction } from '../tables.js';
+import type { OrganisationRole } from './organisation-roles.js';
+
+/** Maximum events per organisation. Beyond the maximum the oldest are removed. */
+export const MAX_EVENTS = 1000;
+const MAX_SUBJECT = 256;
+
+export interface OrganisationAct {
+  readonly organisationId: string;
+  /** User who acted. */
+  readonly actorId: string;
+  readonly action: OrganisationAction;
+  readonly subject?: string | null;
+  readonly role?: OrganisationRole | null;
+}
+
+export interface OrganisationEvent {
+  readonly id: string;
+  readonly at: number;
+  readonly actor: { readonly id: string; readonly name: string; readonly email: string } | null;
+  readonly action: OrganisationAction;
+  readonly subject: string | null;
+  readonly role: OrganisationRole | null;
+}
+
+export class OrganisationLog {
+  readonly #database: Database;
+  readonly #now: () => number;
+
+  constructor(options: { readonly database: Database; readonly now: () => number }) {
+    this.#database = options.database;
+    this.#now = options.now;
+  }
+
+  add(act: OrganisationAct): Promise<void> {
+    return addEvent(this.#database, act, this.#now());
+  }
+
+  /** Newest first: at most `limit` events after `after`. */
+  async list(
+    organisationId: string,
+    limit: number,
+    after: { readonly at: number; readonly id: string } | null,
+  ): Promise<OrganisationEvent[]> {
+    let query = this.#database
+      .selectFrom('organisation_events as event')
+      .leftJoin('auth_users', 'auth_users.id', 'event.actor_id')
+      .select(['event.id', 'event.at', 'event.action', 'event.subject', 'event.role', 'auth_users.id as user_id'])
+      .select(['auth_users.name', 'auth_users.email'])
+      .where('event.organisation_id', '=', organisationId);
+    if (after !== null) {
+      query = query.where((where) =>
+        where.or([where('event.at', '<', after.at), where.and([where('event.at', '=', after.at), where('event.id', '<', after.id)])]),
+      );
+    }
+    const rows = await query.orderBy('event.at', 'desc').orderBy('event.id', 'desc').limit(limit).execute();
+    return rows.map(({ user_id, name, email, ...event }) => ({
+      ...event,
+      actor: user_id === null ? null : { id: user_id, name: name ?? '', email: email ?? '' },
+    }));
+  }
+}
+
+/** Adds an event, and removes the oldest beyond the maximum. */
+export async function addEvent(database: Database, act: OrganisationAct, at: number): Promise<void> {
+  const { organisationId: organisation_id, actorId: actor_id, action, subject = null, role = null } = act;
+  await database
+    .insertInto('organisation_events')
+    .values({ id: randomUUID(), organisation_id, at, actor_id, action, subject: subject?.slice(0, MAX_SUBJECT) ?? null, role })
+    .execute();
+  const oldest = await database
+    .selectFrom('organisation_events')
+    .select(['at', 'id'])
+    .where('organisation_id', '=', organisation_id)
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(MAX_EVENTS)
+    .executeTakeFirst();
+  if (oldest === undefined) return;
+  await database
+    .deleteFrom('organisation_events')
+    .where('organisation_id', '=', organisation_id)
+    .where((where) => where.or([where('at', '<', oldest.at), where.and([where('at', '=', oldest.at), where('id', '<=', oldest.id)])]))
+    .execute();
+}

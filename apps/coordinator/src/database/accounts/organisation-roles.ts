@@ -1,0 +1,46 @@
+/** Permissions of each role in an organisation. The only table of roles: routes, console and documents follow it. */
+
+export type OrganisationRole = 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
+
+export type Permission =
+  | 'account.read'
+  | 'keys.write'
+  | 'billing.read'
+  | 'billing.write'
+  | 'payouts.write'
+  | 'machines.write'
+  | 'organisation.manage'
+  | 'organisation.delete';
+
+/** From most to fewest permissions. */
+export const ROLE_PERMISSIONS: Readonly<Record<OrganisationRole, readonly Permission[]>> = {
+  owner: [
+    'account.read',
+    'keys.write',
+    'billing.read',
+    'billing.write',
+    'payouts.write',
+    'machines.write',
+    'organisation.manage',
+    'organisation.delete',
+  ],
+  admin: ['account.read', 'keys.write', 'billing.read', 'billing.write', 'machines.write', 'organisation.manage'],
+  developer: ['account.read', 'keys.write'],
+  billing: ['account.read', 'billing.read', 'billing.write'],
+  viewer: ['account.read', 'billing.read'],
+};
+
+export function hasPermission(role: OrganisationRole, permission: Permission): boolean {
+  return ROLE_PERMISSIONS[role].includes(permission);
+}
+
+/** Whether a member may give, change or end another member's role. Only owners decide about owners. */
+export function mayManage(actor: OrganisationRole | null, ...roles: readonly OrganisationRole[]): boolean {
+  if (actor === null || !hasPermission(actor, 'organisation.manage')) return false;
+  return actor === 'owner' || !roles.includes('owner');
+}
+
+/** Order of a list of members. */
+export function rankOf(role: OrganisationRole): number {
+  return Object.keys(ROLE_PERMISSIONS).indexOf(role);
+}

@@ -1,0 +1,182 @@
+/**
+ * `/console/v1/organisation/invitations` and `/invitations`: inviting by e-mail, and accepting with the mailed token.
+ *
+ * Responses do not depend on whether an address has an account. A token is never shown to the inviting member.
+ */
+import {
+  type ConsoleInvitation,
+  ConsoleInvitationListSchema,
+  ConsoleInvitationSchema,
+  ConsoleInvitationViewSchema,
+  ConsoleMembershipSchema,
+  CreateInvitationSchema,
+  InvitationTokenSchema,
+  RequestError,
+} from '@inference/formats';
+import Type from 'typebox';
+import type { Mailer } from '../../accounts/mailer.js';
+import {
+  type Invitation,
+  type InvitationRepository,
+  type InviteOutcome,
+  MAX_SENDS,
+  type ResendOutcome,
+} from '../../database/accounts/invitation-repository.js';
+import { MAX_MEMBERS, MAX_MEMBERSHIPS, type OrganisationRepository } from '../../database/accounts/organisation-repository.js';
+import type { AttemptCounters } from '../../limits/attempt-counters.js';
+import { isoTime } from '../parameters/times.js';
+import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
+import { normalizeEmail } from '../plugins/sign-in-limits.js';
+import { membershipBody } from './organisation-bodies.js';
+import { organisationOf } from './organisations.js';
+
+const DAY_MS = 24 * 3_600_000;
+/** Invitation mails that a person causes in a day, in all organisations. */
+const MAX_OF_PERSON = 50;
+/** Invitation mails to one address in a day. Beyond the maximum no mail is sent: the mailbox has earlier ones. */
+const MAX_TO_ADDRESS = 10;
+/** Console page that accepts an invitation. */
+const INVITATION_PAGE = '/invitation';
+
+interface InvitationRoutes {
+  readonly invitations: InvitationRepository;
+  readonly organisations: OrganisationRepository;
+  readonly attempts: AttemptCounters;
+  readonly mailer: Mailer | null;
+  readonly onMailError: (error: unknown) => void;
+  readonly now: () => number;
+}
+
+export function addInvitationRoutes(api: ConsoleApi, routes: InvitationRoutes): void {
+  addSending(api, routes);
+  addAcceptance(api, routes);
+}
+
+function addSending(api: ConsoleApi, { invitations, attempts, mailer, onMailError, now }: InvitationRoutes): void {
+  const byPerson = attempts.counter('invitations of a person', { maxAttempts: MAX_OF_PERSON, windowMs: DAY_MS });
+  const byAddress = attempts.counter('invitations to an address', { maxAttempts: MAX_TO_ADDRESS, windowMs: DAY_MS });
+  const path = '/organisation/invitations';
+
+  /** Stores an invitation and sends its mail, within the limits. */
+  const send = async (call: ConsoleCall<unknown>, store: () => Promise<InviteOutcome | ResendOutcome>): Promise<ConsoleInvitation> => {
+    if (mailer === null) throw new RequestError('not_configured', null, 'This coordinator cannot send mail.');
+    const blockedFor = await byPerson.count(call.userId);
+    if (blockedFor !== null) throw new TooManyInvitations(blockedFor);
+    const stored = await store().catch(async (error: unknown) => {
+      await byPerson.refund(call.userId);
+      throw error;
+    });
+    if (stored.kind !== 'sent') {
+      await byPerson.refund(call.userId);
+      throw refusal(stored.kind);
+    }
+    const link = `${call.origin}${INVITATION_PAGE}?token=${stored.token}`;
+    if ((await byAddress.count(stored.email)) === null) mailer.send({ kind: 'invitation', to: stored.email, link }).catch(onMailError);
+    return invitationBody(found(await invitations.find(organisationOf(call), stored.id)), now());
+  };
+
+  api.add({ method: 'GET', path, response: ConsoleInvitationListSchema }, async (call) => ({
+    data: (await invitations.list(organisationOf(call))).map((one) => invitationBody(one, now())),
+  }));
+
+  const create = { method: 'POST', path, body: CreateInvitationSchema, response: ConsoleInvitationSchema, status: 201 } as const;
+  api.add(create, (call) =>
+    send(call, () => invitations.invite(call.userId, organisationOf(call), normalizeEmail(call.body.email), call.body.role)),
+  );
+
+  api.add({ method: 'POST', path: `${path}/:id/resend`, response: ConsoleInvitationSchema }, (call) =>
+    send(call, () => invitations.resend(call.userId, organisationOf(call), call.params.id ?? '')),
+  );
+
+  api.add({ method: 'DELETE', path: `${path}/:id`, response: Type.Object({ id: Type.String() }) }, async (call) => {
+    const id = call.params.id ?? '';
+    const outcome = await invitations.revoke(call.userId, organisationOf(call), id);
+    if (outcome !== 'done') throw refusal(outcome);
+    return { id };
+  });
+}
+
+function addAcceptance(api: ConsoleApi, { invitations, organisations }: InvitationRoutes): void {
+  const view = { method: 'POST', path: '/invitations/view', body: InvitationTokenSchema, response: ConsoleInvitationViewSchema } as const;
+  api.add(view, async ({ caller, body }) => {
+    const invitation = await invitations.view(body.token);
+    if (invitation === null) throw ended();
+    return {
+      organisation_id: invitation.organisationId,
+      organisation_name: invitation.organisationName,
+      email: invitation.email,
+      role: invitation.role,
+      invited_by: invitation.invitedBy,
+      expires_at: isoTime(invitation.expiresAt),
+      is_recipient: invitation.email === caller.email.toLowerCase(),
+    };
+  });
+
+  const accept = { method: 'POST', path: '/invitations/accept', body: InvitationTokenSchema, response: ConsoleMembershipSchema } as const;
+  api.add(accept, async ({ caller, userId, body }) => {
+    const outcome = await invitations.accept(body.token, { id: userId, email: caller.email });
+    switch (outcome.kind) {
+      case 'accepted': {
+        const membership = await organisations.membership(userId, outcome.organisationId);
+        if (membership === null) throw ended();
+        return membershipBody(membership);
+      }
+      case 'unknown':
+        throw ended();
+      case 'other_recipient':
+        throw new RequestError('forbidden', null, 'This invitation was sent to another e-mail address. Sign in with that address.');
+      case 'too_many':
+        throw new RequestError('conflict', null, `You are a member of ${MAX_MEMBERSHIPS} organisations. Leave one first.`);
+      default:
+        return outcome satisfies never;
+    }
+  });
+}
+
+class TooManyInvitations extends RequestError {
+  constructor(readonly retryAfter: number) {
+    super('rate_limit_exceeded', null, `You can send ${MAX_OF_PERSON} invitations per day. Try again later.`);
+  }
+}
+
+function refusal(kind: Exclude<(InviteOutcome | ResendOutcome)['kind'], 'sent'>): RequestError {
+  switch (kind) {
+    case 'forbidden':
+      return new RequestError('forbidden', null, 'Only owners can invite owners.');
+    case 'unknown':
+      return new RequestError('not_found', null, 'There is no such invitation.');
+    case 'already_member':
+      return new RequestError('conflict', 'email', 'A member has this e-mail address.');
+    case 'already_invited':
+      return new RequestError('conflict', 'email', 'This address has a pending invitation. Resend or revoke that one.');
+    case 'too_many':
+      return new RequestError('conflict', null, `An organisation has at most ${MAX_MEMBERS} members and pending invitations.`);
+    case 'too_soon':
+      return new RequestError('conflict', null, 'This invitation was sent less than a minute ago.');
+    case 'too_often':
+      return new RequestError('conflict', null, `This invitation was sent ${MAX_SENDS} times. Revoke it and invite again.`);
+    default:
+      return kind satisfies never;
+  }
+}
+
+function ended(): RequestError {
+  return new RequestError('not_found', null, 'This invitation has expired, was revoked, or was accepted before. Ask for a new one.');
+}
+
+function found(invitation: Invitation | null): Invitation {
+  if (invitation === null) throw refusal('unknown');
+  return invitation;
+}
+
+function invitationBody(invitation: Invitation, now: number): ConsoleInvitation {
+  return {
+    id: invitation.id,
+    email: invitation.email,
+    role: invitation.role,
+    invited_by: invitation.invitedBy,
+    sent_at: isoTime(invitation.sentAt),
+    expires_at: isoTime(invitation.expiresAt),
+    state: invitation.expiresAt > now ? 'pending' : 'expired',
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * Who may do what: for each route that accepts a session, the permission that a member of an organisation needs. A route without an
+ * entry stops the start of the coordinator.
+ */
+import type { OrganisationAction, Permission } from '@inference/formats';
+import type { FastifyRequest } from 'fastify';
+
+export type AccessPolicy =
+  /** Concerns the signed-in person, whichever account the request names. */
+  | { readonly acts: 'person' }
+  | {
+      /** `organisation`: there is no such thing for a personal account. */
+      readonly acts: 'account' | 'organisation';
+      readonly permission: Permission;
+      /** Recorded in the log of an organisation after success. Absent: a read, or an act whose handler records it. */
+      readonly action?: OrganisationAction;
+    };
+
+const person: AccessPolicy = { acts: 'person' };
+const account = (permission: Permission, action?: OrganisationAction): AccessPolicy => ({
+  acts: 'account',
+  permission,
+  ...(action === undefined ? {} : { action }),
+});
+const organisation = (permission: Permission): AccessPolicy => ({ acts: 'organisation', permission });
+
+const read = account('account.read');
+const readBilling = account('billing.read');
+const manage = organisation('organisation.manage');
+
+export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
+  'GET /v1/models': read,
+  'GET /v1/models/*': read,
+  'GET /v1/receipts/:job_id': read,
+  'GET /v1/payments/balance': read,
+  'GET /v1/payments/usage': read,
+
+  'GET /console/v1/me': person,
+  'GET /console/v1/sessions': person,
+  'DELETE /console/v1/sessions': person,
+  'DELETE /console/v1/sessions/:id': person,
+  'POST /console/v1/organisations': person,
+  'POST /console/v1/invitations/view': person,
+  'POST /console/v1/invitations/accept': person,
+
+  'GET /console/v1/keys': read,
+  'POST /console/v1/keys': account('keys.write', 'key.created'),
+  'PATCH /console/v1/keys/:id': account('keys.write', 'key.changed'),
+  'DELETE /console/v1/keys/:id': account('keys.write', 'key.revoked'),
+  'POST /console/v1/playground-key': account('keys.write'),
+  'DELETE /console/v1/playground-key': person,
+
+  'GET /console/v1/balance': read,
+  'GET /console/v1/usage': read,
+  'GET /console/v1/usage.csv': read,
+  'GET /console/v1/usage/days': read,
+  'GET /console/v1/usage/hours': read,
+  'GET /console/v1/usage/failed': read,
+  'GET /console/v1/usage/requests/:request_id': read,
+
+  'GET /console/v1/deposits': readBilling,
+  'POST /console/v1/deposits': account('billing.write', 'deposit.started'),
+  'POST /console/v1/deposits/development': account('billing.write', 'deposit.started'),
+  'GET /console/v1/low-balance-alert': readBilling,
+  'PUT /console/v1/low-balance-alert': account('billing.write', 'alert.changed'),
+  'GET /console/v1/withdrawals': readBilling,
+  'POST /console/v1/withdrawals': account('payouts.write', 'withdrawal.requested'),
+  'POST /console/v1/payout-account': account('payouts.write', 'payout_account.opened'),
+
+  'GET /console/v1/earnings/days': read,
+  'GET /console/v1/machines': read,
+  'GET /console/v1/machines/:provider_id': read,
+  'PATCH /console/v1/machines/:provider_id': account('machines.write', 'machine.renamed'),
+  'DELETE /console/v1/machines/:provider_id': account('machines.write', 'machine.unlinked'),
+  'POST /console/v1/machine-codes': account('machines.write', 'machine_code.created'),
+  'GET /console/v1/device-codes/:user_code': account('machines.write'),
+  'POST /console/v1/device-codes/:user_code/approve': account('machines.write', 'machine.linked'),
+  'POST /console/v1/device-codes/:user_code/deny': account('machines.write', 'machine.link_denied'),
+
+  'GET /console/v1/organisation': organisation('account.read'),
+  'PATCH /console/v1/organisation': manage,
+  'DELETE /console/v1/organisation': organisation('organisation.delete'),
+  'POST /console/v1/organisation/leave': organisation('account.read'),
+  'GET /console/v1/organisation/members': organisation('account.read'),
+  'PATCH /console/v1/organisation/members/:user_id': manage,
+  'DELETE /console/v1/organisation/members/:user_id': manage,
+  'GET /console/v1/organisation/invitations': manage,
+  'POST /console/v1/organisation/invitations': manage,
+  'POST /console/v1/organisation/invitations/:id/resend': manage,
+  'DELETE /console/v1/organisation/invitations/:id': manage,
+  'GET /console/v1/organisation/log': manage,
+};
+
+/** Throws for a route without an entry. HEAD needs the permission of GET. */
+export function policyOf(method: string, url: string): AccessPolicy {
+  const route = `${method === 'HEAD' ? 'GET' : method} ${url}`;
+  const policy = ACCESS_POLICIES[route];
+  if (policy === undefined) throw new Error(`${route} accepts a session, but ACCESS_POLICIES does not say which role may use the route`);
+  return policy;
+}
+
+/** Act to record for a request of a member. */
+export function actionOf(request: FastifyRequest): OrganisationAction | null {
+  const policy = policyOf(request.method, request.routeOptions.url ?? '');
+  return policy.acts === 'person' ? null : (policy.action ?? null);
+}
