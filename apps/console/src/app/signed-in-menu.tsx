@@ -6,6 +6,7 @@ import { type ReactNode, useRef } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../api/api-client.js';
 import { useRefreshSession } from '../api/session.js';
+import { KEPT_CONVERSATION } from '../api/tab-storage.js';
 import { PATHS } from '../routing/paths.js';
 import { useToast } from '../ui/feedback/toast.js';
 
@@ -27,6 +28,7 @@ export function SignedInMenu({ name, email, compact, children }: SignedInMenuPro
       // Open playgrounds end with the session. If this request fails, their keys expire within the hour.
       await api.delete('/console/v1/playground-key').catch(() => {});
       await api.post('/console/auth/sign-out');
+      window.sessionStorage.removeItem(KEPT_CONVERSATION);
       await changed();
       navigate(PATHS.home);
     },
