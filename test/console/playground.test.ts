@@ -217,7 +217,8 @@ describeInBrowser('the playground', () => {
       await expect.poll(() => answers.nth(index).textContent()).toMatch(/\$0\.\d+.*tokens\/s/);
     }
     expect(await answers.locator('.answer-model').allTextContents()).toEqual([SLOW, network.model]);
-    const boxes = async () => [await answers.nth(0).boundingBox(), await answers.nth(1).boundingBox()].map((box) => box ?? { x: 0, y: 0 });
+    // Both in one step: the page may scroll between two.
+    const boxes = () => answers.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ x, y }) => ({ x, y })));
     const [top, below] = await boxes();
     expect(below?.y).toBeGreaterThan(top?.y ?? Number.NaN);
     await screenshot(page, 'playground-compare-phone');
