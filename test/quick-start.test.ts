@@ -5,6 +5,7 @@ import { parse as parseToml } from 'smol-toml';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { featureSnippets, programSnippets } from '../apps/console/src/pages/client/feature-snippets.js';
 import { type Snippet, type SnippetFacts, textSnippets } from '../apps/console/src/pages/client/snippets.js';
+import { requestCode } from '../apps/console/src/pages/playground/code/request-code.js';
 import { ROOT } from './support/npm-start.js';
 import { runCommand, runNode } from './support/run-command.js';
 import { sharedNetwork } from './support/shared-network.js';
@@ -48,6 +49,21 @@ describe('the quick start', () => {
 
   it('curl answers the question', async () => {
     expect((await runCommand('bash', ['-c', repeatable(snippet('curl').code)])).stdout).toContain('Paris');
+  });
+
+  it('the code of a playground request streams its answer', async () => {
+    const { base, key, model } = facts;
+    const messages = [{ role: 'user', content: 'What is the capital of France?' }];
+    const body = JSON.stringify({ model, messages, temperature: 0, stream: true, stream_options: { include_usage: true } });
+    const env = { ...process.env, NETWORK_API_KEY: key };
+    for (const { id, code } of requestCode({ endpoint: 'chat', base, body })) {
+      if (id === 'python') continue;
+      const [command, args] = id === 'curl' ? ['bash', ['-c', code]] : [process.execPath, ['--input-type=module', '-e', code]];
+      const { stdout, output } = await runCommand(command, args, { env, cwd: ROOT });
+      // curl prints the events, whose chunks may split the word.
+      const text = id === 'curl' ? [...stdout.matchAll(/"content":"([^"]*)"/g)].map(([, part]) => part).join('') : stdout;
+      expect(text, output).toContain('Paris');
+    }
   });
 
   it('tools calls the function with arguments of its schema', async () => {

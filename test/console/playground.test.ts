@@ -1,4 +1,5 @@
-/** The playground in a browser: streaming, stopping, local verification, and detection of altered responses. */
+/** The playground in a browser: streaming, stopping, versions, comparison, local verification, and detection of altered responses. */
+import { readFileSync } from 'node:fs';
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
@@ -11,6 +12,20 @@ import { promptOf } from '../support/light/script.js';
 
 const SLOW = 'slow-model';
 const BREAKING = 'breaking-model';
+const MARKDOWN = `# Plan
+
+1. *Read* the \`signature\`
+2. See [the site](https://example.com/a) or [this](javascript:alert(1))
+
+| Key | Size |
+|-----|-----:|
+| P-256 | 64 |
+
+\`\`\`python
+print("hello")
+\`\`\`
+
+<img src=x onerror=alert(1)> ![chart](https://example.com/chart.png)`;
 /** Longer than any test runs. */
 const LONG = { words: 50_000, everyMs: 20 };
 
@@ -37,7 +52,7 @@ describeInBrowser('the playground', () => {
   const open = (options: Partial<OpenPageOptions> = {}): Promise<Page> =>
     openPage('/playground', { baseUrl: network.baseUrl, signedInAs: person, ...options });
   const ask = async (page: Page, text: string, model?: string): Promise<void> => {
-    if (model !== undefined) await page.getByLabel('Model').selectOption(model);
+    if (model !== undefined) await page.getByLabel('Model', { exact: true }).selectOption(model);
     await page.getByRole('textbox', { name: 'Your message' }).fill(text);
     await page.keyboard.press('Enter');
   };
@@ -60,7 +75,7 @@ describeInBrowser('the playground', () => {
     expect(await lastAnswer(page).locator('.verdict').count()).toBe(1);
     expect(await lastAnswer(page).locator('[data-tone="good"]').count()).toBe(0);
     expect(await lastAnswer(page).textContent()).toMatch(/Paris/);
-    await expect.poll(() => lastAnswer(page).textContent()).toMatch(/\d+ → \d+ tokens\$0\.\d+/);
+    await expect.poll(() => lastAnswer(page).textContent()).toMatch(/\d+ → \d+ tokens\$0\.\d+First text \S+ m?s[\d.]+ tokens\/s/);
     await screenshot(page, 'playground-verified');
     await mark.click();
     const details = page.getByRole('dialog');
@@ -81,7 +96,7 @@ describeInBrowser('the playground', () => {
     const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.cookie]));
     expect(kept).not.toMatch(/France|Paris|Italy|service-/);
     await expectAccessible(page);
-    await page.getByRole('button', { name: 'New conversation' }).click();
+    await page.getByRole('button', { name: 'Clear conversation' }).click();
     await page.getByText('Start a conversation', { exact: true }).waitFor();
   });
 
@@ -133,6 +148,127 @@ describeInBrowser('the playground', () => {
         .getByRole('button', { name: /Verified|FAILED/ })
         .count(),
     ).toBe(0);
+  });
+
+  it('formats responses, and edits, regenerates and deletes messages with the focus in place', async () => {
+    const page = await open({ prepare: (context) => context.grantPermissions(['clipboard-read', 'clipboard-write']) });
+    const clipboard = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+    const focused = (): Promise<string | null> =>
+      page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.getAttribute('data-role') ?? null);
+    const action = (name: string) => page.getByRole('button', { name, exact: true }).last();
+    await ask(page, promptOf({ words: 1, text: MARKDOWN }), SLOW);
+    const answer = lastAnswer(page);
+    await answer.getByRole('button', { name: 'Verified' }).waitFor();
+    await answer.getByRole('heading', { name: 'Plan' }).waitFor();
+    const links = await answer
+      .locator('.markdown a')
+      .evaluateAll((all) => all.map((link) => [link.getAttribute('href'), link.getAttribute('rel')]));
+    expect(links).toEqual([['https://example.com/a', 'noopener noreferrer nofollow']]);
+    expect(await answer.locator('.markdown :is(table, ol)').count()).toBe(2);
+    expect(await answer.locator('img').count()).toBe(0);
+    await answer.getByText('<img src=x onerror=alert(1)> [Image: chart]').waitFor();
+    await answer.getByRole('button', { name: 'Copy code' }).click();
+    expect(await clipboard()).toBe('print("hello")');
+    await action('Copy response').click();
+    expect(await clipboard()).toBe(MARKDOWN);
+    await action('Show plain text').click();
+    expect(await answer.locator('.turn-text').textContent()).toBe(MARKDOWN);
+    await action('Show plain text').click();
+    await screenshot(page, 'playground-formatted');
+    await expectAccessible(page);
+
+    await action('Regenerate response').press('Enter');
+    await answer.getByText('2 / 2').waitFor();
+    await answer.getByRole('button', { name: 'Verified' }).waitFor();
+    expect(await focused()).toBe('Regenerate response');
+    await action('Previous version').click();
+    await answer.getByText('1 / 2').waitFor();
+
+    await ask(page, promptOf({ words: 2 }));
+    await expect.poll(() => lastAnswer(page).textContent()).toMatch(/www1.*Verified/);
+    expect(await page.locator('.turn').count()).toBe(4);
+    await page.getByRole('button', { name: 'Edit message' }).first().press('Enter');
+    const editor = page.getByRole('textbox', { name: 'Edit message' });
+    await editor.press('Escape');
+    await expect.poll(focused).toBe('Edit message');
+    await page.getByRole('button', { name: 'Edit message' }).first().press('Enter');
+    await editor.fill(promptOf({ words: 3 }));
+    await editor.press('Enter');
+    await expect.poll(() => lastAnswer(page).textContent()).toMatch(/www2.*Verified/);
+    expect(await page.locator('.turn').count()).toBe(2);
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
+    await action('Delete response').click();
+    expect([await page.locator('.turn').count(), await focused()]).toEqual([1, 'user']);
+    await action('Send message again').click();
+    await expect.poll(() => lastAnswer(page).textContent()).toMatch(/www2.*Verified/);
+  });
+
+  it('compares two models on a phone and side by side, and shows both requests as code', async () => {
+    const page = await open({ theme: 'dark', width: 'phone' });
+    await page.getByLabel('Model', { exact: true }).selectOption(SLOW);
+    await page.getByLabel('Compare with another').check();
+    await page.getByLabel('Second model').selectOption(network.model);
+    await page.getByText('Parameters').click();
+    await page.getByLabel('Max tokens').fill('40');
+    await ask(page, promptOf({ words: 2 }));
+    const answers = lastAnswer(page).locator('.answer');
+    for (const index of [0, 1]) {
+      await answers.nth(index).getByRole('button', { name: 'Verified' }).waitFor();
+      await expect.poll(() => answers.nth(index).textContent()).toMatch(/\$0\.\d+.*tokens\/s/);
+    }
+    expect(await answers.locator('.answer-model').allTextContents()).toEqual([SLOW, network.model]);
+    // Both in one step: the page may scroll between two.
+    const boxes = () => answers.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ x, y }) => ({ x, y })));
+    const [top, below] = await boxes();
+    expect(below?.y).toBeGreaterThan(top?.y ?? Number.NaN);
+    await screenshot(page, 'playground-compare-phone');
+    await expectAccessible(page);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    const [left, right] = await boxes();
+    expect([right?.y, (right?.x ?? 0) > (left?.x ?? 0)]).toEqual([left?.y, true]);
+    await screenshot(page, 'playground-compare');
+    await answers.nth(1).getByRole('button', { name: 'Regenerate response' }).click();
+    await answers.nth(1).getByText('2 / 2').waitFor();
+    expect(await answers.nth(0).getByText('/ 2').count()).toBe(0);
+    await answers.nth(1).getByRole('button', { name: 'Verified' }).waitFor();
+
+    await page.getByRole('textbox', { name: 'Your message' }).fill("What's next?");
+    await page.getByRole('button', { name: 'View code' }).click();
+    const dialog = page.getByRole('dialog');
+    const code = dialog.locator('pre:visible');
+    expect(await code.textContent()).toContain(`curl --no-buffer ${network.baseUrl}/v1/chat/completions`);
+    expect(await code.textContent()).toContain("What'\\''s next?");
+    await dialog.getByRole('button', { name: network.model }).click();
+    await dialog.getByRole('tab', { name: 'Python' }).click();
+    await expect.poll(() => code.textContent()).toContain('    max_tokens=40,\n    stream=True,');
+    expect(await code.textContent()).toContain('os.environ["NETWORK_API_KEY"]');
+    expect(await code.textContent()).toContain(`model="${network.model}"`);
+    await screenshot(page, 'playground-code');
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('View code');
+  });
+
+  it('keeps the conversation in the tab only while the user wants it', async () => {
+    const page = await open();
+    const stored = (): Promise<string | null> => page.evaluate(() => sessionStorage.getItem('playground-conversation'));
+    await ask(page, promptOf({ words: 2 }), SLOW);
+    await lastAnswer(page).getByRole('button', { name: 'Verified' }).waitFor();
+    expect(await stored()).toBeNull();
+    await page.getByLabel('Keep this conversation in this tab').check();
+    await expect.poll(stored).toContain('www1');
+    expect(await stored()).not.toContain('service-');
+    await page.reload();
+    await lastAnswer(page).getByRole('button', { name: 'Verified · simulated machine' }).click();
+    await page.getByRole('dialog').getByText('The enclave key signed the stated hash.').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.getByLabel('Model', { exact: true }).inputValue()).toBe(SLOW);
+    await page.getByRole('button', { name: 'Clear conversation' }).click();
+    await expect.poll(stored).not.toContain('www1');
+    await page.getByLabel('Keep this conversation in this tab').uncheck();
+    expect(await stored()).toBeNull();
+    expect(await page.evaluate(() => localStorage.length)).toBe(0);
   });
 
   it('offers a remedy for a lost machine, no free machine, a lost connection and an insufficient balance', async () => {
@@ -191,6 +327,20 @@ describeInBrowser('the playground', () => {
     await expect.poll(() => page.locator('.image-job').first().textContent()).toMatch(/\$0\.0/);
     await screenshot(page, 'playground-image');
     await expectAccessible(page);
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download' }).click();
+    const file = await download;
+    expect(file.suggestedFilename()).toBe('a-red-circle-on-a-blue-background-seed-1.png');
+    expect(
+      readFileSync(await file.path())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG');
+    await page.getByRole('button', { name: 'View code' }).click();
+    await page.getByRole('tab', { name: 'Python' }).click();
+    await page.locator('pre:visible', { hasText: 'extra_body={"seed": 1}' }).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
     await page.route(/\.png$/, async (route) => {
       const response = await route.fetch();
       const body = await response.body();

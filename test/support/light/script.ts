@@ -9,6 +9,8 @@ export interface Script {
   readonly everyMs?: number;
   /** Characters of each word; 8 by default. */
   readonly length?: number;
+  /** Text of each word, instead of its number. */
+  readonly text?: string;
 }
 
 /** Prompt that carries the script. */
@@ -28,6 +30,7 @@ export function scriptIn(prompt: string): Script {
 }
 
 export function wordOf(script: Script, index: number): string {
+  if (script.text !== undefined) return script.text;
   return ` ${String(index).padStart((script.length ?? 8) - 1, 'w')}`;
 }
 

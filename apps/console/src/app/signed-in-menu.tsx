@@ -8,6 +8,7 @@ import { useLocation } from 'wouter';
 import { api } from '../api/api-client.js';
 import { useOrganisationOf, useRefreshSession, useSwitchAccount } from '../api/session.js';
 import { ROLE_LABELS } from '../features/account/roles.js';
+import { KEPT_CONVERSATION } from '../api/tab-storage.js';
 import { PATHS } from '../routing/paths.js';
 import { useToast } from '../ui/feedback/toast.js';
 
@@ -32,6 +33,7 @@ export function SignedInMenu({ me, name, compact, children }: SignedInMenuProps)
       // Open playgrounds end with the session. If this request fails, their keys expire within the hour.
       await api.delete('/console/v1/playground-key').catch(() => {});
       await api.post('/console/auth/sign-out');
+      window.sessionStorage.removeItem(KEPT_CONVERSATION);
       await changed();
       navigate(PATHS.home);
     },

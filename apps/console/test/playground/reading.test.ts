@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, conversation, isBusy, newAnswer, type Turn } from '../../src/pages/playground/chat/conversation.js';
 import { EMPTY_PARAMETERS, parseParameters } from '../../src/pages/playground/chat/parameters.js';
 import { chatEvents } from '../../src/pages/playground/requests/chat-event.js';
 import { problemFromFailure } from '../../src/pages/playground/requests/problems.js';
@@ -33,41 +32,6 @@ describe('events of a stream', () => {
     expect(chatEvents('[DONE]')).toEqual([{ type: 'end' }]);
     for (const odd of ['', 'null', '3', '{"choices":3}', '{"choices":[null]}', '{bad'])
       expect(chatEvents(odd)).toEqual([{ type: 'other' }]);
-  });
-});
-
-describe('a conversation', () => {
-  const ask = (turns: readonly Turn[], text: string, id: string): readonly Turn[] =>
-    conversation(turns, { type: 'sent', question: { id: `q-${id}`, role: 'user', text }, answer: newAnswer(id, 'm') });
-
-  it('grows, ends, and sends only completed responses to the model', () => {
-    let turns = ask([], 'one', 'a');
-    expect(isBusy(turns)).toBe(true);
-    turns = conversation(turns, { type: 'appended', id: 'a', delta: 'un' });
-    turns = conversation(turns, { type: 'appended', id: 'a', delta: 'o' });
-    expect(turns[1]).toMatchObject({ text: 'uno', state: 'streaming' });
-    turns = conversation(turns, { type: 'changed', id: 'a', changes: { state: 'complete' } });
-    expect(isBusy(turns)).toBe(false);
-    turns = ask(turns, 'two', 'b');
-    turns = conversation(turns, { type: 'appended', id: 'b', delta: 'do' });
-    turns = conversation(turns, { type: 'changed', id: 'b', changes: { state: 'failed' } });
-    turns = ask(turns, 'three', 'c');
-    const body = JSON.parse(chatBody('m', ' Be brief. ', turns, { seed: 7 })) as { messages: unknown };
-    expect(body).toEqual({
-      model: 'm',
-      messages: [
-        { role: 'system', content: ' Be brief. ' },
-        { role: 'user', content: 'one' },
-        { role: 'assistant', content: 'uno' },
-        { role: 'user', content: 'two' },
-        { role: 'user', content: 'three' },
-      ],
-      seed: 7,
-      stream: true,
-      stream_options: { include_usage: true },
-    });
-    expect(conversation(turns, { type: 'removed', id: 'c' }).map(({ id }) => id)).toEqual(['q-a', 'a', 'q-b', 'b', 'q-c']);
-    expect(conversation(turns, { type: 'cleared' })).toEqual([]);
   });
 });
 

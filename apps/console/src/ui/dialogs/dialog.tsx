@@ -16,15 +16,17 @@ interface DialogProps {
   readonly description?: ReactNode;
   /** Clicks outside do not close the dialog; for content that would be lost, such as a key shown once. */
   readonly persistent?: boolean;
+  /** For content with long lines, such as code. */
+  readonly wide?: boolean;
   readonly children: ReactNode;
 }
 
-export function Dialog({ open = true, onClose, title, description, persistent = false, children }: DialogProps) {
+export function Dialog({ open = true, onClose, title, description, persistent = false, wide = false, children }: DialogProps) {
   return (
     <Base.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())} disablePointerDismissal={persistent}>
       <Base.Portal>
         <Base.Backdrop className="backdrop" />
-        <Base.Popup className="dialog">
+        <Base.Popup className="dialog" data-wide={wide || undefined}>
           <div className="dialog-head">
             <Base.Title className="dialog-title">{title}</Base.Title>
             <Base.Close className="icon-button" aria-label="Close">

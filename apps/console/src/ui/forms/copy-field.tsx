@@ -46,8 +46,29 @@ interface CopyButtonProps {
 
 const SHOWN_MS = 2000;
 
-function CopyButton({ value, label, children, onForbidden }: CopyButtonProps) {
-  const [state, setState] = useState<'idle' | 'copied' | 'forbidden'>('idle');
+export function CopyButton({ value, label, children, onForbidden }: CopyButtonProps) {
+  const { state, copy } = useCopy(value, onForbidden);
+  return (
+    <>
+      <Button
+        size="small"
+        kind="quiet"
+        aria-label={label}
+        icon={state === 'copied' ? <Check size={16} aria-hidden="true" /> : <Copy size={16} aria-hidden="true" />}
+        onClick={copy}
+      >
+        {children ?? (state === 'copied' ? 'Copied' : state === 'forbidden' ? 'Press Ctrl-C' : 'Copy')}
+      </Button>
+      <CopyStatus state={state} />
+    </>
+  );
+}
+
+type CopyState = 'idle' | 'copied' | 'forbidden';
+
+/** Copies a text. The result is shown for two seconds. */
+export function useCopy(value: string, onForbidden?: () => void): { readonly state: CopyState; readonly copy: () => void } {
+  const [state, setState] = useState<CopyState>('idle');
   useEffect(() => {
     if (state === 'idle') return;
     const timer = setTimeout(() => setState('idle'), SHOWN_MS);
@@ -63,25 +84,15 @@ function CopyButton({ value, label, children, onForbidden }: CopyButtonProps) {
       setState('forbidden');
     }
   };
+  return { state, copy: () => void copy() };
+}
+
+/** Announces a copy to screen readers. */
+export function CopyStatus({ state }: { readonly state: CopyState }) {
   return (
-    <>
-      <Button
-        size="small"
-        kind="quiet"
-        aria-label={label}
-        icon={state === 'copied' ? <Check size={16} aria-hidden="true" /> : <Copy size={16} aria-hidden="true" />}
-        onClick={() => void copy()}
-      >
-        {children ?? (state === 'copied' ? 'Copied' : state === 'forbidden' ? 'Press Ctrl-C' : 'Copy')}
-      </Button>
-      <span className="visually-hidden" role="status">
-        {state === 'copied'
-          ? 'Copied'
-          : state === 'forbidden'
-            ? 'The browser does not let this page copy. Select the text and copy it.'
-            : ''}
-      </span>
-    </>
+    <span className="visually-hidden" role="status">
+      {state === 'copied' ? 'Copied' : state === 'forbidden' ? 'The browser does not let this page copy. Select the text and copy it.' : ''}
+    </span>
   );
 }
 

@@ -1,36 +1,48 @@
 /** Chat mode of the playground. */
-import { useEffect, useId, useRef, useState } from 'react';
-import { type ModelEntry, modelName, textModels } from '../../../features/account/models.js';
+import { useEffect, useId, useMemo, useRef, useState } from 'react';
+import { useMe } from '../../../api/session.js';
+import { type ModelEntry, textModels } from '../../../features/account/models.js';
 import { VERDICT_OF_EVIDENCE, VERDICTS } from '../../../features/trust/verdicts.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Button } from '../../../ui/forms/button.js';
-import { Field, Select, TextAreaField } from '../../../ui/forms/field.js';
-import { AnswerFooter } from '../answer-footer.js';
+import { CheckField } from '../../../ui/forms/field.js';
+import { ViewCode } from '../code/view-code.js';
 import { Composer } from '../composer.js';
-import { ProblemNote } from '../problem-note.js';
-import { type Answer, isBusy, type Turn } from './conversation.js';
+import { preloadMarkdown } from '../markdown/response-text.js';
+import { chatBody, isBusy, shownAnswer, type Turn } from './conversation.js';
+import { storedConversation } from './kept-conversation.js';
 import { EMPTY_PARAMETERS, type ParameterForm, parseParameters } from './parameters.js';
+import { SettingsPanel } from './settings-panel.js';
+import { TurnList } from './turn-list.js';
 import { type ChatSettings, useChat } from './use-chat.js';
+import { useKeptConversation } from './use-kept-conversation.js';
 
-const SUGGESTIONS = ['What is the capital of France?', 'Explain digital signatures to a child.', 'Write a haiku about apples.'];
+const SUGGESTIONS = ['What is the capital of France?', 'Explain digital signatures to a child.', 'Write a haiku about apples.'] as const;
 
 export function ChatView({ models }: { readonly models: readonly ModelEntry[] }) {
-  const chat = useChat();
+  const { id: accountId } = useMe();
+  const [kept] = useState(() => storedConversation(window.sessionStorage, accountId));
+  const chat = useChat(kept?.turns ?? []);
   const heading = useId();
-  const [selected, setSelected] = useState<string | null>(null);
-  const [form, setForm] = useState<ParameterForm>(EMPTY_PARAMETERS);
+  const input = useRef<HTMLTextAreaElement>(null);
+  const [draft, setDraft] = useState('');
+  const [chosen, setChosen] = useState<readonly string[]>(kept?.models ?? []);
+  const [form, setForm] = useState<ParameterForm>(kept?.form ?? EMPTY_PARAMETERS);
+  const keep = useKeptConversation(accountId, { turns: chat.turns, models: chosen, form }, kept !== null);
+  useEffect(preloadMarkdown, []);
   const texts = textModels(models);
-  const model = texts.find(({ id }) => id === selected) ?? texts[0];
+  const selected = useMemo(() => availableModels(chosen, models), [chosen, models]);
   const read = parseParameters(form);
   const refused = read.kind === 'refused' ? read : null;
   const busy = isBusy(chat.turns);
   const settings: ChatSettings | null =
-    model === undefined || read.kind === 'refused' ? null : { model: model.id, system: form.system, parameters: read.parameters };
-  if (model === undefined && chat.turns.length === 0) {
+    selected.length === 0 || read.kind === 'refused' ? null : { models: selected, system: form.system, parameters: read.parameters };
+  if (texts.length === 0 && chat.turns.length === 0) {
     return (
       <EmptyState title="No text model is available">Models come and go with the machines. This page refreshes automatically.</EmptyState>
     );
   }
+  const focusInput = (): void => input.current?.focus();
   const ask = (text: string): void => {
     if (settings !== null) chat.ask(text, settings);
   };
@@ -45,19 +57,30 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
             <p>The machine signs every response. Your browser verifies the signature.</p>
             <div className="suggestions">
               {SUGGESTIONS.map((text) => (
-                <Button key={text} size="small" disabled={settings === null} onClick={() => ask(text)}>
+                <Button
+                  key={text}
+                  size="small"
+                  disabled={settings === null}
+                  onClick={() => {
+                    ask(text);
+                    focusInput();
+                  }}
+                >
                   {text}
                 </Button>
               ))}
             </div>
           </EmptyState>
         ) : (
-          <Turns turns={chat.turns} onRetry={settings === null || busy ? null : (answer) => chat.retry(answer, settings)} />
+          <TurnList chat={chat} busy={busy} settings={settings} onDone={focusInput} />
         )}
         <Composer
           label="Your message"
           placeholder="Type a message. Enter sends, Shift+Enter adds a line."
           send="Send"
+          text={draft}
+          onText={setDraft}
+          input={input}
           busy={busy}
           disabled={settings === null}
           onSend={ask}
@@ -68,135 +91,76 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
         </p>
       </section>
       <div className="playground-side">
-        <ChatSettingsPanel models={texts} model={model?.id ?? ''} onModel={setSelected} form={form} onForm={setForm} refused={refused} />
-        <Button disabled={chat.turns.length === 0} onClick={chat.clear}>
-          New conversation
-        </Button>
+        <SettingsPanel models={texts} selected={selected} onSelect={setChosen} form={form} onForm={setForm} refused={refused} />
+        <div className="row">
+          <ViewCode endpoint="chat" {...requestsOf(chat.turns, draft, settings)} />
+          <Button
+            disabled={chat.turns.length === 0}
+            onClick={() => {
+              chat.clear();
+              focusInput();
+            }}
+          >
+            Clear conversation
+          </Button>
+        </div>
+        <CheckField
+          label="Keep this conversation in this tab"
+          hint="Stored in the session storage of this tab until you close it, clear the conversation or turn this off. The server stores nothing."
+          error={keep.failed ? 'Not stored: the conversation is too large, or the browser allows no storage.' : undefined}
+          checked={keep.isOn}
+          onChange={(event) => keep.set(event.target.checked)}
+        />
         <p className="field-hint">
-          The conversation exists only on this page and is not stored. Requests cost the same as through the API.
+          {keep.isOn ? '' : 'The conversation exists only on this page and is not stored. '}
+          Requests cost the same as through the API.
         </p>
       </div>
     </div>
   );
 }
 
-function Turns({ turns, onRetry }: { readonly turns: readonly Turn[]; readonly onRetry: Parameters<typeof TurnView>[0]['onRetry'] }) {
-  const end = useRef<HTMLDivElement>(null);
-  const last = turns.at(-1);
-  // Scrolls with the response unless the user has scrolled up.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs after every change of the conversation
-  useEffect(() => {
-    const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
-    if (last?.role === 'user' || scrollHeight - scrollTop - clientHeight < 240) end.current?.scrollIntoView({ block: 'nearest' });
-  }, [turns]);
-  return (
-    <>
-      <ol className="turns" aria-label="Messages">
-        {turns.map((turn) => (
-          <TurnView key={turn.id} turn={turn} onRetry={turn === last ? onRetry : null} />
-        ))}
-      </ol>
-      <div ref={end} className="turns-end" />
-    </>
-  );
+/** Selected models that exist, the first model in place of one that left. */
+function availableModels(chosen: readonly string[], models: readonly ModelEntry[]): readonly string[] {
+  const [first] = textModels(models);
+  if (first === undefined) return [];
+  const [one = first.id, ...others] = chosen;
+  return [one, ...others.slice(0, 1)].map((id) => (models.some((model) => model.id === id) ? id : first.id));
+}
+
+/** Requests that the page would send now: with the typed message, else the last question again, else an example. */
+function requestsOf(turns: readonly Turn[], draft: string, settings: ChatSettings | null) {
+  const typed = draft.trim();
+  const lastQuestion = turns.findLastIndex(({ role }) => role === 'user');
+  const isExample = typed === '' && lastQuestion < 0;
+  const text = isExample ? SUGGESTIONS[0] : typed;
+  const asked: readonly Turn[] = text === '' ? turns.slice(0, lastQuestion + 1) : [...turns, { id: 'draft', role: 'user', text }];
+  const requests = (settings?.models ?? []).map((model, column) => ({
+    model,
+    body: settings === null ? '' : chatBody({ ...settings, model, column, turns: asked }),
+  }));
+  return { requests, isExample };
 }
 
 /** Status for screen readers: completion and verification, not each word. */
 function statusOf(turns: readonly Turn[]): string {
   const last = turns.at(-1);
   if (last === undefined || last.role === 'user') return '';
-  switch (last.state) {
+  const answers = last.columns.map(shownAnswer).filter((answer) => answer !== undefined);
+  const [first] = answers;
+  if (isBusy(turns)) return answers.length > 1 ? 'The responses are arriving.' : 'The response is arriving.';
+  if (first === undefined) return '';
+  if (answers.length > 1) return 'The responses are complete.';
+  switch (first.state) {
     case 'waiting':
     case 'streaming':
-      return 'The response is arriving.';
-    case 'stopped':
-      return 'The response was stopped.';
     case 'failed':
       return '';
+    case 'stopped':
+      return 'The response was stopped.';
     case 'complete':
-      if (last.check.state === 'verified') return `The response is complete. ${VERDICTS[VERDICT_OF_EVIDENCE[last.check.enclave]].label}.`;
-      if (last.check.state === 'failed') return 'The response is complete, but verification failed.';
+      if (first.check.state === 'verified') return `The response is complete. ${VERDICTS[VERDICT_OF_EVIDENCE[first.check.enclave]].label}.`;
+      if (first.check.state === 'failed') return 'The response is complete, but verification failed.';
       return 'The response is complete.';
   }
-}
-
-interface ChatSettingsPanelProps {
-  readonly models: readonly ModelEntry[];
-  readonly model: string;
-  readonly onModel: (model: string) => void;
-  readonly form: ParameterForm;
-  readonly onForm: (form: ParameterForm) => void;
-  readonly refused: { readonly field: keyof ParameterForm; readonly problem: string } | null;
-}
-
-/** Model, system prompt and parameters of the conversation. */
-function ChatSettingsPanel({ models, model, onModel, form, onForm, refused }: ChatSettingsPanelProps) {
-  const heading = useId();
-  const [open, setOpen] = useState(false);
-  const bind = (field: keyof ParameterForm) => ({
-    value: form[field],
-    error: refused?.field === field ? refused.problem : undefined,
-    autoComplete: 'off',
-    onChange: (event: { target: { value: string } }) => onForm({ ...form, [field]: event.target.value }),
-  });
-  return (
-    <section className="settings" aria-labelledby={heading}>
-      <h2 id={heading} className="visually-hidden">
-        Settings
-      </h2>
-      <Select label="Model" value={model} options={models.map((one) => ({ value: one.id, label: modelName(one) }))} onValue={onModel} />
-      <TextAreaField label="System prompt" rows={3} {...bind('system')} />
-      <details open={open || refused !== null} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>Parameters</summary>
-        <div className="settings-grid">
-          <Field label="Temperature" inputMode="decimal" placeholder="1" {...bind('temperature')} />
-          <Field label="Top P" inputMode="decimal" placeholder="1" {...bind('topP')} />
-          <Field label="Max tokens" inputMode="numeric" {...bind('maxTokens')} />
-          <Field label="Seed" inputMode="numeric" {...bind('seed')} />
-        </div>
-        <TextAreaField label="Stop sequences" hint="One per line, up to four." rows={2} {...bind('stop')} />
-      </details>
-    </section>
-  );
-}
-
-interface TurnViewProps {
-  readonly turn: Turn;
-  /** Null if a retry is not possible. */
-  readonly onRetry: ((answer: Answer) => void) | null;
-}
-
-/** One message of the conversation. Model output is rendered as plain text; markup has no effect. */
-function TurnView({ turn, onRetry }: TurnViewProps) {
-  if (turn.role === 'user') {
-    return (
-      <li className="turn" data-role="user">
-        <span className="visually-hidden">You: </span>
-        <div className="turn-text">{turn.text}</div>
-      </li>
-    );
-  }
-  const busy = turn.state === 'waiting' || turn.state === 'streaming';
-  return (
-    <li className="turn" data-role="assistant" data-state={turn.state} aria-busy={busy}>
-      <span className="visually-hidden">{`${turn.model}: `}</span>
-      {turn.text === '' ? null : <div className="turn-text">{turn.text}</div>}
-      {turn.state === 'waiting' ? <p className="turn-waiting">{waitingText(turn.provider !== null)}</p> : null}
-      {turn.state === 'stopped' ? <p className="turn-note">Stopped. The response is incomplete and cannot be verified.</p> : null}
-      {turn.state === 'complete' && turn.text === '' ? <p className="turn-note">The model returned no output.</p> : null}
-      {turn.problem === null ? null : <ProblemNote problem={turn.problem} onRetry={onRetry === null ? null : () => onRetry(turn)} />}
-      <AnswerFooter
-        provider={turn.provider}
-        usage={turn.usage}
-        finishReason={turn.finishReason}
-        costMicroUsd={turn.costMicroUsd}
-        check={turn.check}
-      />
-    </li>
-  );
-}
-
-/** `placed`: a machine has accepted the request. */
-function waitingText(placed: boolean): string {
-  return placed ? 'Processing the prompt…' : 'Waiting for a machine…';
 }

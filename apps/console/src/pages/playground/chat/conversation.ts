@@ -1,4 +1,4 @@
-/** State of a conversation: messages, how each response ended, and its verification. */
+/** State of a conversation: messages, the versions of each response, how each ended, and its verification. */
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
 import type { AnswerCheck } from '../verification/check-answer.js';
@@ -9,6 +9,13 @@ export interface TokenUsage {
   readonly completion: number;
 }
 
+/** Times as observed by the page, from sending on, with the wait in the request queue. */
+export interface Timing {
+  /** Null if no text arrived. */
+  readonly firstTextMs: number | null;
+  readonly totalMs: number;
+}
+
 export interface Question {
   readonly id: string;
   readonly role: 'user';
@@ -17,7 +24,6 @@ export interface Question {
 
 export interface Answer {
   readonly id: string;
-  readonly role: 'assistant';
   readonly text: string;
   readonly model: string;
   readonly state: 'waiting' | 'streaming' | 'complete' | 'stopped' | 'failed';
@@ -29,39 +35,85 @@ export interface Answer {
   readonly check: AnswerCheck;
   /** Null while unknown. */
   readonly costMicroUsd: number | null;
+  /** Null until the response has ended. */
+  readonly timing: Timing | null;
 }
 
-export type Turn = Question | Answer;
+/** Versions of one model's response. The shown version is the one sent as history. */
+export interface AnswerColumn {
+  readonly versions: readonly Answer[];
+  readonly shown: number;
+}
 
-type ConversationEvent =
-  | { readonly type: 'sent'; readonly question: Question | null; readonly answer: Answer }
-  | { readonly type: 'appended'; readonly id: string; readonly delta: string }
-  | { readonly type: 'changed'; readonly id: string; readonly changes: Partial<Omit<Answer, 'id' | 'role'>> }
-  /** Removes a failed response before its question is sent again. */
-  | { readonly type: 'removed'; readonly id: string }
+/** Responses to one question: one column per compared model. */
+export interface Reply {
+  readonly id: string;
+  readonly role: 'assistant';
+  readonly columns: readonly AnswerColumn[];
+}
+
+export type Turn = Question | Reply;
+
+export type ConversationEvent =
+  /** Appends a question and its reply after `before` messages; later messages are dropped. */
+  | { readonly type: 'asked'; readonly before: number; readonly question: Question; readonly reply: Reply }
+  /** Adds and shows another version. Failed versions of the column are dropped. */
+  | { readonly type: 'regenerated'; readonly id: string; readonly column: number; readonly answer: Answer }
+  | { readonly type: 'shown'; readonly id: string; readonly column: number; readonly version: number }
+  | { readonly type: 'appended'; readonly answerId: string; readonly delta: string }
+  | { readonly type: 'changed'; readonly answerId: string; readonly changes: Partial<Omit<Answer, 'id'>> }
+  | { readonly type: 'deleted'; readonly id: string }
   | { readonly type: 'cleared' };
 
 export function conversation(turns: readonly Turn[], event: ConversationEvent): readonly Turn[] {
   switch (event.type) {
-    case 'sent':
-      return [...turns, ...(event.question === null ? [] : [event.question]), event.answer];
+    case 'asked':
+      return [...turns.slice(0, event.before), event.question, event.reply];
+    case 'regenerated':
+      return changeColumn(turns, event, ({ versions }) => {
+        const all = [...versions.filter(({ state }) => state !== 'failed'), event.answer];
+        return { versions: all, shown: all.length - 1 };
+      });
+    case 'shown':
+      return changeColumn(turns, event, (column) => (event.version in column.versions ? { ...column, shown: event.version } : column));
     case 'appended':
-      return turns.map((turn) =>
-        turn.id === event.id && turn.role === 'assistant' ? { ...turn, state: 'streaming', text: turn.text + event.delta } : turn,
-      );
+      return changeAnswer(turns, event.answerId, (answer) => ({ ...answer, state: 'streaming', text: answer.text + event.delta }));
     case 'changed':
-      return turns.map((turn) => (turn.id === event.id && turn.role === 'assistant' ? { ...turn, ...event.changes } : turn));
-    case 'removed':
-      return turns.filter((turn) => turn.id !== event.id);
+      return changeAnswer(turns, event.answerId, (answer) => ({ ...answer, ...event.changes }));
+    case 'deleted':
+      return turns.filter(({ id }) => id !== event.id);
     case 'cleared':
       return [];
   }
 }
 
+function changeColumn(
+  turns: readonly Turn[],
+  at: { readonly id: string; readonly column: number },
+  change: (column: AnswerColumn) => AnswerColumn,
+): readonly Turn[] {
+  return turns.map((turn) =>
+    turn.role === 'assistant' && turn.id === at.id
+      ? { ...turn, columns: turn.columns.map((column, index) => (index === at.column ? change(column) : column)) }
+      : turn,
+  );
+}
+
+/** Other messages keep their identity, so that only the changed one renders again. */
+function changeAnswer(turns: readonly Turn[], answerId: string, change: (answer: Answer) => Answer): readonly Turn[] {
+  return turns.map((turn) => {
+    if (turn.role === 'user' || !turn.columns.some(({ versions }) => versions.some(({ id }) => id === answerId))) return turn;
+    const columns = turn.columns.map((column) => ({
+      ...column,
+      versions: column.versions.map((answer) => (answer.id === answerId ? change(answer) : answer)),
+    }));
+    return { ...turn, columns };
+  });
+}
+
 export function newAnswer(id: string, model: string): Answer {
   return {
     id,
-    role: 'assistant',
     text: '',
     model,
     state: 'waiting',
@@ -71,20 +123,44 @@ export function newAnswer(id: string, model: string): Answer {
     problem: null,
     check: { state: 'none' },
     costMicroUsd: null,
+    timing: null,
   };
 }
 
+export function shownAnswer(column: AnswerColumn): Answer | undefined {
+  return column.versions[column.shown];
+}
+
+export function isRunning({ state }: Answer): boolean {
+  return state === 'waiting' || state === 'streaming';
+}
+
 export function isBusy(turns: readonly Turn[]): boolean {
-  return turns.some((turn) => turn.role === 'assistant' && (turn.state === 'waiting' || turn.state === 'streaming'));
+  return turns.some((turn) => turn.role === 'assistant' && turn.columns.some(({ versions }) => versions.some(isRunning)));
+}
+
+export interface ChatRequest {
+  readonly model: string;
+  /** System prompt; empty: none. */
+  readonly system: string;
+  /** Messages before the response, the last question included. */
+  readonly turns: readonly Turn[];
+  /** Column of a comparison whose responses are the history. */
+  readonly column: number;
+  readonly parameters: Parameters;
 }
 
 /** Body of a chat request, byte for byte as sent. Failed responses are omitted from the history. */
-export function chatBody(model: string, system: string, turns: readonly Turn[], parameters: Parameters): string {
+export function chatBody({ model, system, turns, column, parameters }: ChatRequest): string {
   const messages = [
     ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),
-    ...turns
-      .filter((turn) => turn.role === 'user' || (turn.text !== '' && (turn.state === 'complete' || turn.state === 'stopped')))
-      .map(({ role, text }) => ({ role, content: text })),
+    ...turns.flatMap((turn) => {
+      if (turn.role === 'user') return [{ role: 'user', content: turn.text }];
+      const own = turn.columns[column] ?? turn.columns[0];
+      const answer = own === undefined ? undefined : shownAnswer(own);
+      if (answer === undefined || answer.text === '' || (answer.state !== 'complete' && answer.state !== 'stopped')) return [];
+      return [{ role: 'assistant', content: answer.text }];
+    }),
   ];
   return JSON.stringify({ model, messages, ...parameters, stream: true, stream_options: { include_usage: true } });
 }

@@ -1,4 +1,4 @@
-/** Conversation of the page and its single running request. Nothing outlives the page. */
+/** Conversation of the page and its running requests, one per compared model. */
 import { useMemo, useReducer, useRef } from 'react';
 import { useInvalidateMoney } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
@@ -6,47 +6,61 @@ import { type ChatListener, sendChatRequest } from '../requests/chat-request.js'
 import { sendWithKey, usePlaygroundKey } from '../requests/playground-key.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
 import { requestCost } from '../requests/request-cost.js';
-import { useSingleRequest } from '../requests/use-single-request.js';
+import { useRequests } from '../requests/use-requests.js';
 import { checkAnswer, downloadFeed } from '../verification/check-answer.js';
-import { type Answer, chatBody, conversation, newAnswer, type Question, type Turn } from './conversation.js';
+import { type Answer, chatBody, conversation, newAnswer, type Question, type Reply, type Turn } from './conversation.js';
 import type { Parameters } from './parameters.js';
 
 export interface ChatSettings {
-  readonly model: string;
+  /** One model, or two to compare. */
+  readonly models: readonly string[];
   readonly system: string;
   readonly parameters: Parameters;
 }
 
-interface Chat {
+export interface Chat {
   readonly turns: readonly Turn[];
   ask(text: string, settings: ChatSettings): void;
-  /** Sends the question of a failed response again. */
-  retry(answer: Answer, settings: ChatSettings): void;
-  /** Cancels the running response in the page and on the provider. */
+  /** Sends a question again, with a new text. Later messages are dropped. */
+  edit(question: Question, text: string, settings: ChatSettings): void;
+  /** Requests another version of a response. A failed one is replaced. */
+  regenerate(reply: Reply, column: number, settings: ChatSettings): void;
+  /** Shows another version of a response. */
+  show(reply: Reply, column: number, version: number): void;
+  remove(turn: Turn): void;
+  /** Cancels the running responses in the page and on the providers. */
   stop(): void;
   clear(): void;
 }
 
-export function useChat(): Chat {
-  const [turns, dispatch] = useReducer(conversation, []);
-  const request = useSingleRequest();
+export function useChat(initial: readonly Turn[]): Chat {
+  const [turns, dispatch] = useReducer(conversation, initial);
+  const requests = useRequests();
   const ids = useRef(0);
   const key = usePlaygroundKey();
   const invalidateMoney = useInvalidateMoney();
 
   return useMemo((): Chat => {
-    const start = (before: readonly Turn[], question: Question | null, settings: ChatSettings): void => {
-      const answer = newAnswer(`a${ids.current++}`, settings.model);
-      dispatch({ type: 'sent', question, answer });
-      const history = question === null ? before : [...before, question];
-      void run(answer.id, chatBody(settings.model, settings.system, history, settings.parameters));
+    const newId = (): string => `n${ids.current++}`;
+
+    const start = (before: readonly Turn[], text: string, { models, system, parameters }: ChatSettings): void => {
+      const question: Question = { id: newId(), role: 'user', text };
+      const answers = models.map((model) => newAnswer(newId(), model));
+      const columns = answers.map((answer) => ({ versions: [answer], shown: 0 }));
+      dispatch({ type: 'asked', before: before.length, question, reply: { id: newId(), role: 'assistant', columns } });
+      const asked = [...before, question];
+      for (const [column, { id, model }] of answers.entries()) {
+        void run(id, chatBody({ model, system, turns: asked, column, parameters }));
+      }
     };
 
-    const run = async (id: string, body: string): Promise<void> => {
+    const run = async (answerId: string, body: string): Promise<void> => {
       const nonce = newNonce();
+      const sentAt = performance.now();
+      let firstTextMs: number | null = null;
       let provider: ProviderFacts | null = null;
       let feed: Promise<unknown> = Promise.resolve(null);
-      const change = (changes: Partial<Answer>): void => dispatch({ type: 'changed', id, changes });
+      const change = (changes: Partial<Answer>): void => dispatch({ type: 'changed', answerId, changes });
       const listener: ChatListener = {
         onProvider(facts) {
           provider = facts;
@@ -54,16 +68,20 @@ export function useChat(): Chat {
           feed = downloadFeed();
           change({ provider: facts });
         },
-        onText: (delta) => dispatch({ type: 'appended', id, delta }),
+        onText(delta) {
+          firstTextMs ??= performance.now() - sentAt;
+          dispatch({ type: 'appended', answerId, delta });
+        },
       };
-      const outcome = await request.run((signal) =>
+      const outcome = await requests.run((signal) =>
         sendWithKey(key, (secret) => sendChatRequest({ secret, body, nonce, signal }, listener)),
       );
+      const timing = { firstTextMs, totalMs: performance.now() - sentAt };
       const facts = provider as ProviderFacts | null;
       switch (outcome.kind) {
         case 'complete': {
           const { bytes, usage, finishReason } = outcome;
-          change({ state: 'complete', usage, finishReason, check: { state: 'checking' } });
+          change({ state: 'complete', usage, finishReason, timing, check: { state: 'checking' } });
           change({
             check: await checkAnswer(
               { requestBody: body, nonce, endpoint: '/v1/chat/completions', provider: facts, answer: { kind: 'stream', bytes } },
@@ -73,13 +91,13 @@ export function useChat(): Chat {
           break;
         }
         case 'stopped':
-          change({ state: 'stopped' });
+          change({ state: 'stopped', timing });
           break;
         case 'failed':
           change({ state: 'failed', problem: outcome.problem });
       }
-      if (facts?.jobId && request.left !== null) {
-        const cost = await requestCost(facts.jobId, request.left);
+      if (facts?.jobId && requests.left !== null) {
+        const cost = await requestCost(facts.jobId, requests.left);
         if (cost !== null) change({ costMicroUsd: cost });
         void invalidateMoney();
       }
@@ -87,20 +105,26 @@ export function useChat(): Chat {
 
     return {
       turns,
-      ask: (text, settings) => start(turns, { id: `q${ids.current++}`, role: 'user', text }, settings),
-      retry(answer, settings) {
-        dispatch({ type: 'removed', id: answer.id });
-        start(
-          turns.filter(({ id }) => id !== answer.id),
-          null,
-          settings,
-        );
+      ask: (text, settings) => start(turns, text, settings),
+      edit(question, text, settings) {
+        const at = turns.indexOf(question);
+        if (at >= 0) start(turns.slice(0, at), text, settings);
       },
-      stop: request.stop,
+      regenerate(reply, column, { models, system, parameters }) {
+        const at = turns.indexOf(reply);
+        const model = models[column] ?? reply.columns[column]?.versions[0]?.model;
+        if (at < 0 || model === undefined) return;
+        const answer = newAnswer(newId(), model);
+        dispatch({ type: 'regenerated', id: reply.id, column, answer });
+        void run(answer.id, chatBody({ model, system, turns: turns.slice(0, at), column, parameters }));
+      },
+      show: ({ id }, column, version) => dispatch({ type: 'shown', id, column, version }),
+      remove: ({ id }) => dispatch({ type: 'deleted', id }),
+      stop: requests.stop,
       clear() {
-        request.stop();
+        requests.stop();
         dispatch({ type: 'cleared' });
       },
     };
-  }, [turns, request, key, invalidateMoney]);
+  }, [turns, requests, key, invalidateMoney]);
 }

@@ -1,14 +1,20 @@
 /** Image mode of the playground. */
-import { useId, useState } from 'react';
+import { Download } from 'lucide-react';
+import { useId, useRef, useState } from 'react';
 import { imageModels, type ModelEntry, modelName } from '../../../features/account/models.js';
 import { Progress } from '../../../ui/feedback/note.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Field, Select } from '../../../ui/forms/field.js';
 import { AnswerFooter } from '../answer-footer.js';
 import { parseInteger } from '../chat/parameters.js';
+import { ViewCode } from '../code/view-code.js';
 import { Composer } from '../composer.js';
 import { ProblemNote } from '../problem-note.js';
+import { type ImageRequest, imageBody } from '../requests/image-request.js';
+import { imageFileName } from './image-file-name.js';
 import { type ImageJob, useImages } from './use-images.js';
+
+const EXAMPLE = 'a red square on a blue background';
 
 export function ImagesView({ models }: { readonly models: readonly ModelEntry[] }) {
   const imageJobs = useImages();
@@ -18,6 +24,8 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
   const [size, setSize] = useState<string | null>(null);
   const [count, setCount] = useState('1');
   const [seed, setSeed] = useState('');
+  const [draft, setDraft] = useState('');
+  const input = useRef<HTMLTextAreaElement>(null);
   const model = available.find(({ id }) => id === selected) ?? available[0];
   const sizes = model?.metadata.sizes ?? [];
   const chosen = size !== null && sizes.includes(size) ? size : (sizes[0] ?? 'auto');
@@ -29,6 +37,12 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
       <EmptyState title="No image model is available">Models come and go with the machines. This page refreshes automatically.</EmptyState>
     );
   }
+  const requestFor = (prompt: string): ImageRequest | null =>
+    model === undefined || seedNumber === null
+      ? null
+      : { model: model.id, prompt, n: Math.min(Number(count), max), size: chosen, seed: seedNumber ?? null };
+  const typed = draft.trim();
+  const shown = requestFor(typed === '' ? (imageJobs.list[0]?.input.prompt ?? EXAMPLE) : typed);
   return (
     <div className="playground">
       <section className="conversation" aria-labelledby={heading}>
@@ -37,14 +51,16 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
         </h2>
         <Composer
           label="Image description"
-          placeholder="For example: a red square on a blue background"
+          placeholder={`For example: ${EXAMPLE}`}
           send="Generate"
+          text={draft}
+          onText={setDraft}
+          input={input}
           busy={busy}
           disabled={model === undefined || seedNumber === null}
           onSend={(prompt) => {
-            if (model !== undefined && seedNumber !== null) {
-              imageJobs.generate({ model: model.id, prompt, n: Math.min(Number(count), max), size: chosen, seed: seedNumber ?? null });
-            }
+            const request = requestFor(prompt);
+            if (request !== null) imageJobs.generate(request);
           }}
           onStop={imageJobs.stop}
         />
@@ -85,6 +101,13 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
             onChange={(event) => setSeed(event.target.value)}
           />
         </section>
+        <div>
+          <ViewCode
+            endpoint="images"
+            requests={shown === null ? [] : [{ model: shown.model, body: imageBody(shown) }]}
+            isExample={typed === '' && imageJobs.list.length === 0}
+          />
+        </div>
       </div>
     </div>
   );
@@ -104,11 +127,18 @@ function ImageJobView({ job, onRetry }: { readonly job: ImageJob; readonly onRet
       {problem === null ? null : <ProblemNote problem={problem} onRetry={onRetry} />}
       {images.length === 0 ? null : (
         <div className="image-job-images">
-          {images.map((address, index) => (
-            <a key={address} href={address} download={`image-${index + 1}`} title="Save the image">
-              <img src={address} alt={images.length === 1 ? input.prompt : `${input.prompt} (${index + 1} of ${images.length})`} />
-            </a>
-          ))}
+          {images.map(({ address, type }, index) => {
+            const number = images.length === 1 ? null : index + 1;
+            return (
+              <figure key={address} className="image-file">
+                <img src={address} alt={number === null ? input.prompt : `${input.prompt} (${number} of ${images.length})`} />
+                <a className="button" data-kind="quiet" data-size="small" href={address} download={imageFileName(input, type, number)}>
+                  <Download size={16} aria-hidden="true" />
+                  <span className="button-text">{number === null ? 'Download' : `Download image ${number}`}</span>
+                </a>
+              </figure>
+            );
+          })}
         </div>
       )}
       <AnswerFooter provider={job.provider} usage={null} finishReason={null} costMicroUsd={job.costMicroUsd} check={job.check} />

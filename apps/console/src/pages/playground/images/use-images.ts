@@ -1,4 +1,4 @@
-/** Images of the page and its single running request. Nothing outlives the page. */
+/** Images of the page and its running requests. Nothing outlives the page. */
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useInvalidateMoney } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
@@ -7,19 +7,25 @@ import { sendWithKey, usePlaygroundKey } from '../requests/playground-key.js';
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
 import { requestCost } from '../requests/request-cost.js';
-import { useSingleRequest } from '../requests/use-single-request.js';
+import { useRequests } from '../requests/use-requests.js';
 import { type AnswerCheck, checkAnswer, downloadFeed } from '../verification/check-answer.js';
 
 export interface ImageJob {
   readonly id: string;
   readonly input: ImageRequest;
   readonly state: 'waiting' | 'complete' | 'stopped' | 'failed';
-  /** Object URLs of the verified bytes in memory. */
-  readonly images: readonly string[];
+  readonly images: readonly ShownImage[];
   readonly provider: ProviderFacts | null;
   readonly problem: Problem | null;
   readonly check: AnswerCheck;
   readonly costMicroUsd: number | null;
+}
+
+export interface ShownImage {
+  /** Object URL of the verified bytes in memory. */
+  readonly address: string;
+  /** Media type. */
+  readonly type: string;
 }
 
 interface ImageJobs {
@@ -32,7 +38,7 @@ interface ImageJobs {
 
 export function useImages(): ImageJobs {
   const [list, setList] = useState<readonly ImageJob[]>([]);
-  const request = useSingleRequest();
+  const request = useRequests();
   const addresses = useRef<string[]>([]);
   const ids = useRef(0);
   const key = usePlaygroundKey();
@@ -48,15 +54,16 @@ export function useImages(): ImageJobs {
     const change = (id: string, changes: Partial<ImageJob>): void =>
       setList((before) => before.map((job) => (job.id === id ? { ...job, ...changes } : job)));
 
-    const addressOf = (bytes: Uint8Array): string => {
-      const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type: imageType(bytes) }));
+    const shownImage = (bytes: Uint8Array): ShownImage => {
+      const type = imageType(bytes);
+      const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }));
       addresses.current.push(address);
-      return address;
+      return { address, type };
     };
 
     const check = async (id: string, sent: { body: string; nonce: string }, answer: ImageAnswer): Promise<void> => {
       const { bytes, headers, images, provider } = answer;
-      change(id, { state: 'complete', provider, images: images.map(addressOf), check: { state: 'checking' } });
+      change(id, { state: 'complete', provider, images: images.map(shownImage), check: { state: 'checking' } });
       const evidence = { requestBody: sent.body, nonce: sent.nonce, endpoint: '/v1/images/generations', provider };
       const result = await checkAnswer({ ...evidence, answer: { kind: 'plain', bytes, headers, images } }, downloadFeed());
       change(id, { check: result });

@@ -1,7 +1,8 @@
 /** Result of verifying a response in the browser. */
-import type { EnclaveEvidence, Receipt } from '@inference/protocol';
+import type { EnclaveEvidence } from '@inference/protocol';
 import { api } from '../../../api/api-client.js';
 import type { CheckLine } from '../../../features/trust/check-line.js';
+import type { TokenUsage } from '../chat/conversation.js';
 import type { Evidence } from './evaluate-answer.js';
 
 export type AnswerCheck =
@@ -14,10 +15,18 @@ export type AnswerCheck =
       readonly enclave: EnclaveEvidence;
       readonly jobId: string | null;
       /** Null unless its signature verified. */
-      readonly receipt: Receipt | null;
+      readonly receipt: ReceiptFacts | null;
     }
   /** No contradiction was found, but the evidence to verify against is missing. */
   | { readonly state: 'unknown'; readonly reason: string };
+
+/** Facts of a receipt that the report shows. */
+export interface ReceiptFacts {
+  readonly model: string;
+  readonly usage: TokenUsage;
+  /** Milliseconds since 1970. */
+  readonly completedAt: number;
+}
 
 /** Current attestation feed; null if the download fails. Never rejects. */
 export async function downloadFeed(): Promise<unknown> {

@@ -101,9 +101,9 @@ function who(check: FinishedCheck, provider: ProviderFacts | null): AnswerReport
           { label: 'Model', value: receipt.model },
           {
             label: 'Tokens',
-            value: `${formatCount(receipt.usage.prompt_tokens)} input, ${formatCount(receipt.usage.completion_tokens)} output`,
+            value: `${formatCount(receipt.usage.prompt)} input, ${formatCount(receipt.usage.completion)} output`,
           },
-          { label: 'Completed', value: <Time at={receipt.completed_at} as="date-time" /> },
+          { label: 'Completed', value: <Time at={receipt.completedAt} as="date-time" /> },
         ]),
     ...(jobId === null ? [] : [{ label: 'Request', value: <code className="breakable">{jobId}</code> }]),
   ];

@@ -4,11 +4,11 @@
  * Hash, signature and receipt are checked over the exact received bytes. Loaded with the first response because the cryptography is
  * large.
  */
-import type { AttestationFeed } from '@inference/protocol';
+import type { AttestationFeed, Receipt } from '@inference/protocol';
 import { type AnswerVerdict, FeedError, type ReceivedAnswer, verifyAnswer } from '@inference/verifier';
 import type { CheckLine } from '../../../features/trust/check-line.js';
 import { headersOf, type ProviderFacts } from '../requests/provider-facts.js';
-import type { AnswerCheck } from './check-answer.js';
+import type { AnswerCheck, ReceiptFacts } from './check-answer.js';
 
 export interface Evidence {
   /** Exact bytes of the request body. */
@@ -53,8 +53,12 @@ export function evaluateAnswer(evidence: Evidence, now: number): AnswerCheck {
     lines: verdict.checks.map(({ result, explanation }) => ({ ok: result === 'ok', text: explanation })),
     enclave: verdict.enclave,
     jobId: verdict.receipt?.job_id ?? provider.jobId,
-    receipt: verdict.receipt,
+    receipt: verdict.receipt === null ? null : receiptFacts(verdict.receipt),
   };
+}
+
+function receiptFacts({ model, usage, completed_at }: Receipt): ReceiptFacts {
+  return { model, usage: { prompt: usage.prompt_tokens, completion: usage.completion_tokens }, completedAt: completed_at };
 }
 
 const NOT_IN_FEED: AnswerCheck = {

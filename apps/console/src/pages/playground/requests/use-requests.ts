@@ -1,24 +1,25 @@
-/** Runs at most one request per page. Leaving the page aborts the request and its follow-up work. */
+/** Running requests of a page. Leaving the page aborts them and their follow-up work. */
 import { useEffect, useMemo, useRef } from 'react';
 
-interface SingleRequest {
+interface Requests {
   /** Runs `request` with an abort signal. */
   run<Outcome>(request: (signal: AbortSignal) => Promise<Outcome>): Promise<Outcome>;
-  /** Aborts the running request, if any. */
+  /** Aborts all running requests. */
   stop(): void;
   /** Aborted when the page is left; null before it is mounted. */
   readonly left: AbortSignal | null;
 }
 
-export function useSingleRequest(): SingleRequest {
-  const running = useRef<AbortController | null>(null);
+export function useRequests(): Requests {
+  const running = useRef(new Set<AbortController>());
   const left = useRef<AbortController | null>(null);
   useEffect(() => {
     const leaving = new AbortController();
+    const requests = running.current;
     left.current = leaving;
     return () => {
       leaving.abort();
-      running.current?.abort();
+      for (const stop of requests) stop.abort();
     };
   }, []);
 
@@ -26,14 +27,16 @@ export function useSingleRequest(): SingleRequest {
     () => ({
       async run(request) {
         const stop = new AbortController();
-        running.current = stop;
+        running.current.add(stop);
         try {
           return await request(stop.signal);
         } finally {
-          if (running.current === stop) running.current = null;
+          running.current.delete(stop);
         }
       },
-      stop: () => running.current?.abort(),
+      stop() {
+        for (const stop of running.current) stop.abort();
+      },
       get left() {
         return left.current?.signal ?? null;
       },

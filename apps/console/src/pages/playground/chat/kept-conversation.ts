@@ -1,0 +1,187 @@
+/**
+ * Copy of the conversation in the session storage of the tab, if the user wants one. Belongs to one account, and has a maximum size.
+ */
+import type { EnclaveEvidence } from '@inference/protocol';
+import { KEPT_CONVERSATION } from '../../../api/tab-storage.js';
+import type { CheckLine } from '../../../features/trust/check-line.js';
+import type { ProviderFacts } from '../requests/provider-facts.js';
+import type { AnswerCheck, ReceiptFacts } from '../verification/check-answer.js';
+import { type Answer, type AnswerColumn, isRunning, newAnswer, type Timing, type TokenUsage, type Turn } from './conversation.js';
+import { EMPTY_PARAMETERS, type ParameterForm } from './parameters.js';
+
+export interface KeptConversation {
+  readonly turns: readonly Turn[];
+  /** Selected models, the second one for comparisons. */
+  readonly models: readonly string[];
+  readonly form: ParameterForm;
+}
+
+type TabStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+
+const VERSION = 1;
+/** Browsers allow some five million characters per origin. */
+const MAX_CHARS = 500_000;
+
+/** Stores the conversation. False if it is too large or the browser refuses; then nothing remains stored. */
+export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: KeptConversation): boolean {
+  const text = JSON.stringify({ version: VERSION, accountId, models, form, turns: turns.flatMap(storableTurn) });
+  try {
+    if (text.length > MAX_CHARS) throw new RangeError('the conversation is too large');
+    storage.setItem(KEPT_CONVERSATION, text);
+    return true;
+  } catch {
+    // The caller shows the failure.
+    forgetConversation(storage);
+    return false;
+  }
+}
+
+export function forgetConversation(storage: TabStorage): void {
+  storage.removeItem(KEPT_CONVERSATION);
+}
+
+/** The stored conversation of this account. Removes one of another account or format. */
+export function storedConversation(storage: TabStorage, accountId: string): KeptConversation | null {
+  const text = storage.getItem(KEPT_CONVERSATION);
+  if (text === null) return null;
+  const kept = readConversation(text, accountId);
+  if (kept === null) forgetConversation(storage);
+  return kept;
+}
+
+/** Failed responses have no content, and a running one ends with the page. */
+function storableTurn(turn: Turn): readonly Turn[] {
+  if (turn.role === 'user') return [turn];
+  const columns = turn.columns.flatMap(({ versions, shown }): AnswerColumn[] => {
+    const stored = versions.filter(({ state, text }) => state !== 'failed' && text !== '').map(storableAnswer);
+    const at = stored.findIndex(({ id }) => id === versions[shown]?.id);
+    return stored.length === 0 ? [] : [{ versions: stored, shown: at < 0 ? stored.length - 1 : at }];
+  });
+  return columns.length === 0 ? [] : [{ ...turn, columns }];
+}
+
+function storableAnswer(answer: Answer): Answer {
+  const check: AnswerCheck = answer.check.state === 'checking' ? { state: 'none' } : answer.check;
+  return { ...answer, check, ...(isRunning(answer) ? { state: 'stopped' } : {}) };
+}
+
+function readConversation(text: string, accountId: string): KeptConversation | null {
+  const value = parsed(text);
+  if (member(value, 'version') !== VERSION || member(value, 'accountId') !== accountId) return null;
+  const turns = list(member(value, 'turns'), readTurn);
+  const models = list(member(value, 'models'), textOrNull);
+  const form = member(value, 'form');
+  if (turns === null || models === null) return null;
+  const field = (name: keyof ParameterForm): string => textOrNull(member(form, name)) ?? EMPTY_PARAMETERS[name];
+  return {
+    turns,
+    models,
+    form: {
+      system: field('system'),
+      temperature: field('temperature'),
+      topP: field('topP'),
+      maxTokens: field('maxTokens'),
+      seed: field('seed'),
+      stop: field('stop'),
+    },
+  };
+}
+
+/** `index` makes ids that no new message has. */
+function readTurn(value: unknown, index: number): Turn | null {
+  const id = `stored-${index}`;
+  if (member(value, 'role') === 'user') {
+    const text = textOrNull(member(value, 'text'));
+    return text === null ? null : { id, role: 'user', text };
+  }
+  const columns = list(member(value, 'columns'), (column, at): AnswerColumn | null => {
+    const versions = list(member(column, 'versions'), (answer, version) => readAnswer(answer, `${id}-${at}-${version}`));
+    const shown = member(column, 'shown');
+    if (versions === null || typeof shown !== 'number' || !(shown in versions)) return null;
+    return { versions, shown };
+  });
+  return columns === null || columns.length === 0 ? null : { id, role: 'assistant', columns };
+}
+
+function readAnswer(value: unknown, id: string): Answer | null {
+  const [text, model, state] = [textOrNull(member(value, 'text')), textOrNull(member(value, 'model')), member(value, 'state')];
+  if (text === null || model === null || (state !== 'complete' && state !== 'stopped')) return null;
+  const cost = member(value, 'costMicroUsd');
+  return {
+    ...newAnswer(id, model),
+    text,
+    state,
+    provider: readProvider(member(value, 'provider')),
+    usage: readUsage(member(value, 'usage')),
+    finishReason: textOrNull(member(value, 'finishReason')),
+    check: readCheck(member(value, 'check')),
+    costMicroUsd: typeof cost === 'number' ? cost : null,
+    timing: readTiming(member(value, 'timing')),
+  };
+}
+
+function readProvider(value: unknown): ProviderFacts | null {
+  const text = (name: keyof ProviderFacts): string => textOrNull(member(value, name)) ?? '';
+  if (text('id') === '') return null;
+  return {
+    id: text('id'),
+    chip: text('chip'),
+    trustLevel: text('trustLevel'),
+    secureEnclave: member(value, 'secureEnclave') === true,
+    publicKey: text('publicKey'),
+    jobId: textOrNull(member(value, 'jobId')),
+  };
+}
+
+function readUsage(value: unknown): TokenUsage | null {
+  const [prompt, completion] = [member(value, 'prompt'), member(value, 'completion')];
+  return typeof prompt === 'number' && typeof completion === 'number' ? { prompt, completion } : null;
+}
+
+function readTiming(value: unknown): Timing | null {
+  const [firstTextMs, totalMs] = [member(value, 'firstTextMs'), member(value, 'totalMs')];
+  return typeof totalMs === 'number' ? { firstTextMs: typeof firstTextMs === 'number' ? firstTextMs : null, totalMs } : null;
+}
+
+/** Result of the verification when the response arrived. The received bytes themselves are not stored. */
+function readCheck(value: unknown): AnswerCheck {
+  const state = member(value, 'state');
+  const reason = textOrNull(member(value, 'reason'));
+  if (state === 'unknown' && reason !== null) return { state, reason };
+  const enclave = (['simulated', 'claimed', 'certified'] satisfies EnclaveEvidence[]).find((one) => one === member(value, 'enclave'));
+  const lines = list(member(value, 'lines'), (line): CheckLine | null => {
+    const [ok, text] = [member(line, 'ok'), textOrNull(member(line, 'text'))];
+    return typeof ok === 'boolean' && text !== null ? { ok, text } : null;
+  });
+  if ((state !== 'verified' && state !== 'failed') || enclave === undefined || lines === null) return { state: 'none' };
+  return { state, lines, enclave, jobId: textOrNull(member(value, 'jobId')), receipt: readReceipt(member(value, 'receipt')) };
+}
+
+function readReceipt(value: unknown): ReceiptFacts | null {
+  const [model, completedAt] = [textOrNull(member(value, 'model')), member(value, 'completedAt')];
+  const usage = readUsage(member(value, 'usage'));
+  return model === null || typeof completedAt !== 'number' || usage === null ? null : { model, completedAt, usage };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** Null if the value is no list or one of its items is invalid. */
+function list<Item>(value: unknown, read: (item: unknown, index: number) => Item | null): readonly Item[] | null {
+  if (!Array.isArray(value)) return null;
+  const items = value.map(read).filter((item) => item !== null);
+  return items.length === value.length ? items : null;
+}

@@ -1,0 +1,33 @@
+/** Switch that keeps a copy of the conversation in this tab. Off until the user turns it on. */
+import { useEffect, useRef, useState } from 'react';
+import { isBusy } from './conversation.js';
+import { forgetConversation, type KeptConversation, storeConversation } from './kept-conversation.js';
+
+interface KeepSwitch {
+  readonly isOn: boolean;
+  /** The conversation is not stored although the switch is on. */
+  readonly failed: boolean;
+  set(isOn: boolean): void;
+}
+
+/** `wasKept`: a stored conversation was found when the page was opened. */
+export function useKeptConversation(accountId: string, { turns, models, form }: KeptConversation, wasKept: boolean): KeepSwitch {
+  const [isOn, setOn] = useState(wasKept);
+  const [failed, setFailed] = useState(false);
+  const storedTurns = useRef(-1);
+  useEffect(() => {
+    // A running response changes with each word, and is stored when it has ended.
+    if (!isOn || (isBusy(turns) && storedTurns.current === turns.length)) return;
+    storedTurns.current = turns.length;
+    setFailed(!storeConversation(window.sessionStorage, accountId, { turns, models, form }));
+  }, [isOn, accountId, turns, models, form]);
+  return {
+    isOn,
+    failed: isOn && failed,
+    set(next) {
+      setOn(next);
+      storedTurns.current = -1;
+      if (!next) forgetConversation(window.sessionStorage);
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { KEPT_CONVERSATION } from '../../src/api/tab-storage.js';
+import {
+  type Answer,
+  type ConversationEvent,
+  chatBody,
+  conversation,
+  isBusy,
+  newAnswer,
+  type Turn,
+} from '../../src/pages/playground/chat/conversation.js';
+import { storeConversation, storedConversation } from '../../src/pages/playground/chat/kept-conversation.js';
+import { EMPTY_PARAMETERS } from '../../src/pages/playground/chat/parameters.js';
+
+/** Question `q-<id>` and its answers, one per model. */
+function asked(turns: readonly Turn[], id: string, models: readonly string[] = ['m'], before = turns.length): readonly Turn[] {
+  const columns = models.map((model) => ({ versions: [newAnswer(`${id}-${model}`, model)], shown: 0 }));
+  return conversation(turns, {
+    type: 'asked',
+    before,
+    question: { id: `q-${id}`, role: 'user', text: `ask ${id}` },
+    reply: { id: `r-${id}`, role: 'assistant', columns },
+  });
+}
+
+function ended(turns: readonly Turn[], answerId: string, text: string, state: Answer['state'] = 'complete'): readonly Turn[] {
+  const events: ConversationEvent[] = [
+    { type: 'appended', answerId, delta: text },
+    { type: 'changed', answerId, changes: { state } },
+  ];
+  return events.reduce(conversation, turns);
+}
+
+function messagesOf(turns: readonly Turn[], column = 0): unknown {
+  const body = JSON.parse(chatBody({ model: 'm', system: '', turns, column, parameters: {} })) as { messages: unknown };
+  return body.messages;
+}
+
+describe('a conversation', () => {
+  it('grows, ends, and sends only completed responses to the model', () => {
+    let turns = asked([], 'a');
+    expect(isBusy(turns)).toBe(true);
+    turns = conversation(turns, { type: 'appended', answerId: 'a-m', delta: 'un' });
+    expect(turns[1]).toMatchObject({ columns: [{ versions: [{ text: 'un', state: 'streaming' }] }] });
+    turns = ended(turns, 'a-m', 'o');
+    expect(isBusy(turns)).toBe(false);
+    turns = asked(ended(asked(turns, 'b'), 'b-m', 'do', 'failed'), 'c');
+    expect(JSON.parse(chatBody({ model: 'm', system: ' Be brief. ', turns, column: 0, parameters: { seed: 7 } }))).toEqual({
+      model: 'm',
+      messages: [
+        { role: 'system', content: ' Be brief. ' },
+        { role: 'user', content: 'ask a' },
+        { role: 'assistant', content: 'uno' },
+        { role: 'user', content: 'ask b' },
+        { role: 'user', content: 'ask c' },
+      ],
+      seed: 7,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect(conversation(turns, { type: 'cleared' })).toEqual([]);
+  });
+
+  it('retains versions of a response, sends the shown one, and drops failed ones', () => {
+    let turns = ended(asked([], 'a'), 'a-m', 'one');
+    const again = (id: string): void => {
+      turns = conversation(turns, { type: 'regenerated', id: 'r-a', column: 0, answer: newAnswer(id, 'm') });
+    };
+    again('second');
+    turns = ended(turns, 'second', 'two', 'failed');
+    again('third');
+    turns = ended(turns, 'third', 'three');
+    expect(turns[1]).toMatchObject({ columns: [{ versions: [{ text: 'one' }, { text: 'three' }], shown: 1 }] });
+    expect(messagesOf(turns)).toEqual([
+      { role: 'user', content: 'ask a' },
+      { role: 'assistant', content: 'three' },
+    ]);
+    turns = conversation(turns, { type: 'shown', id: 'r-a', column: 0, version: 0 });
+    expect(messagesOf(turns)).toContainEqual({ role: 'assistant', content: 'one' });
+    expect(conversation(turns, { type: 'shown', id: 'r-a', column: 0, version: 2 })).toEqual(turns);
+  });
+
+  it('drops later messages when an earlier one is sent again, and deletes single messages', () => {
+    const turns = ended(asked(ended(asked([], 'a'), 'a-m', 'one'), 'b'), 'b-m', 'two');
+    expect(asked(turns, 'c', ['m'], 0).map(({ id }) => id)).toEqual(['q-c', 'r-c']);
+    expect(conversation(turns, { type: 'deleted', id: 'r-a' }).map(({ id }) => id)).toEqual(['q-a', 'q-b', 'r-b']);
+  });
+
+  it('has a history per compared model', () => {
+    let turns = ended(asked([], 'a'), 'a-m', 'shared');
+    turns = ended(ended(asked(turns, 'b', ['m', 'n']), 'b-m', 'left'), 'b-n', 'right');
+    expect(messagesOf(turns, 0)).toContainEqual({ role: 'assistant', content: 'left' });
+    const right = messagesOf(turns, 1);
+    expect(right).toContainEqual({ role: 'assistant', content: 'right' });
+    expect(right).toContainEqual({ role: 'assistant', content: 'shared' });
+    expect(right).not.toContainEqual({ role: 'assistant', content: 'left' });
+  });
+});
+
+describe('a conversation in the storage of the tab', () => {
+  const storage = () => {
+    const values = new Map<string, string>();
+    return {
+      values,
+      getItem: (name: string) => values.get(name) ?? null,
+      setItem: (name: string, value: string) => void values.set(name, value),
+      removeItem: (name: string) => void values.delete(name),
+    };
+  };
+  const check = {
+    state: 'verified',
+    lines: [{ ok: true, text: 'The hash matches.' }],
+    enclave: 'simulated',
+    jobId: 'j1',
+    receipt: { model: 'm', usage: { prompt: 1, completion: 2 }, completedAt: 5 },
+  } as const;
+  const complete = conversation(ended(asked([], 'a'), 'a-m', 'one'), {
+    type: 'changed',
+    answerId: 'a-m',
+    changes: { check, costMicroUsd: 3, timing: { firstTextMs: 1, totalMs: 2 }, usage: { prompt: 1, completion: 2 } },
+  });
+  const kept = (turns: readonly Turn[]) => ({ turns, models: ['m'], form: { ...EMPTY_PARAMETERS, system: 'Be brief.' } });
+  const withoutIds = (value: unknown): unknown => JSON.parse(JSON.stringify(value), (key, member) => (key === 'id' ? undefined : member));
+
+  it('is restored as it was, for its account only', () => {
+    const tab = storage();
+    expect(storeConversation(tab, 'acc-1', kept(complete))).toBe(true);
+    expect(withoutIds(storedConversation(tab, 'acc-1'))).toEqual(withoutIds(kept(complete)));
+    expect(storedConversation(tab, 'acc-2')).toBeNull();
+    expect(tab.values.size).toBe(0);
+  });
+
+  it('restores a running response as stopped, and neither failed nor empty ones', () => {
+    const tab = storage();
+    const running = conversation(asked(ended(asked(complete, 'b'), 'b-m', 'x', 'failed'), 'c'), {
+      type: 'appended',
+      answerId: 'c-m',
+      delta: 'y',
+    });
+    storeConversation(tab, 'acc-1', kept(asked(running, 'd')));
+    const turns = storedConversation(tab, 'acc-1')?.turns ?? [];
+    expect(turns.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user', 'assistant', 'user']);
+    expect(turns[4]).toMatchObject({ columns: [{ versions: [{ text: 'y', state: 'stopped' }] }] });
+  });
+
+  it('leaves nothing behind when it is too large, or the browser refuses', () => {
+    const tab = storage();
+    storeConversation(tab, 'acc-1', kept(complete));
+    expect(storeConversation(tab, 'acc-1', kept(ended(asked([], 'a'), 'a-m', 'x'.repeat(600_000))))).toBe(false);
+    expect(tab.values.size).toBe(0);
+    const full = {
+      ...tab,
+      setItem: () => {
+        throw new DOMException('full', 'QuotaExceededError');
+      },
+    };
+    expect(storeConversation(full, 'acc-1', kept(complete))).toBe(false);
+  });
+
+  it.each([
+    '',
+    '{',
+    '[]',
+    '{"version":1}',
+    '{"version":1,"accountId":"acc-1","models":[],"turns":[{"role":"assistant","columns":[{"versions":[],"shown":0}]}]}',
+  ])('removes %j, which no version of the page stored', (text) => {
+    const tab = storage();
+    tab.setItem(KEPT_CONVERSATION, text);
+    expect(storedConversation(tab, 'acc-1')).toBeNull();
+    expect(tab.values.size).toBe(0);
+  });
+});
