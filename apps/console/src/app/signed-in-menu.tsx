@@ -7,8 +7,8 @@ import { type ReactNode, useRef } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../api/api-client.js';
 import { useOrganisationOf, useRefreshSession, useSwitchAccount } from '../api/session.js';
-import { ROLE_LABELS } from '../features/account/roles.js';
 import { KEPT_CONVERSATION } from '../api/tab-storage.js';
+import { ROLE_LABELS } from '../features/account/roles.js';
 import { PATHS } from '../routing/paths.js';
 import { useToast } from '../ui/feedback/toast.js';
 

@@ -79,7 +79,8 @@ test("a selected model is added during another's job, and a deselected one is re
 test('the owner selects and deselects models from the console, unless this machine forbids it', async () => {
   const send = async (model: string, served: boolean) => {
     const command_id = randomUUID();
-    session.send({ type: 'owner_command', command_id, expires_at: Date.now() + STUCK_MS, action: { kind: 'set_model', model, served } });
+    const action = { kind: 'set_model', model, served };
+    session.send({ type: 'owner_command', command_id, expires_at: Date.now() + STUCK_MS, action });
     const { refusal, settings } = await session.next('owner_command_result', STUCK_MS);
     return [refusal, settings.models.flatMap((each) => (each.served ? [each.id] : [])).join()];
   };

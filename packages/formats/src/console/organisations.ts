@@ -128,6 +128,7 @@ export const ORGANISATION_ACTIONS = [
   'machine.link_denied',
   'machine.renamed',
   'machine.unlinked',
+  'machine.controlled',
 ] as const;
 export type OrganisationAction = (typeof ORGANISATION_ACTIONS)[number];
 

@@ -30,6 +30,7 @@ const ACTION_LABELS: Readonly<Record<OrganisationAction, string>> = {
   'machine.link_denied': 'Denied a machine',
   'machine.renamed': 'Renamed a machine',
   'machine.unlinked': 'Unlinked a machine',
+  'machine.controlled': 'Changed settings of a machine',
 };
 
 const COLUMNS: readonly Column<ConsoleOrganisationEvent>[] = [

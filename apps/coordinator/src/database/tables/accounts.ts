@@ -119,7 +119,8 @@ export type OrganisationAction =
   | 'machine.linked'
   | 'machine.link_denied'
   | 'machine.renamed'
-  | 'machine.unlinked';
+  | 'machine.unlinked'
+  | 'machine.controlled';
 
 export type KeySignatureForm = 'event' | 'comment';
 

@@ -33,8 +33,8 @@ import { addDeviceCodeRoutes } from './device-codes.js';
 import { addInvitationRoutes } from './invitations.js';
 import { addLowBalanceAlert } from './low-balance-alert.js';
 import { addMeRoutes, addSession, addSettings } from './me.js';
-import { addSecondFactorRoutes } from './passkeys.js';
 import { addOrganisationRoutes } from './organisations.js';
+import { addSecondFactorRoutes } from './passkeys.js';
 import { addAuthRoutes } from './sign-in.js';
 
 interface AccountRoutesDeps {

@@ -21,28 +21,28 @@ interface PasskeyRow {
 const MODEL = 'passkey';
 
 export function addSecondFactorRoutes(api: ConsoleApi, auth: Auth): void {
-  api.add({ method: 'GET', path: '/two-factor', response: ConsoleTwoFactorSchema }, async ({ caller }) => {
+  api.add({ method: 'GET', path: '/two-factor', response: ConsoleTwoFactorSchema }, async ({ userId }) => {
     const { internalAdapter } = await auth.$context;
-    const user = await internalAdapter.findUserById(caller.account.id);
+    const user = await internalAdapter.findUserById(userId);
     if (user === null || !('twoFactorEnabled' in user) || user.twoFactorEnabled !== true) return { enabled: false, backup_codes_left: 0 };
-    const { backupCodes } = await auth.api.viewBackupCodes({ body: { userId: caller.account.id } });
+    const { backupCodes } = await auth.api.viewBackupCodes({ body: { userId } });
     return { enabled: true, backup_codes_left: backupCodes.length };
   });
 
-  api.add({ method: 'GET', path: '/passkeys', response: ConsolePasskeyListSchema }, async ({ caller }) => {
+  api.add({ method: 'GET', path: '/passkeys', response: ConsolePasskeyListSchema }, async ({ userId }) => {
     const { adapter } = await auth.$context;
-    const where = [{ field: 'userId', value: caller.account.id }];
+    const where = [{ field: 'userId', value: userId }];
     const rows = await adapter.findMany<PasskeyRow>({ model: MODEL, where, sortBy: { field: 'createdAt', direction: 'asc' } });
     return { data: rows.map(passkeyBody) };
   });
 
   api.add(
     { method: 'PATCH', path: '/passkeys/:id', body: UpdatePasskeySchema, response: ConsolePasskeySchema },
-    async ({ caller, params, body: { name } }) => {
+    async ({ userId, params, body: { name } }) => {
       const { adapter } = await auth.$context;
       const where = [
         { field: 'id', value: params.id ?? '' },
-        { field: 'userId', value: caller.account.id },
+        { field: 'userId', value: userId },
       ];
       const row = await adapter.update<PasskeyRow>({ model: MODEL, where, update: { name } });
       if (row === null) throw new RequestError('not_found', null, 'There is no such passkey.');
