@@ -20,6 +20,7 @@ export const PATHS = {
   resetPassword: '/reset-password',
   account: '/account',
   balance: '/balance',
+  deposit: '/balance/deposits/:id',
   usage: '/usage',
   usageRequest: '/usage/:id',
   keys: '/keys',

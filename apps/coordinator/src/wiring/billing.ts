@@ -11,6 +11,7 @@ import type { StripeSettings } from '../billing/payments/stripe-processor.js';
 import { Withdrawals } from '../billing/payments/withdrawals.js';
 import { PriceRepository } from '../billing/prices/price-repository.js';
 import type { AccountRepository } from '../database/accounts/account-repository.js';
+import { BillingDetailsRepository } from '../database/accounts/billing-details-repository.js';
 import { pruneFailedRequests } from '../database/failed-request-repository.js';
 import { pruneHistory } from '../database/ledger/prune-history.js';
 import { PaymentRepository } from '../database/payment-repository.js';
@@ -128,6 +129,7 @@ function logBillingProblem(log: Log, problem: BillingProblem): void {
 
 export interface PaymentServices {
   readonly payments: PaymentRepository;
+  readonly billingDetails: BillingDetailsRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   /** Null without a payment provider. */
@@ -141,6 +143,7 @@ export async function openPayments(
   const payments = new PaymentRepository(database);
   return {
     payments,
+    billingDetails: new BillingDetailsRepository(database),
     deposits: new Deposits({ payments, ledger, accounts, now }),
     withdrawals: new Withdrawals({ payments, ledger, now }),
     processor: config.stripe === null ? null : await openStripe(config.stripe, now),

@@ -104,7 +104,7 @@ export class AccountRepository {
     return this.#update(id, { admin_since: admin ? this.#now() : null });
   }
 
-  /** Closes an account for good: revokes its keys and removes its name. Its postings stay. */
+  /** Closes an account for good: revokes its keys, removes its names and billing details. Its postings stay. */
   async close(id: string): Promise<void> {
     const now = this.#now();
     await this.#database.transaction().execute(async (transaction) => {
@@ -116,6 +116,7 @@ export class AccountRepository {
         .where('revoked_at', 'is', null)
         .execute();
       await transaction.deleteFrom('machine_names').where('account_id', '=', id).execute();
+      await transaction.deleteFrom('billing_details').where('account_id', '=', id).execute();
     });
     this.#onChange(id);
   }

@@ -33,6 +33,7 @@ import { modelAvailability } from './0071-model-availability.js';
 import { failedRequests } from './0072-failed-requests.js';
 import { lowBalanceAlerts } from './0073-low-balance-alerts.js';
 import { keyBudgets } from './0076-key-budgets.js';
+import { billingDetails } from './0077-billing-details.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -68,4 +69,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0072_failed_requests': failedRequests,
   '0073_low_balance_alerts': lowBalanceAlerts,
   '0076_key_budgets': keyBudgets,
+  '0077_billing_details': billingDetails,
 };
