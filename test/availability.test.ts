@@ -145,7 +145,7 @@ describe('a paused machine', () => {
   });
 
   it.each([
-    [['pause', 'forever'], 2, '"forever" is no time to pause for'],
+    [['pause', 'forever'], 2, '"forever" is not a duration'],
     [['pause', '30m', 'please'], 2, 'Unexpected argument: "please"'],
     [['resume', 'now'], 2, 'Unexpected argument: "now"'],
     [['schedule', 'set', 'someday'], 2, '"someday" is neither a day nor a time'],

@@ -22,7 +22,7 @@ describeInBrowser('the API reference', () => {
     expect(await operation.locator('.copy-field code').first().textContent()).toContain(`curl "${baseUrl}/v1/messages"`);
     await operation.getByText('max_tokens', { exact: true }).waitFor();
     await operation.locator('summary', { hasText: '402' }).click();
-    await operation.getByText('"billing_error"').waitFor();
+    await operation.getByText('"billing_error"').first().waitFor();
     await screenshot(page, `api-reference-open-${width}-${theme}`);
     await expectAccessible(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);

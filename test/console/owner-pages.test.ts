@@ -204,7 +204,7 @@ describeInBrowser('an owner', () => {
     await phone.getByText('Paused on the Mac').waitFor();
     expect(await phone.getByRole('button', { name: 'Resume' }).count()).toBe(0);
     await look(phone, 'machine-control-phone');
-    expect(await phone.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+    expect(await phone.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     agent.say({ type: 'machine_settings', settings: { ...settings, remote_control: false } });
     await phone.getByText('Turned off on the Mac').waitFor();
   });

@@ -124,6 +124,7 @@ export const PAGES: readonly PageRoute[] = [
     load: () => import('./client/balance-page.js'),
     nav: { section: 'use', label: 'Balance', icon: Wallet },
   },
+  { path: PATHS.deposit, title: 'Receipt', access: 'account', load: () => import('./client/deposit-page.js') },
   // Documentation.
   {
     path: PATHS.docs,

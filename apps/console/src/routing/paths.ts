@@ -24,6 +24,7 @@ export const PATHS = {
   organisation: '/organisation',
   invitation: '/invitation',
   balance: '/balance',
+  deposit: '/balance/deposits/:id',
   usage: '/usage',
   usageRequest: '/usage/:id',
   keys: '/keys',

@@ -6,6 +6,7 @@ import { readDeviceManagement } from '../devices/settings.js';
 import { readTracing } from '../telemetry/tracing-settings.js';
 import { readTransparencyLog } from '../transparency-log/settings.js';
 import { checked, choice, type Environment, flag, integer, list, text } from './environment.js';
+import { readOperator } from './operator.js';
 import { StartupError } from './startup-error.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -112,6 +113,8 @@ export function readConfig(env: Environment) {
     consoleDir: text(env, 'CONSOLE_DIR'),
     /** Null: no payments from outside. */
     stripe: readStripe(env),
+    /** Issuer of the receipts of deposits. */
+    operator: readOperator(env),
   };
 }
 

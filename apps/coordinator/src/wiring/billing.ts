@@ -12,6 +12,7 @@ import type { StripeSettings } from '../billing/payments/stripe-processor.js';
 import { Withdrawals } from '../billing/payments/withdrawals.js';
 import { PriceRepository } from '../billing/prices/price-repository.js';
 import type { AccountRepository } from '../database/accounts/account-repository.js';
+import { BillingDetailsRepository } from '../database/accounts/billing-details-repository.js';
 import { pruneFailedRequests } from '../database/failed-request-repository.js';
 import { pruneHistory } from '../database/ledger/prune-history.js';
 import { PaymentRepository } from '../database/payment-repository.js';
@@ -129,6 +130,7 @@ function logBillingProblem(log: Log, problem: BillingProblem): void {
 
 export interface PaymentServices {
   readonly payments: PaymentRepository;
+  readonly billingDetails: BillingDetailsRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   /** Null without a payment provider. */
@@ -144,6 +146,7 @@ export async function openPayments(
   const paymentHealth = new PaymentHealth();
   return {
     payments,
+    billingDetails: new BillingDetailsRepository(database),
     deposits: new Deposits({ payments, ledger, accounts, now }),
     withdrawals: new Withdrawals({ payments, ledger, now }),
     processor: config.stripe === null ? null : paymentHealth.observe(await openStripe(config.stripe, now)),

@@ -114,6 +114,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     providers,
     views,
     failedRequests,
+    operator: config.operator,
     development: config.development,
     log,
     now,

@@ -24,3 +24,22 @@ it("are all in the operators' guides", () => {
   expect(read.size).toBeGreaterThan(30);
   expect([...read].filter((name) => !new RegExp(`\\b${name}\\b`).test(guides))).toEqual([]);
 });
+
+it('read the operator of receipts, whose address has lines', () => {
+  const operator = {
+    OPERATOR_NAME: 'Example Networks GmbH',
+    OPERATOR_ADDRESS: 'Hauptstraße 1\\n10115 Berlin',
+    OPERATOR_TAX_ID: 'DE123456789',
+  };
+  expect(readConfig(operator).operator).toEqual({
+    name: 'Example Networks GmbH',
+    address: 'Hauptstraße 1\n10115 Berlin',
+    taxId: 'DE123456789',
+  });
+  expect(readConfig({}).operator).toEqual({ name: null, address: null, taxId: null });
+  expect(() => readConfig({ OPERATOR_NAME: 'n'.repeat(201) })).toThrow(/OPERATOR_NAME must be one line/);
+  expect(() => readConfig({ OPERATOR_ADDRESS: 'a\n'.repeat(9) })).toThrow(
+    /OPERATOR_ADDRESS must be at most 500 characters in at most 8 lines/,
+  );
+  expect(() => readConfig({ OPERATOR_TAX_ID: 'a\tb' })).toThrow(/OPERATOR_TAX_ID must be one line/);
+});

@@ -105,7 +105,7 @@ test('the owner selects and deselects models from the console, unless this machi
 
 test('a removed model is no longer served', async () => {
   await models('use', 'first', '--keep', 'on_demand');
-  expect((await models('rm', 'second', '--yes')).stdout).toBe('second is removed.\n');
+  expect((await models('rm', 'second', '--yes')).stdout).toBe('Removed second.\n');
   for (;;) {
     const { models: offers } = await session.next('models', STUCK_MS);
     if (offers.map(({ id }) => id).join() === 'first') break;

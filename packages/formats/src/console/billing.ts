@@ -1,4 +1,5 @@
 /** Console API: balance, earnings by day, deposits and withdrawals. */
+import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { body, count, day, MAX_AMOUNT_MICRO_USD, microUsd, nullable, page, time, timeOrNull, usd } from './schema-parts.js';
 
@@ -47,6 +48,49 @@ export const ConsoleNewDepositSchema = Type.Object({
   checkout_url: Type.Union([Type.String(), Type.Null()]),
 });
 export type ConsoleNewDeposit = Static<typeof ConsoleNewDepositSchema>;
+
+const line = NAME_PATTERN.slice(1, -1);
+const MAX_ADDRESS_LINES = 8;
+const billingName = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: NAME_PATTERN,
+});
+const billingAddress = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  pattern: `^${line}(?:\\n${line}){0,${MAX_ADDRESS_LINES - 1}}$`,
+});
+const taxId = Type.String({ minLength: 1, maxLength: 50, pattern: NAME_PATTERN });
+
+/** `GET`, `PUT /console/v1/billing-details`: what the account wants on the receipts of its deposits. */
+export const ConsoleBillingDetailsSchema = Type.Object({
+  name: nullable(Type.String()),
+  address: nullable(Type.String()),
+  tax_id: nullable(Type.String()),
+});
+export type ConsoleBillingDetails = Static<typeof ConsoleBillingDetailsSchema>;
+
+/** Replaces all details. */
+export const UpdateBillingDetailsSchema = body({
+  name: Type.Union([billingName, Type.Null()], { description: 'a line of 1 to 200 characters, or null' }),
+  address: Type.Union([billingAddress, Type.Null()], {
+    description: `1 to 500 characters in at most ${MAX_ADDRESS_LINES} lines, separated by \\n, or null`,
+  }),
+  tax_id: Type.Union([taxId, Type.Null()], { description: 'a line of 1 to 50 characters, or null' }),
+});
+export type UpdateBillingDetails = Static<typeof UpdateBillingDetailsSchema>;
+
+/** `GET /console/v1/deposits/{deposit_id}`: a deposit with the facts of its receipt. */
+export const ConsoleDepositReceiptSchema = Type.Object({
+  deposit: ConsoleDepositSchema,
+  currency: Type.Literal('usd'),
+  /** As far as the operator stated them. */
+  operator: ConsoleBillingDetailsSchema,
+  account: Type.Object({ name: Type.String(), email: Type.String() }),
+  billing_details: ConsoleBillingDetailsSchema,
+});
+export type ConsoleDepositReceipt = Static<typeof ConsoleDepositReceiptSchema>;
 
 export const ConsoleWithdrawalSchema = Type.Object({
   id: Type.String(),

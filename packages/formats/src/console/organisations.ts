@@ -120,6 +120,7 @@ export const ORGANISATION_ACTIONS = [
   'key.changed',
   'key.revoked',
   'deposit.started',
+  'billing_details.changed',
   'alert.changed',
   'withdrawal.requested',
   'payout_account.opened',

@@ -1,23 +1,25 @@
-/** `/balance`: balance, adding credits, past deposits. */
+/** `/balance`: balance, adding credits, past deposits, billing details. */
 import './client.css';
 import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { useSearch } from 'wouter';
+import { Link, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { useMe, usePermission, useSettings } from '../../api/session.js';
 import { MONEY_KEY, useBalance, useInvalidateMoney } from '../../features/account/balance.js';
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
-import { PATHS } from '../../routing/paths.js';
+import { PATHS, pathWithId } from '../../routing/paths.js';
 import { formatUsd, Money, Time } from '../../ui/display/figures.js';
-import { Badge, PageHeader, Stat, Stats } from '../../ui/display/page.js';
+import { PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { type Column, TableCard } from '../../ui/display/table.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
-import { Note, type Tone } from '../../ui/feedback/note.js';
+import { Note } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
+import { BillingDetailsCard } from './billing-details-card.js';
 import { DepositCard } from './deposit-card.js';
+import { DEPOSIT_METHODS, DepositState } from './deposit-state.js';
 import { LowBalanceCard } from './low-balance-card.js';
 
 export function Page() {
@@ -53,6 +55,7 @@ export function Page() {
           {canPay ? <DepositCard /> : null}
           {canPay ? <LowBalanceCard /> : null}
           {canRead ? <DepositHistory /> : null}
+          {canPay ? <BillingDetailsCard /> : null}
         </WithFirstSteps>
       </div>
     </>
@@ -60,23 +63,16 @@ export function Page() {
 }
 
 const PAGE_ROWS = 20;
-const SOURCES: Readonly<Record<ConsoleDeposit['source'], string>> = {
-  stripe: 'Payment',
-  development: 'Test funds',
-  admin: 'Deposit by the operator',
-};
-const STATES: Readonly<Record<ConsoleDeposit['state'], readonly [Tone, string]>> = {
-  open: ['neutral', 'Waiting'],
-  paid: ['good', 'Paid'],
-  expired: ['neutral', 'Expired'],
-  failed: ['bad', 'Failed'],
-};
-
 const COLUMNS: readonly Column<ConsoleDeposit>[] = [
   { key: 'when', header: 'When', rowHeader: true, cell: ({ created_at }) => <Time at={created_at} as="date-time" /> },
-  { key: 'how', header: 'How', cell: ({ source }) => SOURCES[source] },
-  { key: 'state', header: 'State', cell: (deposit) => <State deposit={deposit} /> },
+  { key: 'how', header: 'How', cell: ({ source }) => DEPOSIT_METHODS[source] },
+  { key: 'state', header: 'State', cell: (deposit) => <DepositState deposit={deposit} /> },
   { key: 'amount', header: 'Amount', numeric: true, cell: ({ amount_micro_usd }) => <Money microUsd={amount_micro_usd} /> },
+  {
+    key: 'receipt',
+    header: 'Receipt',
+    cell: ({ id, state }) => (state === 'paid' ? <Link href={pathWithId(PATHS.deposit, id)}>View receipt</Link> : '—'),
+  },
 ];
 
 /** Deposits of the account, newest first. */
@@ -101,17 +97,6 @@ function DepositHistory() {
       stacked
       loadingRows={2}
     />
-  );
-}
-
-function State({ deposit }: { readonly deposit: ConsoleDeposit }) {
-  const [tone, label] = STATES[deposit.state];
-  return (
-    <span className="inline">
-      <Badge tone={tone}>{label}</Badge>
-      {deposit.refunded_micro_usd > 0 ? <Badge tone="warn">{`${formatUsd(deposit.refunded_micro_usd)} refunded`}</Badge> : null}
-      {deposit.disputed_at === null ? null : <Badge tone="bad">Disputed</Badge>}
-    </span>
   );
 }
 

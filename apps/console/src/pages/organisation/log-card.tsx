@@ -22,6 +22,7 @@ const ACTION_LABELS: Readonly<Record<OrganisationAction, string>> = {
   'key.changed': 'Changed an API key',
   'key.revoked': 'Revoked an API key',
   'deposit.started': 'Started a deposit',
+  'billing_details.changed': 'Changed the billing details',
   'alert.changed': 'Changed the low-balance alert',
   'withdrawal.requested': 'Requested a withdrawal',
   'payout_account.opened': 'Set up payouts',

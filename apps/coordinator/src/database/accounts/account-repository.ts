@@ -107,7 +107,7 @@ export class AccountRepository {
   }
 
   /**
-   * Closes an account for good: revokes its keys and removes its name. Its postings stay. `within` runs in the transaction, after the
+   * Closes an account for good: revokes its keys, removes its names and billing details. Its postings stay. `within` runs in the transaction, after the
    * account's row is locked; a rejection cancels.
    */
   async close(id: string, within: (transaction: Database) => Promise<void> = async () => {}): Promise<void> {
@@ -122,6 +122,7 @@ export class AccountRepository {
         .where('revoked_at', 'is', null)
         .execute();
       await transaction.deleteFrom('machine_names').where('account_id', '=', id).execute();
+      await transaction.deleteFrom('billing_details').where('account_id', '=', id).execute();
     });
     this.#onChange(id);
   }

@@ -35,6 +35,7 @@ import { lowBalanceAlerts } from './0073-low-balance-alerts.js';
 import { twoFactor } from './0074-two-factor.js';
 import { passkeys } from './0075-passkeys.js';
 import { keyBudgets } from './0076-key-budgets.js';
+import { billingDetails } from './0077-billing-details.js';
 import { statusPage } from './0078-status-page.js';
 import { organisations } from './0079-organisations.js';
 import { organisationLog } from './0080-organisation-log.js';
@@ -75,6 +76,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0074_two_factor': twoFactor,
   '0075_passkeys': passkeys,
   '0076_key_budgets': keyBudgets,
+  '0077_billing_details': billingDetails,
   '0078_status_page': statusPage,
   '0079_organisations': organisations,
   '0080_organisation_log': organisationLog,

@@ -112,6 +112,7 @@ export type OrganisationAction =
   | 'key.changed'
   | 'key.revoked'
   | 'deposit.started'
+  | 'billing_details.changed'
   | 'alert.changed'
   | 'withdrawal.requested'
   | 'payout_account.opened'

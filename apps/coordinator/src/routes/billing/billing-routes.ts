@@ -1,4 +1,4 @@
-/** Routes of billing: balance and usage by API key and in the console, prices, earnings, deposits and withdrawals. */
+/** Routes of billing: balance and usage by API key and in the console, prices, earnings, deposits with receipts, and withdrawals. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import type { Deposits } from '../../billing/payments/deposits.js';
@@ -6,6 +6,7 @@ import type { PaymentProcessor } from '../../billing/payments/payment-processor.
 import type { Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
+import type { BillingDetails, BillingDetailsRepository } from '../../database/accounts/billing-details-repository.js';
 import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
 import type { PaymentRepository } from '../../database/payment-repository.js';
 import type { Database } from '../../database/tables.js';
@@ -15,6 +16,7 @@ import { ConsoleApi } from '../plugins/console-api.js';
 import { addMoneyRoutes } from './console-billing.js';
 import { addRequestRoutes } from './console-requests.js';
 import { addUsageRoutes } from './console-usage.js';
+import { addDepositReceipts } from './deposit-receipts.js';
 import { addEarningsConcentration } from './earnings-concentration.js';
 import { addPayments } from './payments.js';
 import { addPrices } from './prices.js';
@@ -26,6 +28,9 @@ interface BillingRoutesDeps {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly payments: PaymentRepository;
+  readonly billingDetails: BillingDetailsRepository;
+  /** Issuer of the receipts of deposits, as far as configured. */
+  readonly operator: BillingDetails;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   /** Null without a payment provider. */
@@ -48,6 +53,7 @@ export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (serve
   addProviderEarnings(server, { database, ledger, now });
   const api = new ConsoleApi(server);
   addMoneyRoutes(api, { database, ledger, payments, deposits, withdrawals, processor, development, now, log });
+  addDepositReceipts(api, deps);
   addUsageRoutes(api, { database, now });
   addRequestRoutes(api, { database, failedRequests, now });
   if (processor !== null) addPaymentWebhook(server, { processor, deposits, log });

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import {
   ConsoleBalanceSchema,
+  ConsoleBillingDetailsSchema,
   ConsoleDepositPageSchema,
+  ConsoleDepositReceiptSchema,
   ConsoleEarningDaysSchema,
   ConsoleNewDepositSchema,
   ConsolePayoutAccountSchema,
@@ -15,13 +17,14 @@ import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { createAccount } from '../../../src/database/accounts/api-key-repository.js';
-import { Browser } from '../../support/console-client.js';
+import { Browser, PASSWORD } from '../../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { FakeStripe, STRIPE_KEY, WEBHOOK_SECRET } from '../../support/fake-stripe.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 import { settledJob } from '../../support/settled-job.js';
 
 const DOLLAR = 1_000_000;
+const OPERATOR = { name: 'Example Networks GmbH', address: 'Hauptstraße 1\n10115 Berlin', taxId: 'DE123456789' };
 
 describeDatabases('payments', (fresh) => {
   let place: TestDatabase;
@@ -40,6 +43,7 @@ describeDatabases('payments', (fresh) => {
         ...place.config,
         rateLimits: NO_RATE_LIMITS,
         stripe: { secretKey: STRIPE_KEY, webhookSecret: WEBHOOK_SECRET, apiUrl },
+        operator: OPERATOR,
       },
     });
   });
@@ -159,6 +163,67 @@ describeDatabases('payments', (fresh) => {
     expect(await (await admin('GET', `/accounts/${accountId}`)).json()).toMatchObject({ suspended_at: expect.any(String) });
     // Payment of an unknown account.
     expect((await hook(stripe.event('charge.dispute.created', { payment_intent: 'pi_foreign' }))).status).toBe(200);
+  });
+
+  it('has a receipt of each deposit, for its own account only', async () => {
+    const { id, checkoutId } = await order();
+    const paid = stripe.paid(checkoutId) as { payment_intent: string; metadata: object };
+    expect((await hook(stripe.event('checkout.session.completed', paid))).status).toBe(200);
+    const details = { name: 'Lovelace Ltd', address: '12 St James’s Square\nLondon', tax_id: null };
+    const saved = await person.send('PUT', '/console/v1/billing-details', details);
+    expect(await bodyAs(ConsoleBillingDetailsSchema, saved)).toEqual(details);
+    const receipt = await bodyAs(ConsoleDepositReceiptSchema, await person.get(`/console/v1/deposits/${id}`));
+    expect(receipt).toMatchObject({
+      deposit: { id, amount_micro_usd: 10 * DOLLAR, source: 'stripe', state: 'paid', refunded_micro_usd: 0 },
+      currency: 'usd',
+      operator: { name: OPERATOR.name, address: OPERATOR.address, tax_id: OPERATOR.taxId },
+      account: { email: `payer-${people}@example.com` },
+      billing_details: details,
+    });
+    const refund = { payment_intent: paid.payment_intent, metadata: paid.metadata, amount_refunded: 300 };
+    expect((await hook(stripe.event('charge.refunded', refund))).status).toBe(200);
+    await admin('PATCH', `/accounts/${accountId}`, { suspended: false });
+    const refunded = await person.get(`/console/v1/deposits/${id}`);
+    expect(await refunded.json()).toMatchObject({ deposit: { refunded_micro_usd: 3 * DOLLAR } });
+
+    const stranger = new Browser(harness.url);
+    await stranger.signUp(`stranger-${accountId}@example.com`);
+    const none = { name: null, address: null, tax_id: null };
+    expect(await (await stranger.get('/console/v1/billing-details')).json()).toEqual(none);
+    for (const path of [id, 'unknown', 'admin-', 'x'.repeat(300)]) {
+      const answer = await stranger.get(`/console/v1/deposits/${path}`);
+      expect([path, answer.status, await errorOf(answer)]).toMatchObject([path, 404, { param: 'deposit_id' }]);
+    }
+    expect((await new Browser(harness.url).get(`/console/v1/deposits/${id}`)).status).toBe(401);
+    const credit = await admin('POST', `/accounts/${accountId}/deposits`, { amount_micro_usd: DOLLAR, reference: `gift-${accountId}` });
+    const { id: creditId } = (await credit.json()) as { id: string };
+    expect(await (await person.get(`/console/v1/deposits/${creditId}`)).json()).toMatchObject({ deposit: { source: 'admin' } });
+  });
+
+  it('bounds billing details, and removes them with the account', async () => {
+    const details = { name: 'n'.repeat(200), address: Array(8).fill('a'.repeat(61)).join('\n'), tax_id: 't'.repeat(50) };
+    const put = (body: object): Promise<Response> => person.send('PUT', '/console/v1/billing-details', body);
+    expect((await put(details)).status).toBe(200);
+    for (const [param, value] of [
+      ['name', 'n'.repeat(201)],
+      ['name', ''],
+      ['name', 'two\nlines'],
+      ['name', undefined],
+      ['address', 'a'.repeat(501)],
+      ['address', Array(9).fill('a').join('\n')],
+      ['address', 'a\u0000b'],
+      ['tax_id', 't'.repeat(51)],
+      ['tax_id', 7],
+    ] as const) {
+      const answer = await put({ ...details, [param]: value });
+      expect([value, answer.status, await errorOf(answer)]).toMatchObject([value, 400, { param }]);
+    }
+    expect((await put({ ...details, account_id: 'other' })).status).toBe(400);
+    expect(await (await person.get('/console/v1/billing-details')).json()).toEqual(details);
+    const stored = () => harness.app.database.selectFrom('billing_details').selectAll().where('account_id', '=', accountId).execute();
+    expect(await stored()).toHaveLength(1);
+    expect((await person.post('/console/auth/delete-user', { password: PASSWORD })).status).toBe(200);
+    expect(await stored()).toEqual([]);
   });
 
   it('reports that Stripe does not respond, and charges nothing', async () => {

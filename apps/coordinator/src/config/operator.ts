@@ -1,0 +1,28 @@
+/** Name, address and tax ID of the operator, for the receipts of deposits. */
+import { isName } from '@inference/protocol';
+import { checked, type Environment } from './environment.js';
+
+const MAX_NAME_CHARACTERS = 200;
+const MAX_ADDRESS_CHARACTERS = 500;
+const MAX_ADDRESS_LINES = 8;
+const MAX_TAX_ID_CHARACTERS = 50;
+
+/** Throws StartupError naming the bad variable. */
+export function readOperator(env: Environment) {
+  const lineOf = (max: number) => (value: string) => value.length <= max && isName(value);
+  const lines = (value: string): string[] => value.split(/\\n|\r?\n/).map((line) => line.trim());
+  const isAddress = (value: string): boolean =>
+    value.length <= MAX_ADDRESS_CHARACTERS && lines(value).length <= MAX_ADDRESS_LINES && lines(value).every(isName);
+  const address = checked(
+    env,
+    'OPERATOR_ADDRESS',
+    isAddress,
+    `be at most ${MAX_ADDRESS_CHARACTERS} characters in at most ${MAX_ADDRESS_LINES} lines, separated by \\n`,
+  );
+  return {
+    name: checked(env, 'OPERATOR_NAME', lineOf(MAX_NAME_CHARACTERS), `be one line of at most ${MAX_NAME_CHARACTERS} characters`),
+    /** Lines separated by `\n`. */
+    address: address === null ? null : lines(address).join('\n'),
+    taxId: checked(env, 'OPERATOR_TAX_ID', lineOf(MAX_TAX_ID_CHARACTERS), `be one line of at most ${MAX_TAX_ID_CHARACTERS} characters`),
+  };
+}
