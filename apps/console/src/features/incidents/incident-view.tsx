@@ -62,9 +62,12 @@ function Updates({ incident: { updates }, action }: UpdatesProps) {
           <p className="incident-message">
             <strong>{STATUSES[update.status]}:</strong> {update.message}
           </p>
-          <p className="muted small">
-            <BothTimes at={update.created_at} /> {action?.(update)}
-          </p>
+          <div className="row">
+            <p className="muted small">
+              <BothTimes at={update.created_at} />
+            </p>
+            {action?.(update)}
+          </div>
         </li>
       ))}
     </ol>
