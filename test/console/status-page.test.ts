@@ -126,7 +126,7 @@ describeInBrowser('the status page', () => {
 
       const list = await openPage('/admin/incidents', { ...look, signedInAs: operator, prepare });
       await list.getByRole('heading', { name: 'Database upgrade' }).waitFor();
-      await screenshot(list, `admin-incidents-${look.width}`);
+      await screenshot(list, `admin-open-incidents-${look.width}`);
       await expectAccessible(list);
       await expectStill(list);
     }

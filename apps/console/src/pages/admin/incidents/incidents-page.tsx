@@ -51,7 +51,7 @@ export function Page() {
         title="Incidents"
         about={
           <>
-            Incidents and maintenance on the <Link href={PATHS.status}>status page</Link>. Users see them within 30 seconds.
+            Incidents and maintenance on the <Link href={PATHS.status}>status page</Link>. Changes are public within 30 seconds.
           </>
         }
         actions={
