@@ -28,6 +28,7 @@ const PAGES = [
   ['withdrawals', 'Withdrawals'],
   ['prices', 'Prices'],
   ['catalogue', 'Model catalogue'],
+  ['incidents', 'Incidents'],
   ['actions', 'Audit log'],
 ] as const;
 
@@ -219,7 +220,18 @@ describeInBrowser('a user without operator access', () => {
     }
     await look(page, 'admin-not-yours');
     expect(asked.filter((path) => path.startsWith('/admin/v1'))).toEqual([]);
-    for (const path of ['providers', 'health', 'actions', 'accounts', 'deposits', 'withdrawals', 'prices', 'catalogue', 'placement']) {
+    for (const path of [
+      'providers',
+      'health',
+      'actions',
+      'accounts',
+      'deposits',
+      'withdrawals',
+      'prices',
+      'catalogue',
+      'incidents',
+      'placement',
+    ]) {
       await expect(person.call('GET', `/admin/v1/${path}`)).rejects.toThrow(/403/);
     }
     const nobody = await openPage('/admin/accounts');

@@ -77,7 +77,6 @@ export async function startApp(options: AppOptions): Promise<App> {
       prices,
       database,
       transparencyLog,
-      machineCodes: accounts.machineCodes,
       metricsPort,
       close: (graceMs = config.drainMs, abort) => shutDown(context, shutdownDeps, graceMs, abort),
     };

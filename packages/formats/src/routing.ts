@@ -49,7 +49,7 @@ export const ProviderPreferencesSchema = Type.Object(
   { description: 'an object' },
 );
 
-/** Members of the four text formats. */
+/** Members of the formats of text and vectors; images take `provider` only. */
 export const ROUTING_FIELDS = {
   provider: nullable(ProviderPreferencesSchema, 'an object with routing preferences'),
   models: nullable(Type.Array(model, { maxItems: MAX_FALLBACK_MODELS }), `an array of up to ${MAX_FALLBACK_MODELS} models`),
@@ -92,10 +92,11 @@ export interface RoutingPreferences {
   readonly given: readonly string[];
 }
 
-/** Whole micro-USD per million tokens; null: no limit. Limits per request, image or audio always hold, because nothing is charged. */
+/** Whole micro-USD per million tokens, or per image; null: no limit. Limits per request or audio always hold: nothing is charged. */
 export interface MaxPrice {
   readonly promptPerMillion: number | null;
   readonly completionPerMillion: number | null;
+  readonly perImage: number | null;
 }
 
 /** The preferences of a request; undefined: none given. */
@@ -147,8 +148,8 @@ function labelsOf(quantizations: readonly string[] | null): readonly string[] | 
   return [...new Set(quantizations.flatMap((name) => [name.toLowerCase(), ...(LABELS[name.toLowerCase()] ?? [])]))];
 }
 
-function maxPriceOf({ prompt, completion }: Static<typeof MaxPriceSchema>): MaxPrice {
-  return { promptPerMillion: microUsdOf(prompt), completionPerMillion: microUsdOf(completion) };
+function maxPriceOf({ prompt, completion, image }: Static<typeof MaxPriceSchema>): MaxPrice {
+  return { promptPerMillion: microUsdOf(prompt), completionPerMillion: microUsdOf(completion), perImage: microUsdOf(image) };
 }
 
 /** Rounded down to whole micro-USD, the unit of prices. The tolerance undoes binary rounding: 0.29 × 10⁶ is 289,999.99…. */

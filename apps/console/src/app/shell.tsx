@@ -9,6 +9,7 @@ import { Note } from '../ui/feedback/note.js';
 import { ThemeSwitch } from '../ui/theme/theme-switch.js';
 import { AccountMenu } from './account-menu.js';
 import { Navigation } from './navigation.js';
+import { OpenIncidents } from './open-incidents.js';
 
 export function Shell({ children }: { readonly children: ReactNode }) {
   return (
@@ -33,6 +34,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
           <AccountMenu />
         </div>
       </aside>
+      <OpenIncidents />
       <main id="main" className="shell-main" tabIndex={-1}>
         <SuspendedNote />
         <LostAccessNote />

@@ -17,6 +17,7 @@ import {
   KeyRound,
   Laptop,
   Link2,
+  Megaphone,
   MessagesSquare,
   PiggyBank,
   Rocket,
@@ -244,6 +245,13 @@ export const PAGES: readonly PageRoute[] = [
     access: 'admin',
     load: () => import('./admin/models/catalogue-page.js'),
     nav: { section: 'admin', label: 'Catalogue', icon: BookOpen },
+  },
+  {
+    path: PATHS.adminIncidents,
+    title: 'Incidents',
+    access: 'admin',
+    load: () => import('./admin/incidents/incidents-page.js'),
+    nav: { section: 'admin', label: 'Incidents', icon: Megaphone },
   },
   {
     path: PATHS.adminActions,

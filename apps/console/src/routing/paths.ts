@@ -40,6 +40,7 @@ export const PATHS = {
   adminCatalogue: '/admin/catalogue',
   adminAccount: '/admin/accounts/:id',
   adminProvider: '/admin/providers/:id',
+  adminIncidents: '/admin/incidents',
   adminActions: '/admin/actions',
   adminPrices: '/admin/prices',
   adminAccounts: '/admin/accounts',

@@ -187,7 +187,8 @@ export class JobRunner {
       return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
     }
     const { routing } = job.params;
-    const tooDear = routing === undefined ? null : maxPriceProblem(model, billing.price(model), routing);
+    const priced = { model, price: billing.price(model), isForImages: job.images !== null };
+    const tooDear = routing === undefined ? null : maxPriceProblem(priced, routing);
     return tooDear === null ? null : failed(NO_ATTEMPTS, tooDear, 'max_price');
   }
 

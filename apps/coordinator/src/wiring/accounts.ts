@@ -26,7 +26,6 @@ import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
 import { SecondFactorRepository } from '../database/accounts/second-factor-repository.js';
 import { everyPeriod } from '../database/periodic-work.js';
-import { MachineCodeRepository } from '../database/providers/machine-code-repository.js';
 import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
 import type { Database } from '../database/tables.js';
 import type { AttemptCounter, AttemptCounters } from '../limits/attempt-counters.js';
@@ -42,7 +41,6 @@ export interface AccountServices {
   readonly accounts: AccountRepository;
   readonly ownedProviders: OwnedProviderRepository;
   /** Codes that link a provider to an account, entered on the provider. */
-  readonly machineCodes: MachineCodeRepository;
   /** Codes of the device authorization grant, entered in the console. */
   readonly deviceCodes: DeviceCodeRepository;
   readonly accountKeys: OwnedKeyRepository;
@@ -117,7 +115,6 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     auth,
     accounts,
     ownedProviders: new OwnedProviderRepository(database),
-    machineCodes: new MachineCodeRepository({ database, now }),
     deviceCodes: new DeviceCodeRepository({ database, now, intervalMs: options.linkPollMs }),
     accountKeys: new OwnedKeyRepository({ database, apiKeyCache, now }),
     playgroundKeys,

@@ -5,7 +5,6 @@ import type { Config } from '../config/config.js';
 import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import type { DevelopmentKeys } from '../database/accounts/initial-keys.js';
 import type { ChangeHints } from '../database/change-hints.js';
-import type { MachineCodeRepository } from '../database/providers/machine-code-repository.js';
 import type { Database } from '../database/tables.js';
 import type { ScheduleRules } from '../devices/command-policy.js';
 import type { DeviceManagement } from '../devices/device-management.js';
@@ -61,7 +60,6 @@ export interface App {
   readonly prices: PriceRepository;
   readonly database: Database;
   readonly transparencyLog: TransparencyLog;
-  readonly machineCodes: MachineCodeRepository;
   /** Port of the separate metrics server; null without one. */
   readonly metricsPort: number | null;
   /** Refuses new requests (503, `Retry-After`), ends running jobs within `graceMs` or at `abort`, and closes every resource. */

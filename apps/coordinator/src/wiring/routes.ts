@@ -129,7 +129,6 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     lastSeen,
     accounts: accounts.accounts,
     ownedProviders: accounts.ownedProviders,
-    machineCodes: accounts.machineCodes,
     providerLinks,
     attempts,
     executeOwnerCommand: cluster.executeOwnerCommand,

@@ -47,7 +47,6 @@ describeDatabases('issued secrets', (fresh, dialect) => {
     const reset = await resetToken(person, 'ada@example.com');
     const { secret: apiKey } = await person.newKey();
     const { secret: playgroundKey } = (await (await person.post('/console/v1/playground-key')).json()) as { secret: string };
-    const { code: machineCode } = (await (await person.post('/console/v1/machine-codes')).json()) as { code: string };
     const form = (path: string, fields: Record<string, string>): Promise<Response> =>
       fetch(harness.url + path, { method: 'POST', body: new URLSearchParams({ client_id: 'inference-provider', ...fields }) });
     const authorization = await form('/oauth/device_authorization', { machine_name: 'Attic Mac' });
@@ -56,7 +55,7 @@ describeDatabases('issued secrets', (fresh, dialect) => {
     const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code };
     const { access_token } = (await (await form('/oauth/token', grant)).json()) as { access_token: string };
 
-    const secrets = { first, second: sessionToken(again), reset, apiKey, playgroundKey, machineCode, device_code, access_token, PASSWORD };
+    const secrets = { first, second: sessionToken(again), reset, apiKey, playgroundKey, device_code, access_token, PASSWORD };
     const dump = await everything(harness.app.database);
     for (const [name, secret] of Object.entries(secrets)) {
       expect(secret?.length, name).toBeGreaterThan(20);

@@ -5,7 +5,6 @@ import { createAccount, findKey, hashKey, NO_LIMITS } from '../../src/database/a
 import { MAX_KEYS, OwnedKeyRepository } from '../../src/database/accounts/owned-key-repository.js';
 import { MAX_PLAYGROUND_KEYS, PlaygroundKeyRepository } from '../../src/database/accounts/playground-key-repository.js';
 import { endOldestSessions, MAX_SESSIONS } from '../../src/database/accounts/session-repository.js';
-import { MAX_MACHINE_CODES, MachineCodeRepository } from '../../src/database/providers/machine-code-repository.js';
 import type { Database } from '../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../support/databases.js';
 
@@ -59,16 +58,6 @@ describeDatabases('concurrent requests', (fresh) => {
     expect(await inUse('playground')).toBe(MAX_PLAYGROUND_KEYS);
     const states = await Promise.all(made.map(async (key) => (await findKey(first(), hashKey(key?.text ?? '')))?.revokedAt ?? null));
     expect(states.filter((revokedAt) => revokedAt === null)).toHaveLength(MAX_PLAYGROUND_KEYS);
-  });
-
-  it('machine codes stay within their maximum', async () => {
-    const codes = databases.map((database) => new MachineCodeRepository({ database, now: clock }));
-    for (let index = 0; index < MAX_MACHINE_CODES - 10; index++) await codes[0]?.create(accountId);
-    const made = await Promise.all(Array.from({ length: 30 }, (_, index) => codes[index % codes.length]?.create(accountId)));
-    expect(await first().selectFrom('machine_codes').select('hash').execute()).toHaveLength(MAX_MACHINE_CODES);
-    const last = made.at(-1)?.code ?? '';
-    const redeemed = await Promise.all([codes[0]?.redeem(last), codes.at(-1)?.redeem(last)]);
-    expect(redeemed.filter((account) => account === accountId).length).toBeLessThanOrEqual(1);
   });
 
   it('sessions beyond the maximum end, oldest first', async () => {

@@ -141,6 +141,25 @@ describe('the request', () => {
     expect((await harness.post(PATH, { prompt: 'x' }, { 'x-api-key': 'service-wrong' })).status).toBe(401);
   });
 
+  it('honours routing preferences, or refuses them by name', async () => {
+    const any = await generate(harness);
+    const id = any.headers.get('x-provider-id') ?? '';
+    const named = await generate(harness, { provider: { only: [id], max_price: { image: 1_000, prompt: 0 } } });
+    expect([named.status, named.headers.get('x-provider-id')]).toEqual([200, id]);
+    expect(named.headers.get('x-inference-routing')).toBe('only, max_price');
+    expect(named.headers.get('x-inference-ignored')).toBeNull();
+    const refusal = async (body: object) => {
+      const response = await generate(harness, { ...body });
+      const { code, param } = await errorOf(response);
+      return [response.status, code, param];
+    };
+    expect(await refusal({ provider: { only: ['ABSENT'] } })).toEqual([503, 'provider_not_available', 'provider.only']);
+    expect(await refusal({ provider: { ignore: [id] } })).toEqual([503, 'provider_not_available', 'provider.ignore']);
+    expect(await refusal({ provider: { max_price: { image: 0 } } })).toEqual([400, 'invalid_request', 'provider.max_price.image']);
+    expect(await refusal({ provider: { zdr: true } })).toEqual([400, expect.any(String), 'provider.zdr']);
+    expect(await refusal({ models: [MODEL] })).toEqual([400, expect.any(String), 'models']);
+  });
+
   it('is refused when the response would be too large', async () => {
     const big = await imageProvider(harness, { models: ['test/big'], image: { sizes: ['2048x2048'], max_images: 4 } });
     const response = await generate(harness, { model: 'test/big', n: 4, response_format: 'b64_json' });

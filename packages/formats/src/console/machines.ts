@@ -35,9 +35,6 @@ export type ConsoleMachine = Static<typeof ConsoleMachineSchema>;
 export const ConsoleMachineListSchema = Type.Object({ data: Type.Array(ConsoleMachineSchema) });
 export type ConsoleMachineList = Static<typeof ConsoleMachineListSchema>;
 
-/** `POST /console/v1/machine-codes`: a one-time code that links a machine until its expiry. */
-export const ConsoleMachineCodeSchema = Type.Object({ code: Type.String(), expires_at: time });
-
 /** `GET /console/v1/device-codes/{user_code}`, `POST …/approve`, `POST …/deny`: a machine that requests a link (RFC 8628). */
 export const ConsoleDeviceCodeSchema = Type.Object({
   /** Display form: `WDJB-MJHT`. */

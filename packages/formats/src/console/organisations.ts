@@ -124,7 +124,6 @@ export const ORGANISATION_ACTIONS = [
   'alert.changed',
   'withdrawal.requested',
   'payout_account.opened',
-  'machine_code.created',
   'machine.linked',
   'machine.link_denied',
   'machine.renamed',

@@ -1,15 +1,17 @@
 /** Members of an image request without effect or refused (docs/clients.md). */
-import { BOOKKEEPING, ROUTING } from '../members/common-members.js';
+import { BOOKKEEPING } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
+import { PROVIDER_PREFERENCES } from '../routing.js';
 import { ImagesRequestSchema } from './schema.js';
 
 export const IMAGES_MEMBERS = memberTable({
   schema: ImagesRequestSchema,
   refusesUnknown: true,
-  ignored: `${BOOKKEEPING} ${ROUTING} style complexity`,
+  ignored: `${BOOKKEEPING} style complexity`,
   refused: {
     background: { allowedValues: ['auto', 'opaque'] },
     partial_images: { allowedValues: [0] },
+    models: { advice: 'Images have no fallback models. Use model.' },
     image: {},
     mask: {},
     negative_prompt: {},
@@ -24,4 +26,5 @@ export const IMAGES_MEMBERS = memberTable({
     width: { advice: 'Use size.' },
     height: { advice: 'Use size.' },
   },
+  within: { provider: PROVIDER_PREFERENCES },
 });

@@ -5,6 +5,7 @@ import type { ImageRequestParams, ParsedImages, ParseOptions } from '../format.j
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
 import type { ImageRequest, ImageSize } from '../request.js';
+import { routingOf } from '../routing.js';
 import { imagesAnswer } from './answer.js';
 import { IMAGES_MEMBERS } from './members.js';
 import { type ImagesRequest, ImagesRequestSchema } from './schema.js';
@@ -35,7 +36,15 @@ export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedIm
       compression: body.output_compression ?? null,
     },
     // Images generate no tokens, but a job context requires `max_tokens` of at least 1.
-    params: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, image },
+    params: {
+      endpoint: ENDPOINT,
+      model,
+      stream: false,
+      maxTokens: 1,
+      providerSerial: body.provider_serial ?? null,
+      image,
+      ...routingOf({ ...body, model: model ?? '' }),
+    },
     answer: imagesAnswer,
     ignored,
   };

@@ -2,6 +2,7 @@
 import { MAX_IMAGES } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { flag, nullable, provider_serial } from '../fields.js';
+import { ROUTING_FIELDS } from '../routing.js';
 
 /** Longest prompt, in characters. */
 const MAX_PROMPT_LENGTH = 32_000;
@@ -28,6 +29,7 @@ export const ImagesRequestSchema = Type.Object(
     ),
     seed: nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), 'an integer from -2^63 to 2^63'),
     provider_serial,
+    provider: ROUTING_FIELDS.provider,
 
     // Read only to be refused.
     stream: flag,

@@ -7,9 +7,6 @@ export const BOOKKEEPING = `metadata user safety_identifier prompt_cache_key pro
   litellm_metadata litellm_call_id litellm_session_id litellm_trace_id drop_params num_retries timeout caching cache tags
   transforms route usage preset keep_alive ttl extra_headers`;
 
-/** Routing preferences (`routing.ts`), which images do not read. */
-export const ROUTING = 'provider models';
-
 /** Runtime hints for llama.cpp, vLLM and SGLang, and parameters of samplers that are disabled by default. */
 export const ENGINE_HINTS = `cache_prompt id_slot slot_id timings_per_token return_progress samplers reasoning_format reasoning_in_content
   n_keep n_discard min_keep post_sampling_probs repeat_last_n penalize_nl response_fields parse_tool_calls parse_special add_special_tokens

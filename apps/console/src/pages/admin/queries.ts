@@ -12,6 +12,7 @@ import type {
   AdminProviderList,
   AdminProviderView,
   ConsoleWithdrawal,
+  Incident,
 } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, type QueryValue } from '../../api/api-client.js';
@@ -129,4 +130,12 @@ export function useEarningsConcentration() {
 
 export function useActions(subject: string | null) {
   return useAdminList<AdminAction>('/admin/v1/actions', 'actions', { subject });
+}
+
+export function useIncidents() {
+  return useAdminList<Incident>('/admin/v1/incidents', 'incidents', {});
+}
+
+export function incidentPath(id: string): string {
+  return `/admin/v1/incidents/${encodeURIComponent(id)}`;
 }

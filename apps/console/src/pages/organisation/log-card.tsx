@@ -26,7 +26,6 @@ const ACTION_LABELS: Readonly<Record<OrganisationAction, string>> = {
   'alert.changed': 'Changed the low-balance alert',
   'withdrawal.requested': 'Requested a withdrawal',
   'payout_account.opened': 'Set up payouts',
-  'machine_code.created': 'Created a code for a machine',
   'machine.linked': 'Linked a machine',
   'machine.link_denied': 'Denied a machine',
   'machine.renamed': 'Renamed a machine',

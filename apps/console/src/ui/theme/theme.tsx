@@ -1,4 +1,4 @@
-/** Light or dark theme: the system setting unless the user chose one. The choice is the only item in local storage. */
+/** Light or dark theme: the system setting unless the user chose one. Local storage holds the choice. */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 
 export type Theme = 'light' | 'dark';

@@ -84,9 +84,8 @@ export interface AccountTables {
     is_armed: number;
     mailed_at: number | null;
   };
-  /** Single-use codes that link a provider to an account. */
+  /** Unused since providers link by the device authorization grant (RFC 8628). */
   machine_codes: {
-    /** Hexadecimal SHA-256 of the code. */
     hash: string;
     account_id: string;
     created_at: number;
@@ -116,7 +115,6 @@ export type OrganisationAction =
   | 'alert.changed'
   | 'withdrawal.requested'
   | 'payout_account.opened'
-  | 'machine_code.created'
   | 'machine.linked'
   | 'machine.link_denied'
   | 'machine.renamed'

@@ -75,16 +75,28 @@ function isProviderId(name: string): name is ProviderId {
   return PROVIDER_ID.test(name);
 }
 
+interface PricedModel {
+  readonly model: string;
+  readonly price: Price;
+  /** Images are charged per image, everything else by tokens. */
+  readonly isForImages: boolean;
+}
+
 /** Error where the price of a model exceeds `provider.max_price`; null: it does not. */
-export function maxPriceProblem(model: string, price: Price, { maxPrice }: Pick<RoutingPreferences, 'maxPrice'>): ApiError | null {
+export function maxPriceProblem(
+  { model, price, isForImages }: PricedModel,
+  { maxPrice }: Pick<RoutingPreferences, 'maxPrice'>,
+): ApiError | null {
   if (maxPrice === null) return null;
-  const limits = [
-    ['prompt', maxPrice.promptPerMillion, price.promptPerMillion],
-    ['completion', maxPrice.completionPerMillion, price.completionPerMillion],
-  ] as const;
-  for (const [name, limit, rate] of limits) {
+  const limits = isForImages
+    ? ([['image', maxPrice.perImage, price.perImage, 'image of 1024x1024 pixels']] as const)
+    : ([
+        ['prompt', maxPrice.promptPerMillion, price.promptPerMillion, 'million tokens'],
+        ['completion', maxPrice.completionPerMillion, price.completionPerMillion, 'million tokens'],
+      ] as const);
+  for (const [name, limit, rate, unit] of limits) {
     if (limit === null || rate <= limit) continue;
-    const message = `provider.max_price.${name} is below the price of the model ${model}: ${rate / 1_000_000} USD per million tokens.`;
+    const message = `provider.max_price.${name} is below the price of the model ${model}: ${rate / 1_000_000} USD per ${unit}.`;
     return apiError('invalid_request', { param: `provider.max_price.${name}`, message });
   }
   return null;

@@ -12,6 +12,7 @@ import { plainHeaders } from '../../inference/delivery/response-headers.js';
 import type { ImageSupply } from '../../inference/queue/image-supply.js';
 import { type ImageJob, maxBodyBytes, maxBytesOf } from '../../inference/request/image-job.js';
 import { imageJobRequest, type RequestInput } from '../../inference/request/job-request.js';
+import { routeHeaders } from '../../inference/request/job-routing.js';
 import { errorFacts } from '../../log.js';
 import { keyOf, mayUseModel, requireModel } from '../plugins/api-key-auth.js';
 import { originOf } from '../plugins/request-origin.js';
@@ -109,7 +110,7 @@ async function runImageJob(
   const plain = new PlainDelivery({
     client,
     errorResponse: (error) => formatFor(ENDPOINT).error(error, request.id),
-    headers: (provider, signed) => plainHeaders(provider, signed, job.ignored),
+    headers: (provider, signed, route) => ({ ...plainHeaders(provider, signed, job.ignored), ...routeHeaders(route, provider) }),
     maxBytes: MAX_PLAIN_RESPONSE_BYTES,
   });
   const noRoom = new AbortController();

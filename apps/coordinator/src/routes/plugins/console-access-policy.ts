@@ -79,7 +79,6 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'PATCH /console/v1/machines/:provider_id': account('machines.write', 'machine.renamed'),
   'DELETE /console/v1/machines/:provider_id': account('machines.write', 'machine.unlinked'),
   'POST /console/v1/machines/:provider_id/commands': account('machines.write', 'machine.controlled'),
-  'POST /console/v1/machine-codes': account('machines.write', 'machine_code.created'),
   'GET /console/v1/device-codes/:user_code': account('machines.write'),
   'POST /console/v1/device-codes/:user_code/approve': account('machines.write', 'machine.linked'),
   'POST /console/v1/device-codes/:user_code/deny': account('machines.write', 'machine.link_denied'),

@@ -1,17 +1,10 @@
-/** `/console/v1/machines`: providers of the signed-in account, unlinking, and codes that link further providers. */
-import {
-  type ConsoleMachine,
-  ConsoleMachineCodeSchema,
-  ConsoleMachineListSchema,
-  ConsoleUnlinkedMachineSchema,
-  RequestError,
-} from '@inference/formats';
+/** `/console/v1/machines`: providers of the signed-in account, and unlinking. */
+import { type ConsoleMachine, ConsoleMachineListSchema, ConsoleUnlinkedMachineSchema, RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
 import type { NetworkViews } from '../../cluster/views.js';
 import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
-import type { MachineCodeRepository } from '../../database/providers/machine-code-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
@@ -38,14 +31,10 @@ interface OwnedProvidersRoutes {
   readonly lastSeen: LastSeenRepository;
   readonly registry: ProviderRegistry;
   readonly views: NetworkViews;
-  readonly codes: MachineCodeRepository;
   readonly links: ProviderLinks;
 }
 
-export function addOwnedProviders(
-  api: ConsoleApi,
-  { ownedProviders, lastSeen, registry, views, codes, links }: OwnedProvidersRoutes,
-): void {
+export function addOwnedProviders(api: ConsoleApi, { ownedProviders, lastSeen, registry, views, links }: OwnedProvidersRoutes): void {
   const readLive = views.define('live-machines', { query: ProviderIdsSchema, part: LiveMachinesSchema }, (providerIds) =>
     providerIds.flatMap((providerId) => {
       const provider = registry.snapshot(providerId);
@@ -83,11 +72,6 @@ export function addOwnedProviders(
     const providerId = (params.provider_id ?? '') as ProviderId;
     if (!(await links.unlink(caller.account.id, providerId))) throw new RequestError('not_found', null, 'There is no such machine.');
     return { provider_id: providerId, unlinked: true as const };
-  });
-
-  api.add({ method: 'POST', path: '/machine-codes', response: ConsoleMachineCodeSchema, status: 201 }, async ({ caller }) => {
-    const { code, expiresAt } = await codes.create(caller.account.id);
-    return { code, expires_at: isoTime(expiresAt) };
   });
 }
 

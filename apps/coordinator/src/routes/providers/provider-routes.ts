@@ -5,7 +5,6 @@ import type { ProviderLinks } from '../../accounts/provider-links.js';
 import type { NetworkViews } from '../../cluster/views.js';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
-import type { MachineCodeRepository } from '../../database/providers/machine-code-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { Database } from '../../database/tables.js';
@@ -36,7 +35,6 @@ interface ProviderRoutesDeps {
   readonly lastSeen: LastSeenRepository;
   readonly accounts: AccountRepository;
   readonly ownedProviders: OwnedProviderRepository;
-  readonly machineCodes: MachineCodeRepository;
   readonly providerLinks: ProviderLinks;
   readonly attempts: AttemptCounters;
   /** Executes a command at whichever coordinator holds the provider's connection. */
@@ -58,7 +56,7 @@ export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (ser
   addOperations(server, { registry, requestQueue, quarantines, views });
   addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts, views });
   const api = new ConsoleApi(server);
-  addOwnedProviders(api, { ownedProviders, lastSeen, registry, views, codes: deps.machineCodes, links: deps.providerLinks });
+  addOwnedProviders(api, { ownedProviders, lastSeen, registry, views, links: deps.providerLinks });
   addOwnedProvider(api, { registry, ownedProviders, lastSeen, statusOf, controlOf: machineControls(registry, views) });
   addOwnerCommands(api, { ownedProviders, attempts: deps.attempts, execute: deps.executeOwnerCommand });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {

@@ -4,6 +4,7 @@ import type { ComponentState, NetworkStatus, StatusComponent, StatusModel } from
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useDeferredValue } from 'react';
 import { api } from '../../../api/api-client.js';
+import { IncidentView, PastIncidents } from '../../../features/incidents/incident-view.js';
 import { formatUptime } from '../../../features/models/model-figures.js';
 import { Time } from '../../../ui/display/figures.js';
 import { Badge, Card, PageHeader } from '../../../ui/display/page.js';
@@ -13,7 +14,6 @@ import { EmptyState, Skeleton } from '../../../ui/feedback/placeholders.js';
 import { Field } from '../../../ui/forms/field.js';
 import { useUrlText } from '../../../ui/navigation/url-state.js';
 import { DayBar } from './day-bar.js';
-import { IncidentView, PastIncidents } from './incident-view.js';
 
 /** The coordinator caches the status for thirty seconds. */
 const REFRESH_MS = 60_000;

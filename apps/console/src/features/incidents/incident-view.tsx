@@ -1,24 +1,9 @@
 /** One incident with its updates, and past incidents by day. Times are in UTC and in the reader's time zone. */
-import type { Incident } from '@inference/formats';
-import { Badge, Card } from '../../../ui/display/page.js';
-import type { Tone } from '../../../ui/feedback/note.js';
-
-const IMPACTS: Readonly<Record<Incident['impact'], { readonly label: string; readonly tone: Tone }>> = {
-  none: { label: 'No impact', tone: 'neutral' },
-  minor: { label: 'Minor impact', tone: 'warn' },
-  major: { label: 'Major impact', tone: 'warn' },
-  critical: { label: 'Critical impact', tone: 'bad' },
-};
-const STATUSES: Readonly<Record<Incident['status'], string>> = {
-  investigating: 'Investigating',
-  identified: 'Identified',
-  monitoring: 'Monitoring',
-  resolved: 'Resolved',
-  scheduled: 'Scheduled',
-  in_progress: 'In progress',
-  completed: 'Completed',
-};
-const COMPONENTS: Readonly<Record<Incident['components'][number], string>> = { api: 'API', payments: 'Payments', console: 'Console' };
+import './incidents.css';
+import type { Incident, IncidentUpdate } from '@inference/formats';
+import type { ReactNode } from 'react';
+import { Badge, Card } from '../../ui/display/page.js';
+import { COMPONENTS, IMPACTS, STATUSES } from './incident-texts.js';
 
 /** Days without an incident are shown for this long. */
 const RECENT_DAYS = 14;
@@ -27,7 +12,15 @@ const UTC = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'sho
 const LOCAL = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' });
 const DATE = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' });
 
-export function IncidentView({ incident }: { readonly incident: Incident }) {
+interface IncidentViewProps {
+  readonly incident: Incident;
+  /** Buttons of an operator below the updates. */
+  readonly actions?: ReactNode;
+  /** Button of an operator beside an update. */
+  readonly updateAction?: (update: IncidentUpdate) => ReactNode;
+}
+
+export function IncidentView({ incident, actions, updateAction }: IncidentViewProps) {
   const { title, kind, impact, status, components, models, starts_at, ends_at } = incident;
   const affected = [...components.map((id) => COMPONENTS[id]), ...models];
   return (
@@ -49,23 +42,32 @@ export function IncidentView({ incident }: { readonly incident: Incident }) {
             Scheduled from <BothTimes at={starts_at} /> to <BothTimes at={ends_at} />.
           </p>
         )}
-        <Updates incident={incident} />
+        <Updates incident={incident} action={updateAction} />
+        {actions === undefined ? null : <div className="row">{actions}</div>}
       </div>
     </Card>
   );
 }
 
-function Updates({ incident: { updates } }: { readonly incident: Incident }) {
+interface UpdatesProps {
+  readonly incident: Incident;
+  readonly action?: IncidentViewProps['updateAction'] | undefined;
+}
+
+function Updates({ incident: { updates }, action }: UpdatesProps) {
   return (
     <ol className="incident-updates">
-      {updates.map(({ id, status, message, created_at }) => (
-        <li key={id}>
+      {updates.map((update) => (
+        <li key={update.id}>
           <p className="incident-message">
-            <strong>{STATUSES[status]}:</strong> {message}
+            <strong>{STATUSES[update.status]}:</strong> {update.message}
           </p>
-          <p className="muted small">
-            <BothTimes at={created_at} />
-          </p>
+          <div className="row">
+            <p className="muted small">
+              <BothTimes at={update.created_at} />
+            </p>
+            {action?.(update)}
+          </div>
         </li>
       ))}
     </ol>
