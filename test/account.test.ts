@@ -191,7 +191,7 @@ describe('a machine and its owner', () => {
     try {
       const forged = await run('verify', '--data-dir', other);
       expect(forged).toMatchObject({ code: 1, output: expect.stringMatching(/^WRONG +chip_name: M9 Ultra$/m) });
-      expect(forged.output).toContain('1 claim does not agree');
+      expect(forged.output).toContain('1 claim does not match the evidence');
       expect(await run('verify', '--data-dir', other)).toMatchObject({
         code: 1,
         errors: expect.stringContaining('No record of this machine is published'),
@@ -299,7 +299,7 @@ describe('a machine and its owner', () => {
       }
       const done = await second.shows('To start the provider, run: inference-provider start');
       expect(done).toMatch(
-        /This machine is set up to serve the demo model, and serves nothing yet\.\s+Earnings\s+go\s+to\s+your\s+account\./,
+        /This machine is set up to serve the demo model, but is not serving yet\.\s+Earnings\s+go\s+to\s+your\s+account\./,
       );
       expect(await second.exit).toBe(0);
       expect(readFileSync(join(fresh, 'config.toml'), 'utf8')).toContain(`coordinator = "${harness.url}"`);

@@ -217,7 +217,11 @@ describe('models that are wrong', () => {
       (folder) => json(join(folder, 'scheduler/scheduler_config.json'), { _class_name: 'constructor' }),
       /not supported/,
     ],
-    ['with betas above one', (folder) => json(join(folder, 'scheduler/scheduler_config.json'), { beta_end: 2 }), /is not what such a file/],
+    [
+      'with betas above one',
+      (folder) => json(join(folder, 'scheduler/scheduler_config.json'), { beta_end: 2 }),
+      /does not have the expected content/,
+    ],
     ['with a second text encoder', (folder) => mkdirSync(join(folder, 'text_encoder_2')), /text_encoder_2, which is not supported/],
     [
       'with sizes that it cannot make',

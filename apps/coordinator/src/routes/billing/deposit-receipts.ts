@@ -19,20 +19,23 @@ interface ReceiptRoutes {
 }
 
 export function addDepositReceipts(api: ConsoleApi, { payments, billingDetails, operator }: ReceiptRoutes): void {
-  api.add({ method: 'GET', path: '/deposits/:deposit_id', response: ConsoleDepositReceiptSchema }, async ({ caller, organisation, params }) => {
-    const accountId = caller.account.id;
-    const order = await payments.findOrder(params.deposit_id ?? '');
-    if (order === null || order.accountId !== accountId) {
-      throw new RequestError('not_found', 'deposit_id', 'This account has no deposit with this id.');
-    }
-    return {
-      deposit: depositBody(order),
-      currency: 'usd' as const,
-      operator: detailsBody(operator),
-      account: { name: organisation === null ? caller.name : caller.account.name, email: caller.email },
-      billing_details: detailsBody(await billingDetails.find(accountId)),
-    };
-  });
+  api.add(
+    { method: 'GET', path: '/deposits/:deposit_id', response: ConsoleDepositReceiptSchema },
+    async ({ caller, organisation, params }) => {
+      const accountId = caller.account.id;
+      const order = await payments.findOrder(params.deposit_id ?? '');
+      if (order === null || order.accountId !== accountId) {
+        throw new RequestError('not_found', 'deposit_id', 'This account has no deposit with this id.');
+      }
+      return {
+        deposit: depositBody(order),
+        currency: 'usd' as const,
+        operator: detailsBody(operator),
+        account: { name: organisation === null ? caller.name : caller.account.name, email: caller.email },
+        billing_details: detailsBody(await billingDetails.find(accountId)),
+      };
+    },
+  );
 
   const path = '/billing-details';
   api.add({ method: 'GET', path, response: ConsoleBillingDetailsSchema }, async ({ caller }) =>
