@@ -32,7 +32,7 @@ beforeAll(async () => {
   const entry = { file, files: [file], sha256, bytes: 1, source: file, pulled_at: 0 };
   store.put({ ...entry, id: 'first', use: 'always' });
   store.put({ ...entry, id: 'second', use: null });
-  coordinator = await FakeCoordinator.listen();
+  coordinator = await FakeCoordinator.listen({ version: 2 });
   provider = start();
   session = await provider.whileItRuns(coordinator.session());
   await session.admit();
@@ -106,7 +106,7 @@ test('the owner selects and deselects models from the console, unless this machi
 
 test('a removed model is no longer served', async () => {
   await models('use', 'first', '--keep', 'on_demand');
-  expect((await models('rm', 'second', '--yes')).stdout).toBe('second is removed.\n');
+  expect((await models('rm', 'second', '--yes')).stdout).toBe('Removed second.\n');
   for (;;) {
     const { models: offers } = await session.next('models', STUCK_MS);
     if (offers.map(({ id }) => id).join() === 'first') break;
@@ -134,8 +134,8 @@ test('a pause from the console survives a restart of the agent, and can be ended
   await session.next('link', STUCK_MS);
   session.send({ type: 'linked', account_id: 'a', account_name: 'Ada' });
   expect((await ask('first')).failure?.code).toBe('away');
-  const { settings } = await session.next('machine_settings', STUCK_MS);
-  expect(settings.pause).toEqual({ by: 'console', until });
+  expect(await send({ kind: 'set_schedule', schedule: '' })).toEqual([null, { by: 'console', until }]);
   expect(await send({ kind: 'resume' })).toEqual([null, null]);
+  for (;;) if ((await session.next('availability', STUCK_MS)).state === 'serving') break;
   expect(JSON.parse((await ask('first')).body).choices[0].message.content).toContain('Paris');
 });
