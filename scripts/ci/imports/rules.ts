@@ -234,7 +234,7 @@ const PROVIDER_LAYERS = appLayers('provider', {
   service: { uses: ['config', 'control', 'files', 'log', 'update'] },
   'doctor/bug-report': { uses: ['config', 'control', 'doctor', 'log', 'host', 'update', 'protocol'] },
   update: { uses: ['models', 'protocol', 'protocol/crypto'] },
-  notifications: { uses: ['service', 'protocol'] },
+  notifications: { uses: ['files', 'service', 'protocol'] },
   control: { uses: ['files', 'protocol'] },
   doctor: { uses: ['config', 'control', 'host', 'models', 'service', 'update', 'enclave', 'protocol'] },
   session: { uses: ['jobs', 'protocol', 'protocol/crypto', 'enclave'] },

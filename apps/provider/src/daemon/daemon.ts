@@ -65,6 +65,7 @@ export class Daemon {
     );
     let unlockMachine = async (): Promise<void> => {};
     const notifier = openNotifier({
+      dataDir: options.dataDir,
       isOn: () => (daemon === null ? options.config : daemon.#settings.config).notifications,
       earnings: async () => (daemon === null ? null : daemon.#totalEarnings()),
       log: options.log,

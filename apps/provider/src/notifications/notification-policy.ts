@@ -28,7 +28,11 @@ export interface TotalEarnings {
   readonly microUsd: number;
 }
 
-export type NotificationKind = 'offline' | 'online' | 'requests_failing' | 'model_failed' | 'trust_lost' | 'earnings' | 'update';
+export const NOTIFICATION_KINDS = ['offline', 'online', 'requests_failing', 'model_failed', 'trust_lost', 'earnings', 'update'] as const;
+export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
+
+/** Time of the last notification of each kind, in milliseconds since 1970. */
+export type ShownTimes = Readonly<Partial<Record<NotificationKind, number>>>;
 
 export interface Notification {
   readonly kind: NotificationKind;
@@ -60,12 +64,17 @@ export class NotificationPolicy {
   #lowSince: number | null = null;
   #earnings: TotalEarnings | null = null;
   #lastEventAt: number;
-  readonly #shownAt = new Map<NotificationKind, number>();
+  #shownAt: ShownTimes;
 
-  /** Not connected at `now`, in milliseconds. */
-  constructor(now: number) {
+  /** Not connected at `now`, in milliseconds. `shownAt`: from an earlier process. */
+  constructor(now: number, shownAt: ShownTimes = {}) {
+    this.#shownAt = shownAt;
     this.#offlineSince = now;
     this.#lastEventAt = now;
+  }
+
+  get shownAt(): ShownTimes {
+    return this.#shownAt;
   }
 
   /** Notifications to show after an event. `isOn`: false shows none, and counts none as shown. */
@@ -73,9 +82,9 @@ export class NotificationPolicy {
     this.#forgetSleep(now);
     const shown: Notification[] = [];
     const show = (kind: NotificationKind, body: string): boolean => {
-      const last = this.#shownAt.get(kind);
+      const last = this.#shownAt[kind];
       if (!isOn || (last !== undefined && now >= last && now - last < MIN_INTERVAL_MS)) return false;
-      this.#shownAt.set(kind, now);
+      this.#shownAt = { ...this.#shownAt, [kind]: now };
       shown.push({ kind, body });
       return true;
     };

@@ -20,7 +20,9 @@ describe('the daemon', () => {
     let isOn = true;
     let microUsd = 0;
     const earnings = vi.fn(async () => ({ account: 'Ada', microUsd }));
+    const dataDir = temporaryDirectory('notifier');
     const notifier = new Notifier({
+      dataDir,
       isOn: () => isOn,
       show: async (body) => (shown.push(body) > 1 ? 'not permitted' : null),
       earnings,
@@ -45,6 +47,36 @@ describe('the daemon', () => {
     expect(earnings.mock.calls).toHaveLength(length);
     notifier.close();
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a crash loop', () => {
+  it('repeats no notification, whatever the file holds, and shows none that cannot be remembered', () => {
+    const dataDir = temporaryDirectory('notifier');
+    const shown: string[] = [];
+    const lines: string[] = [];
+    const crash = (dir = dataDir): void => {
+      const notifier = new Notifier({
+        dataDir: dir,
+        isOn: () => true,
+        show: async (body) => (shown.push(body) > 0 ? null : 'never'),
+        earnings: async () => null,
+        log: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
+      });
+      notifier.on({ type: 'model_disabled', model: 'pico' });
+      notifier.close();
+    };
+    for (let start = 0; start < 20; start++) crash();
+    expect(shown).toHaveLength(1);
+    for (const text of ['{', '{"model_failed":"x"}', '[]', '']) {
+      writeFileSync(join(dataDir, 'notifications.json'), text);
+      crash();
+      crash();
+    }
+    expect(shown).toHaveLength(5);
+    crash(join(dataDir, 'missing'));
+    expect(shown).toHaveLength(5);
+    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ event: 'notification_failed' });
   });
 });
 
