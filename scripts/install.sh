@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the provider agent for this user: Node unless a suitable one exists, the coordinator's newest signed release, and the
-# command on the PATH. Needs no root and can be repeated. Versions lie side by side; one link selects the active version.
+# command on the PATH. Needs no root and can be repeated. Versions are installed side by side; one link selects the active version.
 #
 #   sh install.sh --coordinator https://coordinator.example
 #   sh install.sh --uninstall
@@ -12,7 +12,7 @@ RELEASE_KEYS=''
 
 NODE_VERSION=24.16.0
 NODE_BASE_URL=https://nodejs.org/dist
-NODE_LEAST='20.19.0'
+NODE_MIN='20.19.0'
 
 node_sha256() {
   case $1 in
@@ -27,15 +27,15 @@ usage() {
 Usage: sh install.sh --coordinator URL [OPTIONS]
        sh install.sh --uninstall [--delete-data | --keep-data] [--delete-key] [--yes]
 
-  --coordinator URL      where releases are advertised
-  --version X.Y.Z        a certain release in place of the newest; the only way to an older one than is installed
-  --prefix DIR           where it is installed (default ~/.local/share/inference-provider)
-  --bin-dir DIR          where the command is linked (default ~/.local/bin)
-  --release-key BASE64   another release key than the one in this script
-  --node-base-url URL    where Node is fetched (default https://nodejs.org/dist)
-  --node-sha256 HEX      what its archive must hash to
-  --private-node         fetches Node even if a good one is there
-  --dry-run              says what would be done, and does nothing
+  --coordinator URL      coordinator that offers the releases
+  --version X.Y.Z        install this version instead of the latest; required for a downgrade
+  --prefix DIR           installation directory (default ~/.local/share/inference-provider)
+  --bin-dir DIR          directory for the command (default ~/.local/bin)
+  --release-key BASE64   use this release key instead of the one in this script
+  --node-base-url URL    download Node.js from here (default https://nodejs.org/dist)
+  --node-sha256 HEX      expected SHA-256 of the Node.js archive
+  --private-node         download Node.js even if a suitable version is installed
+  --dry-run              print the steps without changing anything
 END
 }
 
@@ -70,7 +70,7 @@ check_address() {
   case $1 in
     https://?*) ;;
     http://127.0.0.1:* | http://localhost:* | http://127.0.0.1/* | http://localhost/*) ;;
-    *) fail "$2 must be an https address, and it is: $1" ;;
+    *) fail "$2 must be an https URL: $1" ;;
   esac
 }
 
@@ -88,67 +88,67 @@ fetch() {
     [ "$code" -eq 0 ] && break
     # 33: the server does not support ranges. 22 with a whole file: the download is already complete.
     if [ "$code" -eq 33 ]; then rm -f "$2"; fi
-    if [ "$code" -eq 23 ]; then fail "$2 cannot be written: is the disk full?"; fi
+    if [ "$code" -eq 23 ]; then fail "cannot write $2: is the disk full?"; fi
     # Too many bytes. 63: by curl's limit. 153: by the shell's limit (SIGXFSZ).
-    if [ "$code" -eq 63 ] || [ "$code" -eq 153 ]; then rm -f "$2"; fail "$1 is larger than it should be"; fi
+    if [ "$code" -eq 63 ] || [ "$code" -eq 153 ]; then rm -f "$2"; fail "$1 is larger than expected"; fi
     tries=$((tries + 1))
     [ "$tries" -lt 5 ] || return 1
     sleep "$tries"
   done
   # Some `wc` put spaces before the number.
-  [ "$(($(wc -c <"$2")))" -le "$3" ] || { rm -f "$2"; fail "$1 is larger than it should be"; }
+  [ "$(($(wc -c <"$2")))" -le "$3" ] || { rm -f "$2"; fail "$1 is larger than expected"; }
 }
 
 # fetch_checked URL FILE SHA256 MAX_BYTES
 fetch_checked() {
   if [ ! -f "$2" ]; then
     if [ -f "$2.part" ] && [ "$(sha256_of "$2.part")" = "$3" ]; then :
-    else fetch "$1" "$2.part" "$4" || fail "$1 cannot be fetched; what came is kept, and the same command goes on with it"
+    else fetch "$1" "$2.part" "$4" || fail "cannot download $1. Run the same command again to resume the download"
     fi
     mv "$2.part" "$2"
   fi
   found=$(sha256_of "$2")
   if [ "$found" != "$3" ]; then
     rm -f "$2"
-    fail "what came from $1 is not what it should be (SHA-256 $found in place of $3); it was thrown away"
+    fail "checksum mismatch for $1 (SHA-256 $found, expected $3). The download was deleted"
   fi
 }
 
 node_is_good() {
   "$1" -e '
-    const least = process.argv[1].split(".").map(Number);
+    const min = process.argv[1].split(".").map(Number);
     const own = process.versions.node.split(".").map(Number);
-    const at = own.findIndex((part, index) => part !== least[index]);
-    process.exit(at < 0 || own[at] > least[at] ? 0 : 1);
-  ' "$NODE_LEAST" >/dev/null 2>&1
+    const at = own.findIndex((part, index) => part !== min[index]);
+    process.exit(at < 0 || own[at] > min[at] ? 0 : 1);
+  ' "$NODE_MIN" >/dev/null 2>&1
 }
 
 find_node() {
   node=''
   if [ "$private_node" -eq 0 ] && found=$(command -v node 2>/dev/null) && node_is_good "$found"; then
     node=$found
-    say "Node is there: $node ($("$node" --version))"
+    say "Using Node.js $("$node" --version): $node"
     return
   fi
   if [ -x "$prefix/node/bin/node" ] && node_is_good "$prefix/node/bin/node"; then
     node=$prefix/node/bin/node
-    say "Node is there: $node"
+    say "Using Node.js: $node"
     return
   fi
   name=node-v$NODE_VERSION-$platform
   sum=${node_sum:-$(node_sha256 "$platform")}
-  [ -n "$sum" ] || fail "no Node is known for $platform: install Node $NODE_LEAST or newer, then run this again"
-  say "Fetching Node $NODE_VERSION from $NODE_BASE_URL"
+  [ -n "$sum" ] || fail "cannot download Node.js for $platform. Install Node.js $NODE_MIN or newer, then run this command again"
+  say "Downloading Node.js $NODE_VERSION from $NODE_BASE_URL"
   fetch_checked "$NODE_BASE_URL/v$NODE_VERSION/$name.tar.gz" "$prefix/downloads/$name.tar.gz" "$sum" 209715200
-  say "Unpacking Node into $prefix/node"
+  say "Installing Node.js in $prefix/node"
   mkdir -p "$work/node"
-  tar -xzf "$prefix/downloads/$name.tar.gz" -C "$work/node" || fail 'Node cannot be unpacked: is the disk full?'
+  tar -xzf "$prefix/downloads/$name.tar.gz" -C "$work/node" || fail 'cannot unpack Node.js: is the disk full?'
   rm -rf "$prefix/node.old"
   if [ -e "$prefix/node" ]; then mv "$prefix/node" "$prefix/node.old"; fi
   mv "$work/node/$name" "$prefix/node"
   rm -rf "$prefix/node.old" "$prefix/downloads/$name.tar.gz"
   node=$prefix/node/bin/node
-  node_is_good "$node" || fail "the Node that was fetched does not run on this machine"
+  node_is_good "$node" || fail "the downloaded Node.js does not run on this machine"
 }
 
 # Prints version, URL, SHA-256 and size of a release with a valid signature, each on a line.
@@ -156,39 +156,39 @@ read_release() {
   "$node" -e '
     const { createPublicKey, verify } = require("node:crypto");
     const { readFileSync } = require("node:fs");
-    const [file, platform, wanted, least, ...keys] = process.argv.slice(1);
+    const [file, platform, wanted, min, ...keys] = process.argv.slice(1);
     const refuse = (why) => { console.error(`install.sh: ${why}`); process.exit(1); };
     let release;
-    try { release = JSON.parse(readFileSync(file, "utf8")); } catch { refuse("the coordinator described the release in a way that is not understood"); }
+    try { release = JSON.parse(readFileSync(file, "utf8")); } catch { refuse("the coordinator returned an invalid release description"); }
     const { version, url, sha256, size, node, notes, signature } = release ?? {};
     const texts = [version, release?.platform, url, sha256, node, notes, signature];
-    if (!texts.every((text) => typeof text === "string") || !Number.isSafeInteger(size) || size < 1) refuse("the coordinator described the release in a way that is not understood");
+    if (!texts.every((text) => typeof text === "string") || !Number.isSafeInteger(size) || size < 1) refuse("the coordinator returned an invalid release description");
     const signed = JSON.stringify({ node, notes, platform: release.platform, sha256, size, url, version });
     const bytes = Buffer.concat([Buffer.from("inference/release/v1\0"), Buffer.from(signed)]);
     const spki = Buffer.from("302a300506032b6570032100", "hex");
     const isGood = keys.some((key) => {
       const raw = Buffer.from(key, "base64");
-      if (raw.length !== 32) refuse("a release key has 32 bytes in base64");
+      if (raw.length !== 32) refuse("invalid release key: expected 32 bytes in base64");
       return verify(null, bytes, createPublicKey({ key: Buffer.concat([spki, raw]), format: "der", type: "spki" }), Buffer.from(signature, "base64"));
     });
-    if (!isGood) refuse("the release is not signed by its publisher; nothing was installed");
-    if (release.platform !== platform) refuse(`the release is for ${release.platform}, and this machine is ${platform}`);
-    if (wanted !== "" && version !== wanted) refuse(`the coordinator offered version ${version} in place of ${wanted}`);
-    if (!/^\d+\.\d+\.\d+$/.test(version) || !/^[0-9a-f]{64}$/.test(sha256) || !/^https?:\/\/[!-~]+$/.test(url)) refuse("the release is described in a way that is not understood");
+    if (!isGood) refuse("the release has no valid signature. Nothing was installed");
+    if (release.platform !== platform) refuse(`the release is for ${release.platform}, but this machine is ${platform}`);
+    if (wanted !== "" && version !== wanted) refuse(`the coordinator returned version ${version} instead of ${wanted}`);
+    if (!/^\d+\.\d+\.\d+$/.test(version) || !/^[0-9a-f]{64}$/.test(sha256) || !/^https?:\/\/[!-~]+$/.test(url)) refuse("the coordinator returned an invalid release description");
     const [own, need] = [process.versions.node, node].map((text) => text.split(".").map(Number));
     const at = own.findIndex((part, index) => part !== need[index]);
-    if (at >= 0 && own[at] < need[at]) refuse(`version ${version} needs Node ${node}; run this with --private-node`);
+    if (at >= 0 && own[at] < need[at]) refuse(`version ${version} requires Node.js ${node} or newer. Run this command again with --private-node`);
     console.log([version, url, sha256, size].join("\n"));
   ' "$@"
 }
 
 unpack_release() {
-  kinds=$(tar -tvzf "$1" | cut -c 1 | sort -u | tr -d '\n') || fail 'the archive cannot be read'
-  case $kinds in *[!-d]*) fail 'the archive holds something other than files and folders' ;; esac
-  if tar -tzf "$1" | grep -Eq '(^|/)\.\.(/|$)|^/'; then fail 'the archive holds files that would lie elsewhere'; fi
+  kinds=$(tar -tvzf "$1" | cut -c 1 | sort -u | tr -d '\n') || fail 'cannot read the archive'
+  case $kinds in *[!-d]*) fail 'invalid archive: it contains links or special files' ;; esac
+  if tar -tzf "$1" | grep -Eq '(^|/)\.\.(/|$)|^/'; then fail 'invalid archive: it contains paths outside its folder'; fi
   mkdir -p "$2"
-  tar -xzf "$1" -C "$2" || fail 'the archive cannot be unpacked: is the disk full?'
-  [ -f "$2/package/bin/inference-provider.js" ] || fail 'the archive holds something else than the agent'
+  tar -xzf "$1" -C "$2" || fail 'cannot unpack the archive: is the disk full?'
+  [ -f "$2/package/bin/inference-provider.js" ] || fail 'invalid archive: it does not contain the agent'
 }
 
 # Replaces the link atomically, so that a complete version is active at every moment.
@@ -208,7 +208,7 @@ refuse_older() {
     const [installed, offered] = process.argv.slice(1).map((version) => /^\d+\.\d+\.\d+$/.test(version) ? version.split(".").map(Number) : null);
     const at = installed === null ? -1 : offered.findIndex((part, index) => part !== installed[index]);
     process.exit(at >= 0 && offered[at] < installed[at] ? 1 : 0);
-  ' "$1" "$2" || fail "the coordinator offers version $2, which is older than $1, which is installed; nothing was changed. To install it all the same: --version $2"
+  ' "$1" "$2" || fail "version $2 is older than the installed version $1. Nothing was changed. To downgrade, add: --version $2"
 }
 
 write_launcher() {
@@ -220,7 +220,7 @@ prefix=$(quoted "$prefix")
 node=$(quoted "$node")
 [ -x "\$node" ] || node=\$prefix/node/bin/node
 [ -x "\$node" ] || node=\$(command -v node) || {
-  echo 'inference-provider: Node is gone; run install.sh again' >&2
+  echo 'inference-provider: Node.js was not found. Run install.sh again.' >&2
   exit 1
 }
 if [ "\${1:-}" = serve ] && [ -f "\$prefix/trial.json" ] && [ -f "\$prefix/guard/dist/update/guard/main.js" ]; then
@@ -236,9 +236,9 @@ link_command() {
   link=$bin_dir/inference-provider
   target=$prefix/bin/inference-provider
   if [ -L "$link" ] && [ "$(readlink "$link")" = "$target" ]; then
-    say "The command is linked already: $link"
+    say "The command is already linked: $link"
   elif [ -e "$link" ] || [ -L "$link" ]; then
-    fail "$link is there and is not of this installation: remove it, or give another --bin-dir"
+    fail "$link exists and belongs to another installation. Remove it, or choose another directory with --bin-dir"
   else
     mkdir -p "$bin_dir"
     ln -s "$target" "$link"
@@ -249,7 +249,7 @@ link_command() {
     *)
       case ${SHELL:-} in */zsh) profile=.zprofile ;; */bash) profile=.bash_profile ;; *) profile=.profile ;; esac
       say ''
-      say "$bin_dir is not on your PATH. Add it with this line, then open a new terminal:"
+      say "$bin_dir is not in your PATH. To add it, run this command and open a new terminal:"
       say "  echo 'export PATH=\"$bin_dir:\$PATH\"' >> ~/$profile"
       ;;
   esac
@@ -259,7 +259,7 @@ link_command() {
 lock() {
   if ! (set -C && echo $$ >"$prefix/update.lock") 2>/dev/null; then
     holder=$(cat "$prefix/update.lock" 2>/dev/null || echo '')
-    if [ -n "$holder" ] && kill -0 "$holder" 2>/dev/null; then fail "another installation or update is under way (process $holder)"; fi
+    if [ -n "$holder" ] && kill -0 "$holder" 2>/dev/null; then fail "another installation or update is running (process $holder)"; fi
     echo $$ >"$prefix/update.lock"
   fi
   locked=1
@@ -273,24 +273,24 @@ cleanup() {
 interrupted() {
   cleanup
   trap - EXIT
-  warn 'interrupted; the same command goes on where this one stopped'
+  warn 'interrupted. Run the same command again to resume'
   exit 130
 }
 
-need() { command -v "$1" >/dev/null 2>&1 || fail "$1 is needed and is not there"; }
+need() { command -v "$1" >/dev/null 2>&1 || fail "$1 is required but not installed"; }
 
 check_machine() {
   platform=$(platform_of)
-  [ -n "$platform" ] || fail "there is no agent for this machine ($(uname -s) $(uname -m)): it needs a Mac with Apple silicon"
+  [ -n "$platform" ] || fail "unsupported machine ($(uname -s) $(uname -m)): the agent requires a Mac with Apple silicon"
   for tool in curl tar sed grep cut sort wc df; do need "$tool"; done
   command -v sha256sum >/dev/null 2>&1 || need shasum
   if [ "$platform" = darwin-arm64 ]; then
     major=$(sw_vers -productVersion | cut -d . -f 1)
-    [ "$major" -ge 14 ] || warn "macOS $major has not been tried; macOS 14 or newer has"
+    [ "$major" -ge 14 ] || warn "macOS $major has not been tested; use macOS 14 or newer"
     xcode-select -p >/dev/null 2>&1 ||
-      fail 'the Secure Enclave helper is built on this Mac, for which the command line tools are needed. Run: xcode-select --install'
+      fail 'the command line tools are required to build the Secure Enclave helper. Run: xcode-select --install'
   fi
-  if [ "$(id -u)" -eq 0 ]; then warn 'this runs as root, which it does not need: the agent is installed for the user root alone'; fi
+  if [ "$(id -u)" -eq 0 ]; then warn 'running as root is not required: the agent is installed for the user root only'; fi
 }
 
 uninstall() {
@@ -300,7 +300,7 @@ uninstall() {
     say "Nothing is installed in $prefix."
     exit 0
   fi
-  say 'The installed agent does not start, so that only its files are removed.'
+  say 'The installed agent does not start. Only its files are removed.'
   link=$bin_dir/inference-provider
   if [ -L "$link" ] && [ "$(readlink "$link")" = "$launcher" ]; then
     rm -f "$link"
@@ -308,7 +308,7 @@ uninstall() {
   fi
   rm -rf "$prefix"
   say "Removed $prefix"
-  say 'The data directory (~/.inference-provider) and a background service, if there is one, were left alone.'
+  say 'The data directory (~/.inference-provider) and the background service, if any, were not removed.'
 }
 
 main() {
@@ -322,7 +322,7 @@ main() {
       --private-node) private_node=1 ;;
       --uninstall) removing=1 ;;
       --coordinator | --version | --prefix | --bin-dir | --release-key | --node-base-url | --node-sha256)
-        if [ $# -lt 2 ]; then warn "$1 needs a value"; exit 2; fi
+        if [ $# -lt 2 ]; then warn "$1 requires a value"; exit 2; fi
         case $1 in
           --coordinator) coordinator=${2%/} ;;
           --version) version=$2 ;;
@@ -336,7 +336,7 @@ main() {
       *)
         # Further options are for the agent's own `uninstall`.
         if [ "$removing" -eq 1 ]; then break; fi
-        warn "there is no option $1"
+        warn "unknown option: $1"
         usage >&2
         exit 2 ;;
     esac
@@ -345,22 +345,22 @@ main() {
   case $prefix in /*) ;; *) fail '--prefix must be an absolute path' ;; esac
   case $bin_dir in /*) ;; *) fail '--bin-dir must be an absolute path' ;; esac
   if [ "$removing" -eq 1 ]; then uninstall "$@"; exit 0; fi
-  if [ -z "$coordinator" ]; then warn '--coordinator is missing'; usage >&2; exit 2; fi
+  if [ -z "$coordinator" ]; then warn '--coordinator is required'; usage >&2; exit 2; fi
   check_address "$coordinator" --coordinator
   check_address "$NODE_BASE_URL" --node-base-url
-  [ -n "$RELEASE_KEYS" ] || fail 'this script names no release key; get it from where the releases are, or give --release-key'
+  [ -n "$RELEASE_KEYS" ] || fail 'this script contains no release key. Download it from the release server, or use --release-key'
   check_machine
 
   if [ "$dry_run" -eq 1 ]; then
-    say "Would use Node $NODE_LEAST or newer, or fetch Node $NODE_VERSION into $prefix/node"
-    say "Would ask $coordinator for ${version:-the newest release} for $platform, and check its signature"
-    say "Would fetch it, check its SHA-256, and unpack it into $prefix/versions"
+    say "Would use Node.js $NODE_MIN or newer, or download Node.js $NODE_VERSION to $prefix/node"
+    say "Would get ${version:-the latest release} for $platform from $coordinator and verify its signature"
+    say "Would download it, verify its SHA-256, and install it in $prefix/versions"
     if [ "$platform" = darwin-arm64 ]; then say 'Would build the Secure Enclave helper'; fi
-    say "Would link the command as $bin_dir/inference-provider"
+    say "Would link the command: $bin_dir/inference-provider"
     exit 0
   fi
 
-  mkdir -p "$prefix/versions" "$prefix/downloads" || fail "$prefix cannot be written"
+  mkdir -p "$prefix/versions" "$prefix/downloads" || fail "cannot write to $prefix"
   trap interrupted INT TERM HUP
   trap cleanup EXIT
   lock
@@ -371,37 +371,37 @@ main() {
 
   find_node
 
-  say "Asking $coordinator for ${version:-the newest release} for $platform"
+  say "Getting ${version:-the latest release} for $platform from $coordinator"
   fetch "$coordinator/v1/agent/releases/${version:-latest}?platform=$platform" "$work/release.json" 65536 ||
-    fail "$coordinator offers no release for $platform, or cannot be reached"
+    fail "$coordinator has no such release for $platform, or cannot be reached"
   wanted=$version
   # shellcheck disable=SC2086 # the keys are words
-  facts=$(read_release "$work/release.json" "$platform" "$version" "$NODE_LEAST" $RELEASE_KEYS) || exit 1
+  facts=$(read_release "$work/release.json" "$platform" "$version" "$NODE_MIN" $RELEASE_KEYS) || exit 1
   version=$(printf '%s\n' "$facts" | sed -n 1p)
   url=$(printf '%s\n' "$facts" | sed -n 2p)
   sum=$(printf '%s\n' "$facts" | sed -n 3p)
   size=$(printf '%s\n' "$facts" | sed -n 4p)
-  say "Version $version; its signature is right"
+  say "Verified the signature of version $version"
   before=''
   if [ -L "$prefix/current" ]; then before=$(basename "$(readlink "$prefix/current")"); fi
   if [ -n "$before" ] && [ -z "$wanted" ]; then refuse_older "$before" "$version"; fi
 
   if [ -d "$prefix/versions/$version" ]; then
-    say "It is unpacked already: $prefix/versions/$version"
+    say "Already downloaded: $prefix/versions/$version"
   else
-    check_address "$url" 'the address of the release'
+    check_address "$url" 'the URL of the release'
     # An unpacked release takes about twice its size; the rest is a reserve.
     free=$(df -Pk "$prefix" | sed -n 2p | tr -s ' ' | cut -d ' ' -f 4)
     [ "$((free * 1024))" -ge "$((size * 4 + 52428800))" ] ||
-      fail "the disk has $((free / 1024)) MB free, and $((size * 4 / 1048576 + 50)) MB are needed; make room first"
-    say "Fetching $url ($((size / 1048576)) MB)"
+      fail "not enough disk space: $((free / 1024)) MB free, $((size * 4 / 1048576 + 50)) MB required"
+    say "Downloading $url ($((size / 1048576)) MB)"
     archive=$prefix/downloads/$sum.tgz
     fetch_checked "$url" "$archive" "$sum" "$size"
-    say "Its SHA-256 is right. Unpacking it into $prefix/versions/$version"
+    say "Verified the SHA-256. Installing in $prefix/versions/$version"
     unpack_release "$archive" "$work/unpacked"
     if [ "$platform" = darwin-arm64 ]; then
       say 'Building the Secure Enclave helper'
-      "$node" "$work/unpacked/package/install/build-helper.mjs" --strict || fail 'the enclave helper was not built'
+      "$node" "$work/unpacked/package/install/build-helper.mjs" --strict || fail 'cannot build the Secure Enclave helper'
     fi
     [ "$("$node" "$work/unpacked/package/bin/inference-provider.js" --version)" = "$version" ] ||
       fail 'the agent does not start on this machine'
@@ -415,13 +415,13 @@ main() {
   # Files that `uninstall` removes.
   "$node" -e 'console.log(JSON.stringify({ link: process.argv[1] }))' "$bin_dir/inference-provider" >"$work/install.json"
   mv "$work/install.json" "$prefix/install.json"
-  if [ "$before" = "$version" ]; then say "Version $version was installed already"; else say "Installed version $version in $prefix"; fi
+  if [ "$before" = "$version" ]; then say "Version $version is already installed."; else say "Installed version $version in $prefix."; fi
   link_command
   say ''
   if [ -n "$before" ] && [ "$before" != "$version" ]; then
-    say 'A provider that runs still is the version before. Have it use the new one with: inference-provider restart'
+    say 'To switch a running provider to the new version, run: inference-provider restart'
   else
-    say "Next: inference-provider setup --coordinator $coordinator"
+    say "To set up this machine, run: inference-provider setup --coordinator $coordinator"
   fi
 }
 

@@ -87,8 +87,8 @@ describe('install.sh', () => {
     const withNode = options('--private-node', '--node-base-url', `${server.url}/node`, '--node-sha256', nodeSum);
     const first = await run(withNode);
     expect(first).toMatchObject({ code: 0 });
-    expect(first.output).toContain(`Fetching Node ${NODE}`);
-    expect(first.output).toContain('its signature is right');
+    expect(first.output).toContain(`Downloading Node.js ${NODE}`);
+    expect(first.output).toContain('Verified the signature of version 1.0.0');
     expect(first.output).toContain('>> ~/.zprofile');
     expect(first.output).toContain(`inference-provider setup --coordinator ${server.url}`);
     // By the link alone, with nothing of Node on the PATH.
@@ -99,8 +99,8 @@ describe('install.sh', () => {
     const { sent } = server;
     const second = await run(withNode, `${join(home, '.local/bin')}:${process.env.PATH}`);
     expect(second).toMatchObject({ code: 0 });
-    expect(second.output).toContain('was installed already');
-    expect(second.output).not.toContain('is not on your PATH');
+    expect(second.output).toContain('is already installed');
+    expect(second.output).not.toContain('is not in your PATH');
     expect(server.sent).toBe(sent);
 
     await server.release('1.1.0');
@@ -119,7 +119,7 @@ describe('install.sh', () => {
     await server.release('1.9.9');
     const refused = await run(options());
     expect(refused).toMatchObject({ code: 1 });
-    expect(refused.output).toContain('the coordinator offers version 1.9.9, which is older than 1.10.0, which is installed');
+    expect(refused.output).toContain('version 1.9.9 is older than the installed version 1.10.0');
     expect(refused.output).toContain('--version 1.9.9');
     expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.10.0');
     expect(readdirSync(join(prefix(), 'versions'))).toEqual(['1.10.0']);
@@ -135,13 +135,13 @@ describe('install.sh', () => {
     const release = await server.release('1.0.0');
     const stranger = await ReleaseServer.listen();
     const refusals: [string, () => void, string[]][] = [
-      ['not signed by its publisher', () => {}, ['--release-key', stranger.publicKey]],
-      ['not signed by its publisher', () => server.offer({ ...release, version: '1.0.1' }, '1.0.1'), []],
-      ['not understood', () => server.offer('<html>', '1.0.1'), []],
-      ['in place of 2.0.0', () => server.offer(release, '2.0.0'), ['--version', '2.0.0']],
-      ['larger than it should be', () => server.offer('x'.repeat(70_000), '1.0.1'), []],
-      ['larger than it should be', () => endless('1.0.0'), []],
-      ['not what it should be', () => server.putFile('/files/1.0.0.tgz', Buffer.alloc(release.size)), []],
+      ['no valid signature', () => {}, ['--release-key', stranger.publicKey]],
+      ['no valid signature', () => server.offer({ ...release, version: '1.0.1' }, '1.0.1'), []],
+      ['invalid release description', () => server.offer('<html>', '1.0.1'), []],
+      ['instead of 2.0.0', () => server.offer(release, '2.0.0'), ['--version', '2.0.0']],
+      ['larger than expected', () => server.offer('x'.repeat(70_000), '1.0.1'), []],
+      ['larger than expected', () => endless('1.0.0'), []],
+      ['checksum mismatch', () => server.putFile('/files/1.0.0.tgz', Buffer.alloc(release.size)), []],
     ];
     function endless(version: string): void {
       server.offer(release, version);
@@ -170,11 +170,11 @@ describe('install.sh', () => {
     symlinkSync('/etc', join(folder, 'package/etc'));
     await create({ file: join(folder, 'a.tgz'), cwd: folder, gzip: true }, ['package']);
     await server.releaseFile('1.0.0', join(folder, 'a.tgz'));
-    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('other than files and folders') });
+    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('links or special files') });
     writeFileSync(join(folder, 'outside'), '');
     await create({ file: join(folder, 'b.tgz'), cwd: join(folder, 'package'), gzip: true, preservePaths: true }, ['bin', '../outside']);
     await server.releaseFile('1.0.0', join(folder, 'b.tgz'));
-    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('lie elsewhere') });
+    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('paths outside its folder') });
     expectNothingInstalled();
   });
 
@@ -222,7 +222,7 @@ describe('install.sh', () => {
     fake('df', 'printf "Filesystem 1024-blocks Used Available Capacity Mounted on\\n/dev/x 100 90 10 90%% /\\n"');
     expect(await run(options(), `${tools}:${process.env.PATH}`)).toMatchObject({
       code: 1,
-      output: expect.stringContaining('make room first'),
+      output: expect.stringContaining('not enough disk space'),
     });
     rmSync(join(tools, 'df'));
     // curl's exit code for a failed write.
@@ -240,14 +240,17 @@ describe('install.sh', () => {
     expect(readdirSync(home)).toEqual([]);
     mkdirSync(join(home, '.local/bin'), { recursive: true });
     writeFileSync(command(), 'mine');
-    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('not of this installation') });
+    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('belongs to another installation') });
     expect(readFileSync(command(), 'utf8')).toBe('mine');
     expect(await run([SCRIPT])).toMatchObject({ code: 2 });
     expect(await run([SCRIPT, '--coordinator', 'http://far.example', '--release-key', 'x'])).toMatchObject({
       code: 1,
       output: expect.stringContaining('https'),
     });
-    expect(await run([SCRIPT, '--cordinator', 'x'])).toMatchObject({ code: 2, output: expect.stringContaining('no option --cordinator') });
+    expect(await run([SCRIPT, '--cordinator', 'x'])).toMatchObject({
+      code: 2,
+      output: expect.stringContaining('unknown option: --cordinator'),
+    });
   });
 
   it('removes an installation that does not start any more', async () => {

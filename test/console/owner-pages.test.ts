@@ -177,17 +177,19 @@ describeInBrowser('an owner', () => {
       ],
       models_fixed: false,
     };
+    const pauseIds: string[] = [];
     agent.socket.on('message', (data: Buffer, isBinary) => {
       const message = isBinary ? null : JSON.parse(data.toString('utf8'));
       if (message?.type !== 'owner_command') return;
       const { command_id, action } = message;
+      if (action.kind === 'pause') pauseIds.push(command_id);
       if (action.kind === 'pause') settings.pause = { by: 'console', until: action.until };
       if (action.kind === 'set_schedule') settings.schedule.windows = action.schedule;
       const refusal = action.kind === 'set_model' ? 'last_model' : null;
       agent.say({ type: 'owner_command_result', command_id, refusal, settings });
     });
     agent.say({ type: 'machine_settings', settings });
-    const page = await openPage(`/machines/${providerId}`, { signedInAs: owner });
+    const page = await openPage(`/machines/${providerId}`, { signedInAs: owner, expectedErrors: [/ERR_FAILED/] });
     await page.getByLabel('Times').fill('mon-fri 22:00-07:00');
     await page.getByRole('button', { name: 'Save schedule' }).click();
     await page.getByText('Schedule saved').waitFor();
@@ -195,8 +197,19 @@ describeInBrowser('an owner', () => {
     await page.getByText('A machine serves at least one model.', { exact: false }).waitFor();
     await look(page, 'machine-control');
     await page.getByLabel('Pause', { exact: true }).selectOption('For 1 hour');
+    // A command that was not answered keeps its id at the next try.
+    let unansweredId = '';
+    const commandsPath = `**/machines/${providerId}/commands`;
+    await page.route(commandsPath, async (route) => {
+      unansweredId = route.request().postDataJSON().command_id;
+      await route.abort();
+    });
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
+    await page.getByText('The machine was not changed.').waitFor();
+    await page.unroute(commandsPath);
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     await page.getByText('Paused from the console, until', { exact: false }).waitFor();
+    expect(pauseIds).toEqual([unansweredId]);
     await page.getByRole('button', { name: 'Resume' }).waitFor();
 
     const phone = await openPage(`/machines/${providerId}`, { signedInAs: owner, theme: 'dark', width: 'phone' });

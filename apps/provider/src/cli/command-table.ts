@@ -15,6 +15,7 @@ import { modelsRecommendCommand } from './commands/models/recommend.js';
 import { modelsRemoveCommand } from './commands/models/remove.js';
 import { modelsSearchCommand } from './commands/models/search.js';
 import { modelsUseCommand } from './commands/models/use.js';
+import { notificationsCommand } from './commands/notifications.js';
 import { pauseCommand, resumeCommand } from './commands/pause.js';
 import { remoteControlCommand } from './commands/remote-control.js';
 import { restartCommand } from './commands/restart.js';
@@ -42,6 +43,7 @@ export const COMMANDS: readonly Command[] = [
   scheduleSetCommand,
   scheduleClearCommand,
   remoteControlCommand,
+  notificationsCommand,
   earningsCommand,
   loginCommand,
   logoutCommand,

@@ -11,20 +11,22 @@ import { print } from './output/terminal.js';
 interface SwitchedSetting {
   readonly name: string;
   /** Key in `config.toml`. */
-  readonly key: 'remote_control';
+  readonly key: 'remote_control' | 'notifications';
+  /** First arguments beside `on` and `off`, for the usage text. Their command runs them. */
+  readonly words?: readonly string[];
   readonly summary: string;
   readonly help: string;
-  /** Subject of `… is on.` */
+  /** Subject and verb before `on` or `off`. */
   readonly subject: string;
 }
 
 const ANSWER_MS = 6_000;
 
-export function switchCommand({ name, key, summary, help, subject }: SwitchedSetting): Command {
+export function switchCommand({ name, key, words: otherWords = [], summary, help, subject }: SwitchedSetting): Command {
   return {
     name,
     summary,
-    usage: `${name} [on|off] [--data-dir DIR] [--json]\n\n${help}`,
+    usage: `${name} [${['on', 'off', ...otherWords].join('|')}] [--data-dir DIR] [--json]\n\n${help}`,
     run: async (args) => {
       const { dataDir, json, words } = ownerOptions(args, {}, { min: 0, max: 1 });
       const [word] = words;
@@ -33,7 +35,7 @@ export function switchCommand({ name, key, summary, help, subject }: SwitchedSet
       const config = word === undefined ? readConfig(path) : editConfig(path, [{ path: [key], value: word === 'on' }]);
       const problem = word === undefined ? null : await reloadSettings(dataDir);
       const isOn = config[key];
-      await print([json ? JSON.stringify({ [key]: isOn }, null, 2) : `${subject} is ${isOn ? 'on' : 'off'}.`]);
+      await print([json ? JSON.stringify({ [key]: isOn }, null, 2) : `${subject} ${isOn ? 'on' : 'off'}.`]);
       if (problem !== null) process.stderr.write(`${problem}\n`);
       return problem === null ? EXIT.fine : EXIT.needsOwner;
     },

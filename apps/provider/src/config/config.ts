@@ -47,6 +47,8 @@ export const ConfigSchema = Type.Object(
     log_level: oneOf(LOG_LEVELS, 'info'),
     /** Whether the owner may pause, resume and schedule this machine, and choose its models, from the console. */
     remote_control: yesOrNo(true),
+    /** Whether macOS shows notifications; other systems have none. */
+    notifications: yesOrNo(true),
     models: Type.Object(
       {
         slots: Type.Optional(whole(1, 256)),

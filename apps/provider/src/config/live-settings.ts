@@ -33,6 +33,7 @@ export interface SettingsState {
 export const LIVE_SETTINGS: readonly string[] = [
   'log_level',
   'remote_control',
+  'notifications',
   'availability.',
   'models.keep',
   'models.idle_minutes',

@@ -20,6 +20,7 @@ import { leaseModel } from '../jobs/model-lease.js';
 import type { SealingKeys } from '../jobs/sealing-keys.js';
 import type { ModelPool } from '../jobs/serving/model-pool.js';
 import { SessionJobs } from '../jobs/session-jobs.js';
+import type { NotificationEvent } from '../notifications/notification-policy.js';
 import { Enrolment, simulatedInstaller } from '../session/enrolment.js';
 import { LogMonitor } from '../session/log-monitor.js';
 import type { Session } from '../session/session.js';
@@ -33,7 +34,7 @@ import type { DaemonOptions } from './daemon-options.js';
 import { hardwareStatus, reportedHardware } from './hardware.js';
 import { type HostAvailability, reportedAvailability } from './host-availability.js';
 import type { RemoteControl } from './remote-control.js';
-import { machineState, outcomeOf } from './status.js';
+import { machineState, notifiedOutcome, outcomeOf } from './status.js';
 
 /** Time for running jobs when this machine leaves: `graceMs` normally, `forcedMs` for jobs with output when the drain is forced. */
 const DRAIN_LIMITS = { graceMs: 10 * 60_000, forcedMs: 10_000 };
@@ -52,6 +53,7 @@ interface CoordinatorConnectionOptions {
   readonly remoteControl: RemoteControl;
   /** Settings that the owner sees in the console. */
   readonly machineSettings: () => MachineSettings;
+  readonly notify: (event: NotificationEvent) => void;
 }
 
 export class CoordinatorConnection {
@@ -213,6 +215,7 @@ export class CoordinatorConnection {
         },
         onRegistered: (_session, trustLevel, token) => {
           this.#state.registered(token);
+          this.#options.notify({ type: 'connected' });
           log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
           // Models and availability may have changed since the register message.
           this.announceAvailability(availability.current);
@@ -232,6 +235,7 @@ export class CoordinatorConnection {
         onTrust: (trust) => {
           this.#trust = trust;
           logTrust(log, trust, this.#options.daemon.simulatedEnclave);
+          this.#options.notify({ type: 'trust', level: trust.trust_level });
           this.#enrolment?.onTrust(trust);
         },
         onModelsRefused: (refused) => logRefusedModels(log, refused),
@@ -246,6 +250,8 @@ export class CoordinatorConnection {
           this.#link.disconnected();
           this.#state.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
           logSession(log, event);
+          this.#options.notify({ type: 'disconnected' });
+          if (event.type === 'rejected' && event.code === 'version_unsupported') this.#options.notify({ type: 'version_unsupported' });
         },
       },
       this.#abort.signal,
@@ -269,6 +275,8 @@ export class CoordinatorConnection {
       onEnd: (event) => {
         this.#state.job(outcomeOf(event));
         logJob(daemon.log, event);
+        const outcome = notifiedOutcome(event);
+        if (outcome !== null) this.#options.notify({ type: outcome });
       },
       machine: () => machineState(availability.condition),
       away: () => (availability.isServing ? null : session.version >= AVAILABILITY_VERSION ? 'away' : 'busy'),
@@ -281,7 +289,10 @@ export class CoordinatorConnection {
       dataDir,
       coordinator: coordinatorUrl(socketUrl),
       send: (message) => this.#send(message),
-      onChange: (status) => logLink(log, status),
+      onChange: (status) => {
+        logLink(log, status);
+        if (status.state === 'linked') this.#options.notify({ type: 'linked' });
+      },
     });
   }
 

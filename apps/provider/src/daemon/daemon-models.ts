@@ -9,6 +9,7 @@ import { ControlRefusal } from '../control/route.js';
 import type { Confinement } from '../host/hardening/confinement.js';
 import { keepAliveText } from '../jobs/serving/keep-alive.js';
 import type { ModelPool } from '../jobs/serving/model-pool.js';
+import type { ModelEvent } from '../jobs/serving/served-model.js';
 import { FileHashes } from '../models/file-hash.js';
 import { addOnPath } from '../models/store/add-on.js';
 import { ModelStore, ModelStoreError, type StoredModel } from '../models/store/model-store.js';
@@ -22,6 +23,8 @@ interface DaemonModelsOptions {
   /** Memory of the machine in bytes; 0 if unknown. */
   readonly totalMemory: number;
   readonly confinement: Confinement;
+  /** Called after the event is logged. */
+  readonly onEvent: (event: ModelEvent) => void;
   /** Called when the offers change. */
   readonly onChange: () => void;
 }
@@ -34,7 +37,7 @@ export class DaemonModels {
   readonly #store: ModelStore;
 
   /** Plans the memory and logs the models that are refused; loads nothing. Throws as {@link openModels}. */
-  constructor({ daemon, totalMemory, confinement, onChange }: DaemonModelsOptions) {
+  constructor({ daemon, totalMemory, confinement, onChange, onEvent }: DaemonModelsOptions) {
     const { dataDir, log, models: choices, slots, context, reserve } = daemon;
     this.#options = daemon;
     this.#log = log;
@@ -48,7 +51,10 @@ export class DaemonModels {
       hashes: new FileHashes(join(dataDir, 'model-hashes.json')),
       addOnPath: addOnPath(dataDir),
       confinement,
-      onEvent: (event) => logModel(log, event),
+      onEvent: (event) => {
+        logModel(log, event);
+        onEvent(event);
+      },
       onChange,
     });
     this.served = this.#opened.models;

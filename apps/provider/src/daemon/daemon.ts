@@ -13,6 +13,9 @@ import type { ModelsChange } from '../control/models-routes.js';
 import type { Pause } from '../host/availability/availability.js';
 import { windowText } from '../host/availability/parse-schedule.js';
 import { policyOf, type Window } from '../host/availability/policy.js';
+import type { ModelEvent } from '../jobs/serving/served-model.js';
+import type { TotalEarnings } from '../notifications/notification-policy.js';
+import { type Notifier, openNotifier } from '../notifications/notifier.js';
 import { installation } from '../update/installation.js';
 import { CoordinatorConnection } from './coordinator-connection.js';
 import { coordinatorUrl, fetchCoordinatorView } from './coordinator-view.js';
@@ -34,6 +37,8 @@ interface StartedParts {
   readonly availability: HostAvailability;
   readonly models: DaemonModels;
   readonly enclave: Enclave;
+  /** Null without notifications on this system. */
+  readonly notifier: Notifier | null;
 }
 
 export class Daemon {
@@ -59,13 +64,20 @@ export class Daemon {
       daemonRoutes(options, startedAt, () => daemon),
     );
     let unlockMachine = async (): Promise<void> => {};
+    const notifier = openNotifier({
+      dataDir: options.dataDir,
+      isOn: () => (daemon === null ? options.config : daemon.#settings.config).notifications,
+      earnings: async () => (daemon === null ? null : daemon.#totalEarnings()),
+      log: options.log,
+    });
     try {
       const command = helperCommand(options);
       if (!options.simulatedEnclave) unlockMachine = await lockMachine(dataDirOf({}, {}));
-      const parts = await startParts(options, command, () => (daemon === null ? null : daemon.#connection), signal);
+      const parts = await startParts(options, command, notifier, () => (daemon === null ? null : daemon.#connection), signal);
       daemon = new Daemon(options, startedAt, control, unlockMachine, parts);
       return daemon;
     } catch (error) {
+      notifier?.close();
       await unlockMachine();
       await control.close();
       throw error;
@@ -100,9 +112,10 @@ export class Daemon {
       automatic: () => this.#settings.config.update.automatic,
       isRegistered: () => this.#connection.registered,
       onRestart,
+      onOwnerNeeded: (version) => parts.notifier?.on({ type: 'update_ready', version }),
       log,
     });
-    const { availability, enclave, environment, models } = parts;
+    const { availability, enclave, environment, models, notifier } = parts;
     this.#remoteControl = new RemoteControl({
       isAllowed: () => this.#settings.config.remote_control,
       account: () => {
@@ -126,13 +139,15 @@ export class Daemon {
       availability,
       remoteControl: this.#remoteControl,
       machineSettings: () => this.#machineSettings(),
+      notify: (event) => notifier?.on(event),
     });
   }
 
   /** Accepts no more jobs, lets running jobs finish until the drain timeout or `force`, and ends every child process. */
   async stop(force?: AbortSignal): Promise<void> {
     this.#isStopping = true;
-    const { availability, enclave, models } = this.#parts;
+    const { availability, enclave, models, notifier } = this.#parts;
+    notifier?.close();
     await availability.close();
     await this.#connection.close(force);
     this.#settings.close();
@@ -197,6 +212,14 @@ export class Daemon {
     return change;
   }
 
+  /** Null: not linked, or no answer. */
+  async #totalEarnings(): Promise<TotalEarnings | null> {
+    const { state, account_name: account } = this.#connection.status.account;
+    if (state !== 'linked') return null;
+    const { view } = await fetchCoordinatorView(this.#options.socketUrl, this.#connection.token);
+    return view?.earnings?.of === 'account' ? { account, microUsd: view.earnings.total_micro_usd } : null;
+  }
+
   /** Throws ConfigError for an invalid settings file, or an error of the disk. */
   #setSchedule(windows: readonly Window[]): void {
     storeSchedule(configPath(this.#options.dataDir), windows);
@@ -228,6 +251,7 @@ export class Daemon {
 async function startParts(
   options: DaemonOptions,
   helper: readonly string[],
+  notifier: Notifier | null,
   connection: () => CoordinatorConnection | null,
   signal: AbortSignal,
 ): Promise<StartedParts> {
@@ -256,12 +280,15 @@ async function startParts(
   try {
     const { confinement, host } = environment;
     const onChange = (): void => connection()?.announceModels();
-    models = new DaemonModels({ daemon: options, totalMemory: host.memoryBytes, confinement, onChange });
+    const onEvent = (event: ModelEvent): void => {
+      if (event.type === 'disabled') notifier?.on({ type: 'model_disabled', model: event.id });
+    };
+    models = new DaemonModels({ daemon: options, totalMemory: host.memoryBytes, confinement, onChange, onEvent });
     models.served.setMemoryIsShort(availability.condition.memoryPressure !== 'normal');
     if (!availability.isServing) await models.served.rest();
     await models.served.start(signal);
     const enclave = await startEnclave(helper, options);
-    return { environment, availability, models, enclave };
+    return { environment, availability, models, enclave, notifier };
   } catch (error) {
     await Promise.all([availability.close(), models?.served.close()]);
     throw error;

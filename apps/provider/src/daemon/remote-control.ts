@@ -80,7 +80,8 @@ export class RemoteControl {
     const { account, now, onCommand } = this.#options;
     const action = isAction.Check(given) ? given : null;
     const refusal = this.#refusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
-    this.#answered.set(commandId, refusal);
+    // Nothing happened: a retry with a later expiry may succeed.
+    if (refusal !== 'expired' && refusal !== 'too_many_commands') this.#answered.set(commandId, refusal);
     for (const oldest of this.#answered.keys()) {
       if (this.#answered.size <= MAX_ANSWERED) break;
       this.#answered.delete(oldest);

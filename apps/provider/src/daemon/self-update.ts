@@ -20,6 +20,8 @@ interface SelfUpdateOptions {
   readonly isRegistered: () => boolean;
   /** Stops the daemon after its running jobs and requests a new start. */
   readonly onRestart: () => void;
+  /** Called with a prepared version that only the owner can start. */
+  readonly onOwnerNeeded: (version: string) => void;
   readonly log: Logger;
   /** Override for tests. */
   readonly everyMs?: number;
@@ -116,9 +118,10 @@ export class SelfUpdate {
   }
 
   #onReady(prefix: string, version: string): void {
-    const { log, service, onRestart } = this.options;
+    const { log, service, onOwnerNeeded, onRestart } = this.options;
     if (!service) {
       log.info({ event: 'update_ready', version }, 'a newer version is ready; to switch, run: inference-provider update');
+      onOwnerNeeded(version);
       return;
     }
     log.info({ event: 'update_switching', version }, 'a newer version is ready; the provider restarts with the new version');

@@ -1,4 +1,5 @@
 /** Parts of the daemon status that depend on options, host and jobs alone. */
+import { JOB_FAILURES } from '@inference/protocol';
 import { configPath } from '../config/data-dir.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { type HostCondition, NORMAL_CONDITION } from '../host/condition/condition.js';
@@ -45,6 +46,12 @@ export function startingStatus(options: StatusFacts, startedAt: number): DaemonS
 
 export function machineState({ thermal, memoryPressure, power }: HostCondition): Required<MachineState> {
   return { thermal, memory_pressure: memoryPressure, power };
+}
+
+/** Event for notifications; null if the outcome says nothing about this machine, as after a client's mistake. */
+export function notifiedOutcome({ end }: JobEvent): 'job_completed' | 'job_failed' | null {
+  if (end.kind === 'completed') return 'job_completed';
+  return end.kind === 'failed' && JOB_FAILURES[end.failure.code].blame === 'provider' ? 'job_failed' : null;
 }
 
 export function outcomeOf({ end }: JobEvent): 'completed' | 'failed' | 'cancelled' {

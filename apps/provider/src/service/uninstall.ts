@@ -31,6 +31,7 @@ const DATA: Readonly<Record<string, string>> = {
   logs: 'logs',
   'pause.json': 'current pause',
   'activity.json': 'serving times',
+  'notifications.json': 'times of notifications',
 };
 const SOCKETS = /^(?:control|supervisor|machine)\.sock(?:\.start)?$/;
 const CONFIG_DRAFT = /^config\.toml\.\d+\.new$/;

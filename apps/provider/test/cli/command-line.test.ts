@@ -39,7 +39,7 @@ describe('the command table', () => {
 
     it('lists the commands of a group without a command of its own', () => {
       expect(interpret(['models'])).toEqual(interpret(['help', 'models']));
-      expect(name('models --json --data-dir x')).toBe('wrong');
+      expect(interpret(['models', '--json', '--data-dir', 'x'])).toEqual(interpret(['models']));
       expect(name('models list --json')).toEqual(['models list', '--json']);
       expect(name('models pull pico')).toEqual(['models pull', 'pico']);
       expect(name('schedule')).toEqual(['schedule']);

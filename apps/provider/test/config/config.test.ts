@@ -66,6 +66,7 @@ describe('a file of settings', () => {
       simulated_enclave: false,
       log_level: 'info',
       remote_control: true,
+      notifications: true,
       models: { slots: 4, context: 8192, reserve_gb: 8, keep: 'idle', idle_minutes: 10 },
       availability: {
         time_zone: 'Europe/Berlin',
@@ -91,6 +92,7 @@ describe('a file of settings', () => {
       simulated_enclave: false,
       log_level: 'info',
       remote_control: true,
+      notifications: true,
       models: { keep: 'always', idle_minutes: 10 },
       availability: { windows: [], on_battery: 'stop', when_hot: 'stop', when_leaving: 'finish' },
       update: { automatic: true },

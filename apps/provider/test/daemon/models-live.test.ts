@@ -23,6 +23,7 @@ const models = (...args: string[]) => promisify(execFile)(process.execPath, [MAI
 let coordinator: FakeCoordinator;
 let provider: ProviderProcess;
 let session: FakeProviderSession;
+const start = () => ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '2', '--context', '1024'], dir);
 
 beforeAll(async () => {
   const store = new ModelStore(join(dir, 'models'));
@@ -31,8 +32,8 @@ beforeAll(async () => {
   const entry = { file, files: [file], sha256, bytes: 1, source: file, pulled_at: 0 };
   store.put({ ...entry, id: 'first', use: 'always' });
   store.put({ ...entry, id: 'second', use: null });
-  coordinator = await FakeCoordinator.listen();
-  provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '2', '--context', '1024'], dir);
+  coordinator = await FakeCoordinator.listen({ version: 2 });
+  provider = start();
   session = await provider.whileItRuns(coordinator.session());
   await session.admit();
   await provider.logged('registered', STUCK_MS);
@@ -112,4 +113,29 @@ test('a removed model is no longer served', async () => {
   }
   expect(JSON.parse((await ask('first')).body).choices[0].message.content).toContain('Paris');
   expect(session.closed).toBe(false);
+});
+
+test('a pause from the console survives a restart of the agent, and can be ended from there', async () => {
+  const remoteControl = promisify(execFile)(process.execPath, [MAIN, 'remote-control', 'on', '--data-dir', dir]);
+  expect((await remoteControl).stdout).toBe('Control from the console is on.\n');
+  const send = async (action: object) => {
+    session.send({ type: 'owner_command', command_id: randomUUID(), expires_at: Date.now() + STUCK_MS, action } as { type: string });
+    const { refusal, settings } = await session.next('owner_command_result', STUCK_MS);
+    return [refusal, settings.pause];
+  };
+  const until = Date.now() + 86_400_000;
+  expect(await send({ kind: 'pause', until })).toEqual([null, { by: 'console', until }]);
+  provider.child.kill('SIGTERM');
+  expect(await provider.exit).toEqual({ code: 0, signal: null });
+
+  provider = start();
+  session = await provider.whileItRuns(coordinator.session());
+  expect((await session.admit()).availability).toMatchObject({ state: 'away', reason: 'paused' });
+  await session.next('link', STUCK_MS);
+  session.send({ type: 'linked', account_id: 'a', account_name: 'Ada' });
+  expect((await ask('first')).failure?.code).toBe('away');
+  expect(await send({ kind: 'set_schedule', schedule: '' })).toEqual([null, { by: 'console', until }]);
+  expect(await send({ kind: 'resume' })).toEqual([null, null]);
+  for (;;) if ((await session.next('availability', STUCK_MS)).state === 'serving') break;
+  expect(JSON.parse((await ask('first')).body).choices[0].message.content).toContain('Paris');
 });

@@ -145,6 +145,14 @@ describe('every command', () => {
     expect(calls).toEqual(['setPause']);
   });
 
+  it('is executed at a retry with the same id if it came too late before', () => {
+    const control = remoteControl();
+    const first = command({ kind: 'pause', until: null }, { expires_at: NOW - 1 });
+    expect(control.execute(first).refusal).toBe('expired');
+    expect(control.execute({ ...first, expires_at: NOW + 10_000 }).refusal).toBeNull();
+    expect(calls).toEqual(['setPause']);
+  });
+
   it('is bounded in rate', () => {
     const control = remoteControl();
     const refusals = Array.from({ length: 31 }, () => control.execute(command({ kind: 'resume' })).refusal);

@@ -1,4 +1,4 @@
-/** Estimates before a download, and the quantisations that a repository offers. */
+/** Estimates before a download, and the quantizations that a repository offers. */
 import { expect, it } from 'vitest';
 import { expectedModel } from '../../src/models/expected-model.js';
 import { preferredVariant, variantsOf } from '../../src/models/store/model-repository.js';
@@ -15,7 +15,7 @@ it('estimates fit by file size, and speed by the active parameters in the name',
   expect(expectedModel({ bytes: 7e9, name: 'x' }, { ...machine, bandwidthGbs: 0 }).tokensPerSecond).toBeNull();
 });
 
-it('names the quantisations of a repository as pull takes them', () => {
+it('names the quantizations of a repository as pull takes them', () => {
   const entry = (path: string, size: number) => ({ type: 'file', path, size });
   const variants = variantsOf('owner/name', [
     entry('name-Q8_0.gguf', 80),

@@ -236,7 +236,7 @@ describe('a pull', () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  test('of a known quantised image model adds its companion parts and installs the engine', async () => {
+  test('of a known quantized image model adds its companion parts and installs the engine', async () => {
     for (const [path, body] of [
       ['/leejet/Z-Image-Turbo-GGUF/resolve/main/z_image_turbo-Q4_K.gguf', 'model'],
       ['/leejet/Z-Image-Turbo-GGUF/resolve/main/z_image_turbo-Q8_0.gguf', 'larger'],
@@ -272,7 +272,7 @@ describe('a pull', () => {
     );
   });
 
-  test('from a repository takes the named quantisation, checked by hash, and is fast when present', async () => {
+  test('from a repository takes the named quantization, checked by hash, and is fast when present', async () => {
     repository('Model-Q4_K_M.gguf', model);
     repository('Model-IQ4_XS.gguf', Buffer.from('other'));
     repository('mmproj-Model-Q4_K_M.gguf', Buffer.from('projector'));
@@ -285,7 +285,7 @@ describe('a pull', () => {
     expect(server.ranges).toEqual([]);
   });
 
-  test('lists the quantisations when the choice is ambiguous', async () => {
+  test('lists the quantizations when the choice is ambiguous', async () => {
     repository('Model-Q8_0.gguf', model);
     repository('Model-Q5_K_M.gguf', model);
     await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/choose a quantization .*Model-Q8_0, Model-Q5_K_M/);

@@ -416,12 +416,13 @@ describe('an installation', () => {
     expect(await update(agentVersion())).toEqual({ code: 0, outcome: 'current' });
   });
 
-  it('as a service switches to a prepared version and requests a restart; by hand only logs', async () => {
+  it('as a service switches to a prepared version and requests a restart; by hand logs and notifies the owner', async () => {
     place('1.1.0', '');
     const asked = join(prefix, 'asked');
     const report = JSON.stringify({ outcome: 'ready', installed: '1.0.0', version: '1.1.0', notes: null, text: [] });
     writeFileSync(join(prefix, 'bin/inference-provider'), `#!/bin/sh\necho "$@" > '${asked}'\necho '${report}'\n`, { mode: 0o755 });
     const lines: string[] = [];
+    const ownerNeeded: string[] = [];
     const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
     const run = async (service: boolean): Promise<void> => {
       let restart: (() => void) | null = null;
@@ -435,6 +436,7 @@ describe('an installation', () => {
         automatic: () => true,
         isRegistered: () => true,
         onRestart: () => restart?.(),
+        onOwnerNeeded: (version) => ownerNeeded.push(version),
         log,
         everyMs: 5,
       });
@@ -446,6 +448,7 @@ describe('an installation', () => {
     expect(readFileSync(asked, 'utf8')).toContain(`update --prepare --json --data-dir ${prefix} --coordinator ${server.url}`);
     await run(true);
     expect(readTrial(prefix)).toMatchObject({ version: '1.1.0', previous: '1.0.0' });
+    expect(ownerNeeded).toEqual(['1.1.0']);
   });
 
   it('checks for updates automatically with jitter, unless disabled', async () => {

@@ -34,6 +34,27 @@ export class RefusedCommand extends DisplayableError {
   }
 }
 
+/** Command ids of one control. A retry of a command without an answer reuses its id, so that the machine executes it once. */
+export class CommandIds {
+  #unanswered: { readonly choice: string; readonly id: string } | null = null;
+  readonly #newId: () => string;
+
+  constructor(newId: () => string = () => crypto.randomUUID()) {
+    this.#newId = newId;
+  }
+
+  /** `choice`: what the owner chose. Another choice is another command. */
+  idFor(choice: string): string {
+    if (this.#unanswered?.choice !== choice) this.#unanswered = { choice, id: this.#newId() };
+    return this.#unanswered.id;
+  }
+
+  /** The machine executed or refused the command. */
+  answered(id: string): void {
+    if (this.#unanswered?.id === id) this.#unanswered = null;
+  }
+}
+
 export type PauseLength = 'resume' | 'hour' | 'four_hours' | 'day';
 
 const HOUR_MS = 3_600_000;

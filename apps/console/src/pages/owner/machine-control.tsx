@@ -13,7 +13,7 @@ import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { CheckField, Field, Select } from '../../ui/forms/field.js';
 import { Form, useFormMutation } from '../../ui/forms/form.js';
-import { doneText, type PauseLength, pauseEnd, RefusedCommand } from './machine-commands.js';
+import { CommandIds, doneText, type PauseLength, pauseEnd, RefusedCommand } from './machine-commands.js';
 import { machineKey, machinePath } from './queries.js';
 
 interface MachineControlProps {
@@ -78,14 +78,19 @@ function ControlCard({ children }: { readonly children: React.ReactNode }) {
   );
 }
 
-/** Sends actions to the machine. Rejects with {@link RefusedCommand} if the machine refuses. */
-function useSend(providerId: string): (action: OwnerAction) => Promise<void> {
+/**
+ * Sends actions to the machine. Rejects with {@link RefusedCommand} if the machine refuses. `choice`: what the owner chose, if a retry
+ * of the same choice differs in its action, as in its times.
+ */
+function useSend(providerId: string): (action: OwnerAction, choice?: string) => Promise<void> {
   const queryClient = useQueryClient();
   const toast = useToast();
-  return async (action) => {
-    const body = { command_id: crypto.randomUUID(), action };
+  const [ids] = useState(() => new CommandIds());
+  return async (action, choice = JSON.stringify(action)) => {
+    const id = ids.idFor(choice);
     try {
-      const result = await api.post<ConsoleCommandResult>(`${machinePath(providerId)}/commands`, body);
+      const result = await api.post<ConsoleCommandResult>(`${machinePath(providerId)}/commands`, { command_id: id, action });
+      ids.answered(id);
       queryClient.setQueryData<ConsoleMachineView>(machineKey(providerId), (view) =>
         view?.control == null ? view : { ...view, control: { ...view.control, settings: result.settings } },
       );
@@ -107,7 +112,10 @@ const LENGTHS = [
 function PauseControl({ providerId, pause }: { readonly providerId: string; readonly pause: MachineSettings['pause'] }) {
   const send = useSend(providerId);
   const [length, setLength] = useState<PauseLength>('resume');
-  const { mutate, isPending, error } = useMutation({ mutationFn: send });
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: (chosen: PauseLength | null) =>
+      chosen === null ? send({ kind: 'resume' }) : send({ kind: 'pause', until: pauseEnd(chosen, Date.now()) }, `pause ${chosen}`),
+  });
   const end =
     pause === null || pause.until === null ? (
       'until you resume'
@@ -129,18 +137,14 @@ function PauseControl({ providerId, pause }: { readonly providerId: string; read
       {pause === null ? (
         <div className="row">
           <Select label="Pause" hideLabel options={LENGTHS} value={length} onValue={setLength} />
-          <Button
-            busy={isPending}
-            icon={<Pause size={16} aria-hidden="true" />}
-            onClick={() => mutate({ kind: 'pause', until: pauseEnd(length, Date.now()) })}
-          >
+          <Button busy={isPending} icon={<Pause size={16} aria-hidden="true" />} onClick={() => mutate(length)}>
             Pause
           </Button>
         </div>
       ) : (
         <div className="row">
           <span>Paused from the console, {end}.</span>
-          <Button busy={isPending} icon={<Play size={16} aria-hidden="true" />} onClick={() => mutate({ kind: 'resume' })}>
+          <Button busy={isPending} icon={<Play size={16} aria-hidden="true" />} onClick={() => mutate(null)}>
             Resume
           </Button>
         </div>
@@ -179,7 +183,7 @@ function ModelsControl({
   readonly settings: MachineSettings;
 }) {
   const send = useSend(providerId);
-  const { mutate, isPending, error, variables } = useMutation({ mutationFn: send });
+  const { mutate, isPending, error, variables } = useMutation({ mutationFn: (action: OwnerAction) => send(action) });
   if (models_fixed) return <p>The models are set on the command line of the agent, and can only be changed there.</p>;
   if (models.length === 0) return <p>No models are downloaded. Run “inference-provider models pull” on the Mac.</p>;
   const pending = isPending && variables.kind === 'set_model' ? variables : null;

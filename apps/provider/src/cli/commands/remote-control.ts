@@ -5,7 +5,7 @@ export const remoteControlCommand = switchCommand({
   name: 'remote-control',
   key: 'remote_control',
   summary: 'Allows or forbids control from the console.',
-  subject: 'Control from the console',
+  subject: 'Control from the console is',
   help: `When on, the account that this machine is linked to can pause, resume and schedule it, and choose among its
 downloaded models, in the console. A pause set with \`pause\` can only be ended here. Default: on.`,
 });

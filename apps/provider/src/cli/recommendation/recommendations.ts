@@ -118,7 +118,7 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
   };
 }
 
-/** Quantisations of a text model that fit a machine. */
+/** Quantizations of a text model that fit a machine. */
 export function fittingVariants(repository: string, variants: readonly Variant[], machine: Machine): Variant[] {
   // The parts of an image model beside its GGUF file are unknown before the download.
   if (knownModel(repository) !== null) return [];

@@ -1,4 +1,4 @@
-/** Quantised image models known to work with stable-diffusion.cpp, with the repositories of their encoders and decoders. */
+/** Quantized image models known to work with stable-diffusion.cpp, with the repositories of their encoders and decoders. */
 import type { Description } from './stable-diffusion-folder.js';
 
 interface Companion {
@@ -8,7 +8,7 @@ interface Companion {
 }
 
 export interface KnownModel extends Omit<Description, 'engine' | 'quantization' | 'files'> {
-  /** Repository with the model in several quantisations, as GGUF. */
+  /** Repository with the model in several quantizations, as GGUF. */
   readonly repository: string;
   readonly companions: Readonly<Partial<Record<Exclude<keyof Description['files'], 'model'>, Companion>>>;
 }

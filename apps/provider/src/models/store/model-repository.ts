@@ -72,7 +72,7 @@ export async function repositoryEntries(
   return await list(`${modelRepository.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(modelRepository), signal);
 }
 
-/** One quantisation of a repository, as `pull` downloads it. */
+/** One quantization of a repository, as `pull` downloads it. */
 export interface Variant {
   /** For example `hf:owner/repository:Q4_K_M`. */
   readonly source: string;
@@ -83,10 +83,10 @@ export interface Variant {
   readonly sha256: readonly (string | null)[];
 }
 
-/** Label of a quantisation in a file name, for example `Q4_K_M`, `IQ3_XXS`, `MXFP4` or `BF16`. */
+/** Label of a quantization in a file name, for example `Q4_K_M`, `IQ3_XXS`, `MXFP4` or `BF16`. */
 const QUANTIZATION = /(?:^|[-_./])(I?Q\d(?:_[A-Z0-9]+)*|T?MXFP4|B?F16|F32)(?=[-./]|$)/gi;
 
-/** The quantisations that `pull` can name, smallest first. */
+/** The quantizations that `pull` can name, smallest first. */
 export function variantsOf(repository: string, entries: Entries): Variant[] {
   const groups = groupsOf(modelFiles(entries));
   const names = [...groups.keys()];
@@ -105,12 +105,12 @@ export function variantsOf(repository: string, entries: Entries): Variant[] {
     .sort((a, b) => a.bytes - b.bytes);
 }
 
-/** The usual quantisation if it is among these, else the largest; null without any. */
+/** The usual quantization if it is among these, else the largest; null without any. */
 export function preferredVariant(variants: readonly Variant[]): Variant | null {
   return variants.find(({ quantization }) => quantization?.toUpperCase() === USUAL) ?? variants.at(-1) ?? null;
 }
 
-/** The files of a quantisation, in order; or the single file of a model. Throws {@link DownloadError}. */
+/** The files of a quantization, in order; or the single file of a model. Throws {@link DownloadError}. */
 export function repositoryFiles(
   { repository, quantization }: Repository,
   entries: Entries,

@@ -31,7 +31,7 @@ export interface PullOptions {
   readonly sha256: string | null;
   /** Hashes that a catalogue allows for an id; null: not listed. */
   readonly catalogued: (id: string) => Promise<readonly string[] | null>;
-  /** Installs the engine for quantised image models unless installed. */
+  /** Installs the engine for quantized image models unless installed. */
   readonly installEngine: (signal: AbortSignal) => Promise<void>;
   readonly onFile: (file: { readonly name: string; readonly index: number; readonly count: number }) => void;
   readonly onProgress: (progress: Progress) => void;
@@ -104,7 +104,7 @@ async function pullFolder(
   );
 }
 
-/** Pulls a quantised image model and its companion parts into their own folder. Installs the engine if missing. */
+/** Pulls a quantized image model and its companion parts into their own folder. Installs the engine if missing. */
 async function pullKnown(source: Repository, known: KnownModel, entries: Entries, options: PullOptions): Promise<Pulled> {
   const { store, hashes, modelRepository, signal } = options;
   const [model, ...others] = repositoryFiles(source, entries, modelRepository);

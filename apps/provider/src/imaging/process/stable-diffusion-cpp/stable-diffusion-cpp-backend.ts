@@ -1,5 +1,5 @@
 /**
- * `StableDiffusionCppBackend`: quantised models, by the add-on stable-diffusion.cpp in a worker process. This process ends with the worker.
+ * `StableDiffusionCppBackend`: quantized models, by the add-on stable-diffusion.cpp in a worker process. This process ends with the worker.
  */
 import { readStableDiffusionFolder } from '../../../models/image/stable-diffusion-folder.js';
 import type { ImageEngineFacts, ImageSettings } from '../../messages.js';

@@ -1,0 +1,75 @@
+/** `Notifier` passes events of the daemon to the policy, reads the earnings regularly, and shows what the policy decides. */
+import type { Logger } from 'pino';
+import { systemProblem } from '../files/system-error.js';
+import { showMacNotification } from './mac-notification.js';
+import { type NotificationEvent, NotificationPolicy, type TotalEarnings } from './notification-policy.js';
+import { readShownTimes, writeShownTimes } from './shown-times.js';
+
+interface NotifierOptions {
+  readonly dataDir: string;
+  readonly isOn: () => boolean;
+  /** Null: shown. Otherwise the reason why not. Never rejects. */
+  readonly show: (body: string) => Promise<string | null>;
+  /** Null: not linked, or unknown at the moment. Never rejects. */
+  readonly earnings: () => Promise<TotalEarnings | null>;
+  readonly log: Logger;
+}
+
+const TICK_MS = 30_000;
+export const EARNINGS_INTERVAL_MS = 15 * 60_000;
+
+/** Null on systems without notifications. */
+export function openNotifier(options: Omit<NotifierOptions, 'show'>): Notifier | null {
+  return process.platform === 'darwin' ? new Notifier({ ...options, show: showMacNotification }) : null;
+}
+
+export class Notifier {
+  readonly #options: NotifierOptions;
+  readonly #policy: NotificationPolicy;
+  readonly #timers: readonly NodeJS.Timeout[];
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+    this.#policy = new NotificationPolicy(Date.now(), readShownTimes(options.dataDir));
+    this.#timers = [
+      setInterval(() => this.on({ type: 'tick' }), TICK_MS).unref(),
+      setInterval(() => void this.#readEarnings(), EARNINGS_INTERVAL_MS).unref(),
+    ];
+  }
+
+  on(event: NotificationEvent): void {
+    const { isOn, log, show } = this.#options;
+    const notifications = this.#policy.on(event, Date.now(), isOn());
+    if (notifications.length > 0 && !this.#store()) return;
+    for (const { kind, body } of notifications) {
+      void show(body).then((problem) => {
+        if (problem === null) log.info({ event: 'notification', kind }, 'the owner was notified');
+        else log.warn({ event: 'notification_failed', kind, reason: problem }, 'a notification could not be shown');
+      });
+    }
+    // The first total of an account is the one that later totals are compared to.
+    if (event.type === 'linked') void this.#readEarnings();
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  /** False: not stored. A crash loop would repeat the notification at each start. */
+  #store(): boolean {
+    const { dataDir, log } = this.#options;
+    try {
+      writeShownTimes(dataDir, this.#policy.shownAt);
+      return true;
+    } catch (error) {
+      log.warn({ event: 'notification_failed', reason: systemProblem(error) ?? 'unknown' }, 'a notification could not be shown');
+      return false;
+    }
+  }
+
+  async #readEarnings(): Promise<void> {
+    if (!this.#options.isOn()) return;
+    const earnings = await this.#options.earnings();
+    if (earnings !== null) this.on({ type: 'earnings', earnings });
+  }
+}
