@@ -194,7 +194,7 @@ describe('a machine and its owner', () => {
       expect(forged.output).toContain('1 claim does not match the evidence');
       expect(await run('verify', '--data-dir', other)).toMatchObject({
         code: 1,
-        errors: expect.stringContaining('No record of this machine is published'),
+        errors: expect.stringContaining('This machine has no public record'),
       });
       expect(await run('verify', '--data-dir', other)).toMatchObject({ code: 1, errors: expect.stringContaining('no JSON') });
       expect(await run('verify', '--data-dir', other)).toMatchObject({ code: 4, errors: expect.stringContaining('broken') });
