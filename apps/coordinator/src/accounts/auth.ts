@@ -98,7 +98,14 @@ export function authOptions(settings: AuthSettings) {
       modelName: 'authUsers',
       deleteUser: { enabled: true, beforeDelete: async (user: { id: string }) => settings.onDelete(user.id) },
     },
-    session: { modelName: 'authSessions', expiresIn: 14 * DAY_S, updateAge: DAY_S, cookieCache: { enabled: false } },
+    session: {
+      modelName: 'authSessions',
+      expiresIn: 14 * DAY_S,
+      updateAge: DAY_S,
+      // Adding a passkey asks for the password, so sessions of any age may add one.
+      freshAge: 0,
+      cookieCache: { enabled: false },
+    },
     account: { modelName: 'authCredentials', accountLinking: { enabled: false } },
     verification: { modelName: 'authVerifications', storeIdentifier: 'hashed' as const },
     plugins: [hashedSessionTokens(), ...secondFactors(settings)],

@@ -115,6 +115,23 @@ describeDatabases('key-budget alerts', (fresh) => {
     expect(await run()).toMatchObject([{ kind: 'key_budget_low', budget: '11.00' }]);
   });
 
+  it('of an organisation go to its owners and billing members', async () => {
+    for (const id of ['ada', 'ben', 'cem']) await add(id);
+    await database.insertInto('accounts').values({ id: 'acme', name: 'Acme', created_at: now }).execute();
+    await database.insertInto('organisations').values({ account_id: 'acme', created_by: 'ada', created_at: now }).execute();
+    for (const [user_id, role] of [
+      ['ada', 'owner'],
+      ['ben', 'developer'],
+      ['cem', 'billing'],
+    ] as const) {
+      await database.insertInto('organisation_members').values({ organisation_id: 'acme', user_id, role, joined_at: now }).execute();
+    }
+    const limits = { ...NO_LIMITS, budget: budgetOf(10_000_000, 'month') };
+    await spend(await addKey(database, { accountId: 'acme', kind: 'api', text: newKeyText(), name: 'laptop', limits, now }), 9_000_000);
+    expect((await run()).map(({ to }) => to)).toEqual(['ada@example.com', 'cem@example.com']);
+    expect(await run()).toEqual([]);
+  });
+
   it('go to confirmed addresses only, and not for removed budgets', async () => {
     await spend(await add('ada', { isVerified: false }), 10_000_000);
     const key = await add('ben');

@@ -31,7 +31,10 @@ export class KeyBudgetRepository {
     this.#now = now;
   }
 
-  /** Due alerts of keys whose account has a confirmed e-mail address: at most `limit` per kind of period. */
+  /**
+   * Due alerts, at most `limit` per kind of period. One per confirmed e-mail address: of the person, or of the owners and billing
+   * members of an organisation.
+   */
   async due(limit: number): Promise<DueBudgetAlert[]> {
     const alerts: DueBudgetAlert[] = [];
     for (const period of BUDGET_PERIODS) alerts.push(...(await this.#due(period, limit)));
@@ -59,7 +62,10 @@ export class KeyBudgetRepository {
       .selectFrom('api_keys as key')
       .innerJoin('key_spend', 'key_spend.api_key_id', 'key.id')
       .innerJoin('accounts', 'accounts.id', 'key.account_id')
-      .innerJoin('auth_users', 'auth_users.id', 'key.account_id')
+      .leftJoin('organisation_members as member', (join) =>
+        join.onRef('member.organisation_id', '=', 'key.account_id').on('member.role', 'in', ['owner', 'billing']),
+      )
+      .innerJoin('auth_users', (join) => join.on('auth_users.id', '=', sql<string>`coalesce(member.user_id, key.account_id)`))
       .select(['key.id', 'key.name', 'key.prefix', 'auth_users.email', budget.as('budget'), spent.as('spent'), percent.as('percent')])
       .where('key.budget_micro_usd', 'is not', null)
       .where('key.budget_period', '=', period)
@@ -74,6 +80,7 @@ export class KeyBudgetRepository {
         sql<boolean>`(key.budget_mailed_at is null or key.budget_mailed_at < ${start * DAY_MS} or key.budget_mailed_percent < ${percent})`,
       )
       .orderBy('key.id')
+      .orderBy('auth_users.id')
       .limit(limit)
       .execute();
     const resetsAt = nextPeriodStart(period, dayOf(now)) * DAY_MS;

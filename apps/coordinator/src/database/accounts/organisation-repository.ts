@@ -2,6 +2,7 @@
  * `OrganisationRepository`: organisations and their members. At least one owner always remains: every change of members locks the
  * organisation's account row and reads the roles again, so that concurrent changes on several coordinators are safe.
  */
+import { ORGANISATION_ROLES } from '@inference/formats';
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
@@ -9,7 +10,7 @@ import { type Account, accountOfRow, lockAccount } from './account-repository.js
 import type { ApiKeyCache } from './api-key-cache.js';
 import { createAccount, revokeKey } from './api-key-repository.js';
 import { addEvent, type OrganisationAct } from './organisation-log.js';
-import { hasPermission, mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
+import { mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
 
 /** Maximum organisations that a person creates: open ones, and those of the last day. */
 export const MAX_CREATED = 10;
@@ -144,7 +145,9 @@ export class OrganisationRepository {
         .where('organisation_id', '=', organisationId)
         .where('user_id', '=', userId)
         .execute();
-      if (!hasPermission(role, 'organisation.manage')) await dropInvitationsOf(transaction, organisationId, userId);
+      for (const invited of ORGANISATION_ROLES) {
+        if (!mayManage(role, invited)) await dropInvitationsOf(transaction, organisationId, userId, invited);
+      }
       const subject = await emailOf(transaction, userId);
       await this.#log(transaction, { organisationId, actorId, action: 'member.role_changed', subject, role });
       return 'done';
@@ -310,15 +313,16 @@ async function removeMember(transaction: Database, organisationId: string, userI
     .where('organisation_id', '=', organisationId)
     .where('user_id', '=', userId)
     .execute();
-  await dropInvitationsOf(transaction, organisationId, userId);
+  for (const role of ORGANISATION_ROLES) await dropInvitationsOf(transaction, organisationId, userId, role);
 }
 
 /** Removes invitations by a member who may no longer invite: one of them could be the member's own second address. */
-async function dropInvitationsOf(transaction: Database, organisationId: string, userId: string): Promise<void> {
+async function dropInvitationsOf(transaction: Database, organisationId: string, userId: string, role: OrganisationRole): Promise<void> {
   await transaction
     .deleteFrom('organisation_invitations')
     .where('organisation_id', '=', organisationId)
     .where('invited_by', '=', userId)
+    .where('role', '=', role)
     .execute();
 }
 

@@ -27,10 +27,11 @@ export class SecondFactorRepository {
   /** Disables two-factor authentication. Ends pending sign-ins and trusted browsers; passkeys stay. False: was not enabled. */
   async disableTwoFactor(userId: string): Promise<boolean> {
     return this.#database.transaction().execute(async (transaction) => {
-      const { numDeletedRows } = await transaction.deleteFrom('auth_two_factors').where('user_id', '=', userId).executeTakeFirst();
+      const user = await transaction.selectFrom('auth_users').select('two_factor_enabled').where('id', '=', userId).executeTakeFirst();
+      await transaction.deleteFrom('auth_two_factors').where('user_id', '=', userId).execute();
       await sql`update auth_users set two_factor_enabled = false where id = ${userId}`.execute(transaction);
       await transaction.deleteFrom('auth_verifications').where('value', '=', userId).execute();
-      return numDeletedRows > 0n;
+      return Boolean(user?.two_factor_enabled);
     });
   }
 }

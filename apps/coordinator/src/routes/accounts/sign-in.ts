@@ -71,6 +71,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
   const origin = consoleOrigin(request, routes.publicOrigin);
   if (origin === null) return refuse('cross_origin');
+  if (!isCanonicalPath(request, origin)) return refuse('not_found');
   if (route.needsPassword && textMember(request, 'password') === null) {
     return refuse('invalid_request', { param: 'password', message: 'password is required.' });
   }
@@ -248,6 +249,11 @@ const UNPASSED_HEADERS = [
   'x-forwarded-host',
   'x-forwarded-proto',
 ];
+
+/** Whether URL parsing keeps the path. It resolves `..` and backslashes, which would lead to a route that is not listed. */
+function isCanonicalPath({ url }: FastifyRequest, origin: string): boolean {
+  return new URL(origin + url).pathname === url.split('?', 1)[0];
+}
 
 function webRequest(request: FastifyRequest, origin: string, method: string = request.method): Request {
   const body = bytesOf(request);

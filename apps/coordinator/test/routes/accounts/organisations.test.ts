@@ -265,6 +265,17 @@ describeDatabases('organisations', (fresh) => {
     expect(data).toEqual([]);
   });
 
+  it('drop the owner invitations of an owner who becomes an admin', async () => {
+    const owner = await newPerson();
+    const id = await createOrganisation(owner);
+    const second = await join_(owner, id, 'owner');
+    await invite(second, id, 'second-address@example.com', 'owner');
+    await invite(second, id, 'colleague@example.com', 'developer');
+    expect((await ofOrganisation(owner, id, 'PATCH', `/members/${second.id}`, { role: 'admin' })).status).toBe(200);
+    const { data } = (await (await ofOrganisation(owner, id, 'GET', '/invitations')).json()) as { data: { email: string }[] };
+    expect(data.map(({ email }) => email)).toEqual(['colleague@example.com']);
+  });
+
   it('are bounded per person', async () => {
     const owner = await newPerson();
     const answers = await Promise.all(

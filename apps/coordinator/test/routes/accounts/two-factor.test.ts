@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { base32 } from '@better-auth/utils/base32';
 import { createOTP } from '@better-auth/utils/otp';
 import { sql } from 'kysely';
@@ -167,6 +168,20 @@ describeDatabases('two-factor authentication', (fresh) => {
     expect((await browser.post('/console/auth/reset-password', { token, newPassword })).status).toBe(200);
     expect(await (await browser.signIn(email, newPassword)).json()).toMatchObject({ twoFactorRedirect: true });
     expect((await browser.get('/console/v1/me')).status).toBe(401);
+  });
+
+  it('offers no unlisted route of the sign-in library through the path of a listed one', async () => {
+    const { browser } = await signedUp();
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    for (const route of ['..\\passkey\\generate-register-options', '..\\get-session', '%2e%2e']) {
+      const { port } = new URL(harness.url);
+      // `fetch` would normalize the path.
+      const status = await new Promise<number | undefined>((resolve, reject) => {
+        const options = { port, host: '127.0.0.1', path: `/console/auth/reset-password/${route}`, headers: { cookie } };
+        get(options, (answer) => resolve(answer.resume().statusCode)).on('error', reject);
+      });
+      expect([route, status]).toEqual([route, 404]);
+    }
   });
 
   it('limits passwords entered within a session', async () => {
