@@ -103,7 +103,6 @@ describeInBrowser('an organisation', () => {
 
   it.each([
     ['light', 'phone'],
-    ['dark', 'phone'],
     ['dark', 'wide'],
   ] as const)('has accessible pages in the %s theme on a %s', async (theme, width) => {
     const network = await sharedNetwork();

@@ -33,8 +33,6 @@ describeInBrowser('the status page', () => {
       for (const look of [
         { theme: 'light', width: 'wide' },
         { theme: 'dark', width: 'phone' },
-        { theme: 'light', width: 'phone' },
-        { theme: 'dark', width: 'wide' },
       ] as const) {
         // The cached answer would show the incident only after half a minute.
         const page = await openPage('/status', {
