@@ -2,7 +2,6 @@
  * `OrganisationRepository`: organisations and their members. At least one owner always remains: every change of members locks the
  * organisation's account row and reads the roles again, so that concurrent changes on several coordinators are safe.
  */
-import { ORGANISATION_ROLES } from '@inference/formats';
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
@@ -145,9 +144,7 @@ export class OrganisationRepository {
         .where('organisation_id', '=', organisationId)
         .where('user_id', '=', userId)
         .execute();
-      for (const invited of ORGANISATION_ROLES) {
-        if (!mayManage(role, invited)) await dropInvitationsOf(transaction, organisationId, userId, invited);
-      }
+      await dropInvitationsOf(transaction, organisationId, userId, role);
       const subject = await emailOf(transaction, userId);
       await this.#log(transaction, { organisationId, actorId, action: 'member.role_changed', subject, role });
       return 'done';
@@ -313,17 +310,25 @@ async function removeMember(transaction: Database, organisationId: string, userI
     .where('organisation_id', '=', organisationId)
     .where('user_id', '=', userId)
     .execute();
-  for (const role of ORGANISATION_ROLES) await dropInvitationsOf(transaction, organisationId, userId, role);
+  await dropInvitationsOf(transaction, organisationId, userId, null);
 }
 
-/** Removes invitations by a member who may no longer invite: one of them could be the member's own second address. */
-async function dropInvitationsOf(transaction: Database, organisationId: string, userId: string, role: OrganisationRole): Promise<void> {
-  await transaction
-    .deleteFrom('organisation_invitations')
+/** Removes invitations that a member with a new role may no longer send: one of them could be the member's own second address. */
+async function dropInvitationsOf(
+  transaction: Database,
+  organisationId: string,
+  userId: string,
+  newRole: OrganisationRole | null,
+): Promise<void> {
+  const sent = await transaction
+    .selectFrom('organisation_invitations')
+    .select(['id', 'role'])
     .where('organisation_id', '=', organisationId)
     .where('invited_by', '=', userId)
-    .where('role', '=', role)
     .execute();
+  for (const { id, role } of sent) {
+    if (!mayManage(newRole, role)) await transaction.deleteFrom('organisation_invitations').where('id', '=', id).execute();
+  }
 }
 
 function openKeysOf(transaction: Database, organisationId: string, userId: string) {

@@ -94,5 +94,16 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   addKeyRoutes(api, deps.accountKeys, now);
   addDeviceCodeRoutes(api, { codes: deviceCodes, attempts: deps.attempts });
   const money = { payments, deposits, withdrawals, ledger, processor };
-  addAdminRoutes(server, { accounts, organisations, ownedProviders, secondFactors, notices, publicOrigin, ...money, now, log });
+  addAdminRoutes(server, {
+    accounts,
+    organisations,
+    ownedProviders,
+    playgroundKeys,
+    secondFactors,
+    notices,
+    publicOrigin,
+    ...money,
+    now,
+    log,
+  });
 };

@@ -25,6 +25,7 @@ import type { PaymentProcessor } from '../../billing/payments/payment-processor.
 import type { EndOutcome, Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
 import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
+import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
 import type { SecondFactorRepository } from '../../database/accounts/second-factor-repository.js';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
@@ -43,6 +44,7 @@ interface AdminRoutes {
   readonly accounts: AccountRepository;
   readonly secondFactors: SecondFactorRepository;
   readonly notices: AccountNotices;
+  readonly playgroundKeys: Pick<PlaygroundKeyRepository, 'revokeAll'>;
   /** Configured origin of the console, or null. */
   readonly publicOrigin: string | null;
   readonly organisations: Pick<OrganisationRepository, 'members'>;
@@ -91,7 +93,7 @@ interface RouteOptions {
 function addAccounts(
   server: FastifyInstance,
   options: RouteOptions,
-  { accounts, organisations, secondFactors, ledger, ownedProviders }: AdminRoutes,
+  { accounts, organisations, playgroundKeys, secondFactors, ledger, ownedProviders }: AdminRoutes,
 ): void {
   server.get('/admin/v1/accounts', { ...options, schema: { response: { 200: AdminAccountPageSchema } } }, async (request) => {
     const query = request.query as Query;
@@ -123,6 +125,8 @@ function addAccounts(
     const { id, isOrganisation } = await existing(accounts, request.params.id);
     if (is_admin === true && isOrganisation) throw new RequestError('conflict', 'is_admin', 'An organisation cannot be an operator.');
     if (suspended !== undefined) await accounts.setSuspended(id, suspended);
+    // Also those for organisations, which are not suspended.
+    if (suspended === true) await playgroundKeys.revokeAll(id);
     if (is_admin !== undefined) await accounts.setAdmin(id, is_admin);
     return accountBody(await existing(accounts, id));
   });

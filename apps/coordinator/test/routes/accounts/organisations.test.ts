@@ -276,6 +276,22 @@ describeDatabases('organisations', (fresh) => {
     expect(data.map(({ email }) => email)).toEqual(['colleague@example.com']);
   });
 
+  it('are closed to a suspended member, whose playground keys end', async () => {
+    const owner = await newPerson();
+    const id = await createOrganisation(owner);
+    const developer = await join_(owner, id, 'developer');
+    const { secret } = (await (await act(developer, id, 'POST', '/console/v1/playground-key')).json()) as { secret: string };
+    const answer = await fetch(`${harness.url}/admin/v1/accounts/${developer.id}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${harness.adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ suspended: true }),
+    });
+    expect(answer.status).toBe(200);
+    expect(await codeOf(await act(developer, id, 'GET', '/console/v1/keys'))).toBe('account_suspended');
+    expect((await harness.get('/v1/models', secret)).status).toBe(401);
+    expect((await act(owner, id, 'GET', '/console/v1/keys')).status).toBe(200);
+  });
+
   it('are bounded per person', async () => {
     const owner = await newPerson();
     const answers = await Promise.all(
