@@ -5,7 +5,7 @@
  * Bodies have the JSON content type, which forms of other sites cannot send. Every request has a deadline.
  */
 import { ACCOUNT_HEADER, activeAccountId } from './active-account.js';
-import { type ApiError, ConnectionError, readError } from './api-error.js';
+import { ApiError, ConnectionError, readError } from './api-error.js';
 
 export type QueryValue = string | number | boolean | null | undefined;
 
@@ -52,6 +52,7 @@ function withQuery(path: string, query: RequestOptions['query'] = {}): string {
 
 async function request<Answer>(method: string, path: string, body: unknown, options: RequestOptions = {}): Promise<Answer> {
   const deadline = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
+  const accountId = activeAccountId();
   const signal = options.signal === undefined ? deadline : AbortSignal.any([options.signal, deadline]);
   try {
     const response = await fetch(withQuery(path, options.query), {
@@ -62,12 +63,15 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
       headers: {
         accept: 'application/json',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...accountHeader(),
+        ...(accountId === null ? {} : { [ACCOUNT_HEADER]: accountId }),
         ...options.headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw notifyListeners(await readError(response));
+    if (accountId !== null && method !== 'GET' && path.startsWith('/console/v1/') && response.headers.get(ACCOUNT_HEADER) !== accountId) {
+      throw wrongAccount(response);
+    }
     return (response.status === 204 ? null : await response.json()) as Answer;
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
@@ -78,9 +82,11 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
   }
 }
 
-function accountHeader(): Readonly<Record<string, string>> {
-  const id = activeAccountId();
-  return id === null ? {} : { [ACCOUNT_HEADER]: id };
+/** Coordinators of earlier versions do not know organisations, and have acted for the person. */
+function wrongAccount({ status, headers }: Response): ApiError {
+  const message =
+    'This coordinator is being updated and changed your personal account instead of the organisation. Check your personal account, then try again.';
+  return new ApiError({ status, code: 'wrong_account', message, param: null, requestId: headers.get('x-request-id'), retryAfter: null });
 }
 
 function notifyListeners(error: ApiError): ApiError {

@@ -1,7 +1,8 @@
-/** Sends an e-mail to owners of API keys that have spent 80 percent of their budget, and another once the budget is used up. */
+/** E-mails the owners of an API key at 80 percent of its budget, and again at 100 percent. */
 
 import type { Mailer } from '../accounts/mailer.js';
-import type { KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';
+import type { DueBudgetAlert, KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';
+import { sendAlertMails } from './alert-mails.js';
 import { shortUsd } from './micro-usd.js';
 
 /** Maximum e-mails per run and kind of period. */
@@ -14,10 +15,10 @@ export interface KeyBudgetAlertsOptions {
   readonly keysPage: string;
 }
 
-/** Rejects at the first e-mail that the mail service refuses: the rest waits for the next run. */
+/** Sends all due e-mails. Rejects if the mail service refused one. */
 export async function sendKeyBudgetAlerts({ budgets, mailer, keysPage }: KeyBudgetAlertsOptions): Promise<void> {
-  for (const alert of await budgets.due(MAX_MAILS)) {
-    await mailer.send({
+  const send = (alert: DueBudgetAlert): Promise<void> =>
+    mailer.send({
       kind: alert.percent === 100 ? 'key_budget_used_up' : 'key_budget_low',
       to: alert.email,
       link: keysPage,
@@ -27,6 +28,6 @@ export async function sendKeyBudgetAlerts({ budgets, mailer, keysPage }: KeyBudg
       period: alert.period,
       resetsAt: new Date(alert.resetsAt).toISOString().slice(0, 10),
     });
-    await budgets.mailed(alert);
-  }
+  const due = await budgets.due(MAX_MAILS);
+  await sendAlertMails({ due, idOf: ({ keyId }) => keyId, send, mailed: (alert) => budgets.mailed(alert) });
 }

@@ -2,6 +2,7 @@
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
+import { sendAlertMails } from './alert-mails.js';
 import { shortUsd } from './micro-usd.js';
 
 /** Maximum e-mails per run. */
@@ -14,12 +15,20 @@ export interface LowBalanceAlertsOptions {
   readonly balancePage: string;
 }
 
-/** Rejects at the first e-mail that the mail service refuses: the rest waits for the next run. */
+/** Sends all due e-mails. Rejects if the mail service refused one. */
 export async function sendLowBalanceAlerts({ alerts, mailer, balancePage }: LowBalanceAlertsOptions): Promise<void> {
   await alerts.rearm();
-  for (const { accountId, email, threshold, balance } of await alerts.due(MAX_MAILS)) {
-    const amounts = { balance: shortUsd(balance), threshold: shortUsd(threshold) };
-    await mailer.send({ kind: 'low_balance', to: email, link: balancePage, ...amounts });
-    await alerts.mailed(accountId);
-  }
+  await sendAlertMails({
+    due: await alerts.due(MAX_MAILS),
+    idOf: ({ accountId }) => accountId,
+    send: ({ email, balance, threshold }) =>
+      mailer.send({
+        kind: 'low_balance',
+        to: email,
+        link: balancePage,
+        balance: shortUsd(balance),
+        threshold: shortUsd(threshold),
+      }),
+    mailed: ({ accountId }) => alerts.mailed(accountId),
+  });
 }

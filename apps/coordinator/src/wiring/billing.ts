@@ -15,6 +15,7 @@ import type { AccountRepository } from '../database/accounts/account-repository.
 import { BillingDetailsRepository } from '../database/accounts/billing-details-repository.js';
 import { pruneFailedRequests } from '../database/failed-request-repository.js';
 import { pruneHistory } from '../database/ledger/prune-history.js';
+import { repairPeriodSpending } from '../database/ledger/repair-period-spending.js';
 import { PaymentRepository } from '../database/payment-repository.js';
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { Database } from '../database/tables.js';
@@ -28,7 +29,7 @@ export interface BillingServices {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly billing: Billing;
-  /** Releases reservations that a crash left behind, now and periodically. */
+  /** Releases reservations that a crash left behind, now and periodically. Starts to correct budgets after an upgrade. */
   startSweeping(): Promise<void>;
 }
 
@@ -83,9 +84,15 @@ export async function openBilling(context: StartContext, database: Database, met
     onError,
   });
   let stopSweeper = async (): Promise<void> => {};
+  let repair: Promise<void> = Promise.resolve();
+  const repairBudgets = async (): Promise<void> => {
+    const keys = await repairPeriodSpending(database, now());
+    if (keys > 0) log.info({ keys }, 'spending of API keys that an earlier version counted was added to their budgets');
+  };
   disposal.defer(async () => {
     await retention.close();
     await stopSweeper();
+    await repair;
     prices.close();
     await ledger.close();
   });
@@ -101,6 +108,7 @@ export async function openBilling(context: StartContext, database: Database, met
         onSwept: (released) => log.warn({ released }, 'reservations of jobs that no longer run were released'),
         onError,
       });
+      repair = repairBudgets().catch(onError);
     },
   };
 }

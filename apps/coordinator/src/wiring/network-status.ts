@@ -3,7 +3,7 @@ import type { PaymentHealth } from '../billing/payments/payment-health.js';
 import { ComponentAvailabilityRepository } from '../database/component-availability-repository.js';
 import { IncidentRepository } from '../database/incident-repository.js';
 import type { Database } from '../database/tables.js';
-import { NetworkStatusBoard, PAYMENTS_FAILED } from '../telemetry/statistics/network-status.js';
+import { NetworkStatusService, PAYMENTS_FAILED } from '../telemetry/statistics/network-status.js';
 import type { ModelAvailability } from './model-availability.js';
 import type { StartContext } from './start-context.js';
 
@@ -12,7 +12,7 @@ const REPORT_MS = 20_000;
 const PRUNE_MS = 86_400_000;
 
 export interface NetworkStatusServices {
-  readonly board: NetworkStatusBoard;
+  readonly board: NetworkStatusService;
   readonly incidents: IncidentRepository;
 }
 
@@ -23,7 +23,7 @@ export function openNetworkStatus(
   const incidents = new IncidentRepository({ database, now });
   const components = new ComponentAvailabilityRepository(database);
   const { repository: models, readServed } = modelAvailability;
-  return { board: new NetworkStatusBoard({ components, models, incidents, readServed, now, onError }), incidents };
+  return { board: new NetworkStatusService({ components, models, incidents, readServed, now, onError }), incidents };
 }
 
 interface ReportDeps {
@@ -44,7 +44,7 @@ export async function reportComponents(context: StartContext, deps: ReportDeps):
   const report = async (): Promise<void> => {
     if (isDraining()) return;
     const time = now();
-    await availability.report([...served, ...(paymentHealth.takeFailure() ? [PAYMENTS_FAILED] : [])], time);
+    await paymentHealth.reportFailure((hasFailed) => availability.report([...served, ...(hasFailed ? [PAYMENTS_FAILED] : [])], time));
     if (time - prunedAt < PRUNE_MS) return;
     await availability.prune(time);
     prunedAt = time;

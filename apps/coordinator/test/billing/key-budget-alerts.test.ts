@@ -162,6 +162,11 @@ describe('the budget of a key', () => {
     const shown = await change({ budget_micro_usd: 1, budget_period: 'day' });
     expect(shown).toMatchObject({ budget_micro_usd: 1, budget_period: 'day', budget_spent_micro_usd: shown.spent_micro_usd });
     expect(shown.spent_micro_usd).toBeGreaterThan(1);
+    const mailed = { budget_mailed_percent: 80, budget_mailed_at: 1 };
+    await harness.app.database.updateTable('api_keys').set(mailed).where('id', '=', id).execute();
+    await change({ name: 'Renamed', budget_micro_usd: 1, budget_period: 'day' });
+    const marks = harness.app.database.selectFrom('api_keys').select(['budget_mailed_percent', 'budget_mailed_at']).where('id', '=', id);
+    expect(await marks.executeTakeFirst()).toEqual(mailed);
     expect(Date.parse(shown.budget_resets_at) - Date.now()).toBeLessThanOrEqual(DAY_MS);
     const refusals = [
       await chat(),

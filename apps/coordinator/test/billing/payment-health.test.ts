@@ -20,15 +20,24 @@ it('counts failures of the processor and of the way to it, once', async () => {
     });
   };
   const stripeError = (type: string) => Object.assign(new Error(type), { type });
+  const reported = async (): Promise<boolean> => {
+    let hasFailed = false;
+    await health.reportFailure(async (failed) => {
+      hasFailed = failed;
+    });
+    return hasFailed;
+  };
   const fails = async (error: Error): Promise<boolean> => {
     await expect(failing(error).orderOfPayment('p')).rejects.toBe(error);
-    return health.takeFailure();
+    return reported();
   };
   expect(await fails(stripeError('StripeConnectionError'))).toBe(true);
-  expect(health.takeFailure()).toBe(false);
-  expect(await fails(stripeError('StripeAPIError'))).toBe(true);
+  expect(await reported()).toBe(false);
+  await expect(failing(stripeError('StripeAPIError')).orderOfPayment('p')).rejects.toThrow('StripeAPIError');
+  await expect(health.reportFailure(() => Promise.reject(new Error('no database')))).rejects.toThrow('no database');
+  expect(await reported()).toBe(true);
   expect(await fails(stripeError('StripeInvalidRequestError'))).toBe(false);
   expect(await fails(new TransferRefused())).toBe(false);
   expect(() => failing(new ForgedEvent()).readEvent(new Uint8Array(), '')).toThrow(ForgedEvent);
-  expect(health.takeFailure()).toBe(false);
+  expect(await reported()).toBe(false);
 });

@@ -12,8 +12,8 @@ interface SwitchedSetting {
   readonly name: string;
   /** Key in `config.toml`. */
   readonly key: 'remote_control' | 'notifications';
-  /** First arguments beside `on` and `off`, for the usage text. Their command runs them. */
-  readonly words?: readonly string[];
+  /** Further arguments in the usage text. The calling command handles them. */
+  readonly otherArguments?: readonly string[];
   readonly summary: string;
   readonly help: string;
   /** Subject and verb before `on` or `off`. */
@@ -22,11 +22,11 @@ interface SwitchedSetting {
 
 const ANSWER_MS = 6_000;
 
-export function switchCommand({ name, key, words: otherWords = [], summary, help, subject }: SwitchedSetting): Command {
+export function switchCommand({ name, key, otherArguments = [], summary, help, subject }: SwitchedSetting): Command {
   return {
     name,
     summary,
-    usage: `${name} [${['on', 'off', ...otherWords].join('|')}] [--data-dir DIR] [--json]\n\n${help}`,
+    usage: `${name} [${['on', 'off', ...otherArguments].join('|')}] [--data-dir DIR] [--json]\n\n${help}`,
     run: async (args) => {
       const { dataDir, json, words } = ownerOptions(args, {}, { min: 0, max: 1 });
       const [word] = words;

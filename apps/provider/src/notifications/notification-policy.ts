@@ -9,7 +9,7 @@ export type NotificationEvent =
   | { readonly type: 'job_failed' }
   | { readonly type: 'model_disabled'; readonly model: string }
   | { readonly type: 'trust'; readonly level: TrustLevel }
-  /** This machine was linked to an account, or shown to be at a new connection. */
+  /** The coordinator reported a linked account: after linking, or after a reconnect. */
   | { readonly type: 'linked' }
   | { readonly type: 'earnings'; readonly earnings: TotalEarnings }
   /** A prepared version that no service manager starts. */
@@ -43,9 +43,9 @@ const MINUTE_MS = 60_000;
 export const OFFLINE_MS = 10 * MINUTE_MS;
 /** Minimum time between two notifications of a kind. */
 export const MIN_INTERVAL_MS = 60 * MINUTE_MS;
-/** Time without ticks after which the machine was asleep. */
+/** Gap between two events that means the machine was asleep. */
 export const SLEEP_GAP_MS = 5 * MINUTE_MS;
-export const MAX_FAILURES_IN_A_ROW = 5;
+export const FAILURES_BEFORE_NOTIFICATION = 5;
 /** After a new connection, a lower level may last only until evidence arrives. */
 export const TRUST_LOST_MS = 5 * MINUTE_MS;
 
@@ -59,7 +59,7 @@ export class NotificationPolicy {
   #isOfflineAnnounced = false;
   #failuresInARow = 0;
   #level: TrustLevel | null = null;
-  /** Level that the owner knows of: the highest, or the lower one of the last notification. */
+  /** Highest level since the last `trust_lost` notification, or the level that it reported. */
   #expectedLevel: TrustLevel = 'none';
   #lowSince: number | null = null;
   #earnings: TotalEarnings | null = null;
@@ -118,7 +118,7 @@ export class NotificationPolicy {
         this.#failuresInARow = 0;
         return;
       case 'job_failed':
-        if (++this.#failuresInARow < MAX_FAILURES_IN_A_ROW) return;
+        if (++this.#failuresInARow < FAILURES_BEFORE_NOTIFICATION) return;
         if (show('requests_failing', `The last ${this.#failuresInARow} requests failed on this Mac. Run: inference-provider doctor`)) {
           this.#failuresInARow = 0;
         }

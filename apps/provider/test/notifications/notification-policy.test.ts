@@ -1,7 +1,7 @@
 /** Which notifications the owner sees, in virtual time. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
-  MAX_FAILURES_IN_A_ROW,
+  FAILURES_BEFORE_NOTIFICATION,
   MIN_INTERVAL_MS,
   type NotificationEvent,
   NotificationPolicy,
@@ -83,9 +83,9 @@ describe('failures', () => {
   const fail = (count: number): string[] => kinds(...Array<'job_failed'>(count).fill('job_failed'));
 
   it('of requests are reported after several in a row', () => {
-    expect(fail(MAX_FAILURES_IN_A_ROW - 1)).toEqual([]);
+    expect(fail(FAILURES_BEFORE_NOTIFICATION - 1)).toEqual([]);
     expect(kinds('job_completed')).toEqual([]);
-    expect(fail(MAX_FAILURES_IN_A_ROW - 1)).toEqual([]);
+    expect(fail(FAILURES_BEFORE_NOTIFICATION - 1)).toEqual([]);
     expect(bodies({ type: 'job_failed' })).toEqual(['The last 5 requests failed on this Mac. Run: inference-provider doctor']);
     expect(fail(1000)).toEqual([]);
     pass(MIN_INTERVAL_MS);

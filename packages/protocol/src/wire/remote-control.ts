@@ -9,9 +9,12 @@ import { ModelOfferSchema } from './model-offer.js';
 /** Versions of remote control in this build, newest first. */
 export const REMOTE_CONTROL_VERSIONS: readonly number[] = [1];
 
-/** Longest schedule as text. */
+/** Longest schedule as text of an owner. */
 const MAX_SCHEDULE_LENGTH = 2048;
-const MAX_MODELS = 64;
+/** 64 windows with all their days, as machines write them. */
+const MAX_WINDOWS_LENGTH = 4096;
+/** Maximum models that {@link MachineSettingsSchema} lists. */
+export const MAX_SETTINGS_MODELS = 64;
 const CommandIdSchema = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' });
 const Code = Type.String({ pattern: '^[a-z0-9_]{1,64}$' });
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -22,7 +25,7 @@ export const VersionsSchema = Type.Array(Type.Integer({ minimum: 1 }), { minItem
 /** Part of `register`. `allowed`: the owner permits commands from the console, by a setting on the machine. */
 export const RemoteControlSchema = Type.Object({ versions: VersionsSchema, allowed: Type.Boolean() });
 
-/** Everything that an owner can do from the console. Machines refuse any other action. */
+/** Actions on a machine's settings. Machines refuse any other action. */
 export const OwnerActionSchema = Type.Union([
   /** `until`: null for a pause until `resume`. */
   Type.Object({ kind: Type.Literal('pause'), until: nullable(MillisecondsSchema) }, CLOSED),
@@ -37,7 +40,7 @@ export type OwnerAction = Static<typeof OwnerActionSchema>;
 /** Coordinator → provider. Sent only to machines that registered `remote_control`. */
 export const OwnerCommandSchema = Type.Object({
   type: Type.Literal('owner_command'),
-  /** A repeated id gets the first answer, and changes nothing. */
+  /** A repeated id changes nothing, and gets the first outcome with current settings. Exceptions: `expired`, `too_many_commands`. */
   command_id: CommandIdSchema,
   /** By the coordinator's clock. Later, the machine refuses the command. */
   expires_at: MillisecondsSchema,
@@ -90,9 +93,9 @@ export const MachineSettingsSchema = Type.Object({
   ),
   /** `windows` as in `inference-provider schedule set`; empty: always. */
   schedule: Type.Object({
-    windows: Type.String({ maxLength: MAX_SCHEDULE_LENGTH, pattern: '^[a-z0-9:, -]*$' }),
-    /** IANA name. */
-    time_zone: Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_+/-]{0,63}$' }),
+    windows: Type.String({ maxLength: MAX_WINDOWS_LENGTH, pattern: '^[a-z0-9:, -]*$' }),
+    /** IANA name, or an offset such as `GMT+03:00`. */
+    time_zone: Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_+:/-]{0,63}$' }),
   }),
   /** Models on the machine's disk. */
   models: Type.Array(
@@ -101,15 +104,12 @@ export const MachineSettingsSchema = Type.Object({
       served: Type.Boolean(),
       bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
     }),
-    { maxItems: MAX_MODELS },
+    { maxItems: MAX_SETTINGS_MODELS },
   ),
   /** The models are set on the command line of the agent. */
   models_fixed: Type.Boolean(),
 });
 export type MachineSettings = Static<typeof MachineSettingsSchema>;
-
-/** Maximum models that {@link MachineSettingsSchema} lists. */
-export const MAX_SETTINGS_MODELS = MAX_MODELS;
 
 /** Provider → coordinator: sent after registration and on changes, to coordinators that announced remote control in `welcome`. */
 export const MachineSettingsMessageSchema = Type.Object({ type: Type.Literal('machine_settings'), settings: MachineSettingsSchema });

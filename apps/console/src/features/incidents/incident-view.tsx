@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { Badge, Card } from '../../ui/display/page.js';
 import { COMPONENTS, IMPACTS, STATUSES } from './incident-texts.js';
 
-/** Days without an incident are shown for this long. */
+/** Number of latest days that are listed even without an incident. */
 const RECENT_DAYS = 14;
 const DAY_MS = 86_400_000;
 const UTC = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
@@ -74,7 +74,7 @@ function Updates({ incident: { updates }, action }: UpdatesProps) {
   );
 }
 
-/** `Nov 25, 2026, 10:50 PM UTC (11:50 PM local)`; one time where both are the same. */
+/** `Nov 25, 2026, 10:50 PM UTC (Nov 25, 2026, 11:50 PM your time)`; only UTC if both are equal. */
 function BothTimes({ at }: { readonly at: string }) {
   const date = new Date(at);
   const local = LOCAL.format(date);
@@ -82,23 +82,30 @@ function BothTimes({ at }: { readonly at: string }) {
   return <time dateTime={at}>{local === utc ? `${utc} UTC` : `${utc} UTC (${local} your time)`}</time>;
 }
 
-/** `now`: ISO 8601. The last two weeks, and before only days with an incident. */
-export function PastIncidents({ incidents, now }: { readonly incidents: readonly Incident[]; readonly now: string }) {
+interface PastIncidentsProps {
+  readonly incidents: readonly Incident[];
+  readonly open: readonly Incident[];
+  /** ISO 8601. */
+  readonly now: string;
+}
+
+/** The last two weeks, and before only days with an incident. */
+export function PastIncidents({ incidents, open, now }: PastIncidentsProps) {
   const byDay = new Map<string, Incident[]>();
   for (let index = 0; index < RECENT_DAYS; index++) byDay.set(dayOf(new Date(Date.parse(now) - index * DAY_MS).toISOString()), []);
   for (const incident of incidents) {
-    const day = dayOf(incident.created_at);
+    const day = firstDayOf(incident);
     byDay.set(day, [...(byDay.get(day) ?? []), incident]);
   }
   return (
-    <Card title="Past incidents" about="By the day of the report, in UTC.">
+    <Card title="Past incidents" about="By the first day, in UTC.">
       <ol className="past-days">
         {[...byDay]
           .sort(([a], [b]) => (a < b ? 1 : -1))
           .map(([day, ofDay]) => (
             <li key={day}>
               <h3>{DATE.format(new Date(day))}</h3>
-              {ofDay.length === 0 ? <p className="muted">No incidents.</p> : null}
+              {ofDay.length === 0 ? <p className="muted">{textOfQuietDay(day, [...open, ...incidents])}</p> : null}
               {ofDay.map((incident) => (
                 <div key={incident.id} className="stack-small">
                   <h4>{incident.title}</h4>
@@ -110,6 +117,19 @@ export function PastIncidents({ incidents, now }: { readonly incidents: readonly
       </ol>
     </Card>
   );
+}
+
+/** For a day on which no past incident began. */
+function textOfQuietDay(day: string, incidents: readonly Incident[]): string {
+  const ongoing = incidents.filter((incident) => {
+    const lastDay = incident.resolved_at === null ? day : dayOf(incident.resolved_at);
+    return firstDayOf(incident) <= day && day <= lastDay;
+  });
+  return ongoing.length === 0 ? 'No incidents.' : `Ongoing: ${ongoing.map(({ title }) => title).join(', ')}.`;
+}
+
+function firstDayOf({ starts_at, created_at }: Incident): string {
+  return dayOf(starts_at ?? created_at);
 }
 
 function dayOf(iso: string): string {

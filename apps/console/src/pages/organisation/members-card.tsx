@@ -120,7 +120,7 @@ function RemoveDialog({ member, onClose }: { readonly member: ConsoleMember; rea
       {keys === 0 ? null : (
         <CheckField
           label={`Also revoke the ${keys === 1 ? 'API key' : `${formatCount(keys)} API keys`} that ${member.name} created`}
-          hint="If you keep it, the removed person can still use it, and so can programs."
+          hint="Keys that you do not revoke continue to work, also for the removed person."
           checked={revokeKeys}
           onChange={(event) => setRevokeKeys(event.target.checked)}
         />

@@ -1,6 +1,6 @@
 /**
- * Rules of the second step that better-auth lacks: a code works once, attempts are counted per account from their start,
- * and a link for e-mail verification does not replace the second step.
+ * Rules for second factors that better-auth lacks. A TOTP code works once. Each attempt counts before its code is checked.
+ * A verification link does not replace the second factor.
  */
 import { createOTP } from '@better-auth/utils/otp';
 import type { BetterAuthPlugin } from 'better-auth';
@@ -25,7 +25,7 @@ const STEP_MS = 30_000;
 /** better-auth accepts the previous, the current and the next step. */
 const ACCEPTED_STEPS = [-1, 0, 1];
 
-/** Members of the library's context, which its types do not name. */
+/** Context of a hook. better-auth exports no name for this type. */
 type HookContext = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
 
 interface StoredTwoFactor {
@@ -47,7 +47,7 @@ export function secondStepRules({ secondSteps }: SecondStepOptions) {
         {
           matcher: ({ path }) => VERIFY_PATHS.has(path ?? ''),
           handler: createAuthMiddleware(async (ctx) => {
-            const userId = await accountOf(ctx);
+            const userId = await userIdOf(ctx);
             if (userId === null) return;
             const retryAfter = (await secondSteps?.count(userId)) ?? null;
             if (retryAfter !== null) {
@@ -72,7 +72,7 @@ export function secondStepRules({ secondSteps }: SecondStepOptions) {
             const signedIn = ctx.context.newSession;
             if (signedIn?.user.twoFactorEnabled !== true) return;
             const { name } = ctx.context.authCookies.sessionToken;
-            // The browser was signed in before.
+            // The browser already had this session: the link did not create it.
             if ((await ctx.getSignedCookie(name, ctx.context.secret)) === signedIn.session.token) return;
             deleteSessionCookie(ctx, true);
             await ctx.context.internalAdapter.deleteSession(signedIn.session.token);
@@ -84,8 +84,8 @@ export function secondStepRules({ secondSteps }: SecondStepOptions) {
   } satisfies BetterAuthPlugin;
 }
 
-/** Account whose code is verified: of the session, or of the pending sign-in. */
-async function accountOf(ctx: HookContext): Promise<string | null> {
+/** User whose code is verified: the signed-in user, or the user of the pending sign-in. */
+async function userIdOf(ctx: HookContext): Promise<string | null> {
   const session = await getSessionFromCtx(ctx);
   if (session !== null) return session.user.id;
   const { name } = ctx.context.createAuthCookie('two_factor');

@@ -1,4 +1,4 @@
-/** `PaymentHealth`: whether calls to the payment processor failed because of the processor or the way to it. */
+/** `PaymentHealth`: whether calls to the payment processor failed because of the processor or the network. */
 import type { PaymentProcessor } from './payment-processor.js';
 
 /** Errors of the Stripe client that blame the processor or the network. Other errors blame the call. */
@@ -7,11 +7,16 @@ const OUTAGES: ReadonlySet<unknown> = new Set(['StripeConnectionError', 'StripeA
 export class PaymentHealth {
   #hasFailed = false;
 
-  /** Whether a call has failed since the last question. */
-  takeFailure(): boolean {
+  /** Calls `report` with whether a call has failed since the previous report. A failed report is repeated. */
+  async reportFailure(report: (hasFailed: boolean) => Promise<void>): Promise<void> {
     const hasFailed = this.#hasFailed;
     this.#hasFailed = false;
-    return hasFailed;
+    try {
+      await report(hasFailed);
+    } catch (error) {
+      this.#hasFailed ||= hasFailed;
+      throw error;
+    }
   }
 
   /** The same processor, observed. */

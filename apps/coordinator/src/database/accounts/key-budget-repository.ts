@@ -1,12 +1,13 @@
 /**
  * `KeyBudgetRepository`: budgets of API keys whose owners should get an e-mail, at 80 and at 100 percent, once per period and budget.
  *
- * A budget also counts as used up once most of it is spent and a request was refused, because the rest is then too small.
+ * A budget also counts as used up if at least 80 percent is spent and a request was refused: the rest is too small.
  */
 import { sql } from 'kysely';
 import { DAY_MS } from '../ledger/activity.js';
 import { BUDGET_PERIODS, dayOf, nextPeriodStart, PERIOD_COLUMNS, periodStart } from '../ledger/key-budget.js';
 import type { BudgetPeriod, Database } from '../tables.js';
+import { completeGroups } from './complete-groups.js';
 
 export interface DueBudgetAlert {
   readonly keyId: string;
@@ -84,7 +85,7 @@ export class KeyBudgetRepository {
       .limit(limit)
       .execute();
     const resetsAt = nextPeriodStart(period, dayOf(now)) * DAY_MS;
-    return rows.map(({ id, name, prefix, email, ...row }) => ({
+    return completeGroups(rows, limit, (row) => row.id).map(({ id, name, prefix, email, ...row }) => ({
       keyId: id,
       keyName: name,
       keyPrefix: prefix,

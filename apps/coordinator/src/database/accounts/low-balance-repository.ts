@@ -1,6 +1,7 @@
 /** `LowBalanceRepository`: alerts by e-mail below a balance. A sent alert is armed again once the balance reaches the threshold. */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
+import { completeGroups } from './complete-groups.js';
 
 /** Shortest time between two e-mails to one account. */
 const MIN_INTERVAL_MS = 24 * 3_600_000;
@@ -87,7 +88,7 @@ export class LowBalanceRepository {
       .orderBy('auth_users.id')
       .limit(limit)
       .execute();
-    return rows.map(({ account_id, email, threshold, balance: micro }) => ({
+    return completeGroups(rows, limit, (row) => row.account_id).map(({ account_id, email, threshold, balance: micro }) => ({
       accountId: account_id,
       email,
       threshold,

@@ -1,6 +1,6 @@
 /**
- * `OrganisationRepository`: organisations and their members. At least one owner always remains: every change of members locks the
- * organisation's account row and reads the roles again, so that concurrent changes on several coordinators are safe.
+ * `OrganisationRepository`: organisations and their members. Every organisation keeps at least one owner: each change of members
+ * locks the organisation's account row and reads the roles again.
  */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
@@ -9,7 +9,7 @@ import { type Account, accountOfRow, lockAccount } from './account-repository.js
 import type { ApiKeyCache } from './api-key-cache.js';
 import { createAccount, revokeKey } from './api-key-repository.js';
 import { addEvent, type OrganisationAct } from './organisation-log.js';
-import { mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
+import { hasPermission, mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
 
 /** Maximum organisations that a person creates: open ones, and those of the last day. */
 export const MAX_CREATED = 10;
@@ -131,8 +131,10 @@ export class OrganisationRepository {
     });
   }
 
+  /** Playground keys of a member whose new role may not create keys are revoked. */
   async changeRole(actorId: string, organisationId: string, userId: string, role: OrganisationRole): Promise<MemberOutcome> {
-    return this.#change(organisationId, async (transaction) => {
+    const revoked: string[] = [];
+    const outcome = await this.#change(organisationId, async (transaction): Promise<MemberOutcome> => {
       const current = await roleOf(transaction, organisationId, userId);
       if (current === null) return 'unknown';
       if (!mayManage(await roleOf(transaction, organisationId, actorId), current, role)) return 'forbidden';
@@ -145,10 +147,19 @@ export class OrganisationRepository {
         .where('user_id', '=', userId)
         .execute();
       await dropInvitationsOf(transaction, organisationId, userId, role);
+      if (!hasPermission(role, 'keys.write')) {
+        for (const { id, made_for } of await openKeysOf(transaction, organisationId, userId)) {
+          if (made_for !== 'playground') continue;
+          await revokeKey(transaction, id, this.#now());
+          revoked.push(id);
+        }
+      }
       const subject = await emailOf(transaction, userId);
       await this.#log(transaction, { organisationId, actorId, action: 'member.role_changed', subject, role });
       return 'done';
     });
+    for (const id of revoked) this.#apiKeyCache.changed(id);
+    return outcome;
   }
 
   /**
@@ -208,7 +219,7 @@ export async function lockOpenAccount(transaction: Database, accountId: string):
   return row !== undefined && row.deleted_at === null;
 }
 
-/** For a transaction that has locked the user's account row. */
+/** Whether the user may join one more organisation. The caller has locked the user's account row. */
 export async function mayJoinAnother(transaction: Database, userId: string): Promise<boolean> {
   const joined = await transaction
     .selectFrom('organisation_members')
@@ -237,7 +248,7 @@ export async function roleOf(transaction: Database, organisationId: string, user
   return row?.role ?? null;
 }
 
-/** Names of open organisations that the user alone owns. */
+/** Thrown for the only owner of an organisation. `organisations`: names of the organisations. */
 export class SoleOwnerError extends Error {
   constructor(readonly organisations: readonly string[]) {
     super('the user is the only owner of an organisation');
@@ -274,7 +285,7 @@ export async function leaveAllOrganisations(transaction: Database, userId: strin
   throw new SoleOwnerError(rows.map(({ name }) => cleanName(name)));
 }
 
-/** Revokes playground keys that a user created for organisations. Coordinators may accept a cached one for some seconds more. */
+/** Revokes playground keys that a user created. Caches of coordinators may accept a revoked key for some seconds. */
 async function revokePlaygroundKeys(transaction: Database, userId: string, now: number): Promise<void> {
   await transaction
     .updateTable('api_keys')
@@ -313,7 +324,7 @@ async function removeMember(transaction: Database, organisationId: string, userI
   await dropInvitationsOf(transaction, organisationId, userId, null);
 }
 
-/** Removes invitations that a member with a new role may no longer send: one of them could be the member's own second address. */
+/** Removes invitations that the member's new role may not send. One of them could name the member's own second address. */
 async function dropInvitationsOf(
   transaction: Database,
   organisationId: string,

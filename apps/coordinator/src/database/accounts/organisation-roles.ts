@@ -12,7 +12,7 @@ export type Permission =
   | 'organisation.manage'
   | 'organisation.delete';
 
-/** From most to fewest permissions. */
+/** In order of display. */
 export const ROLE_PERMISSIONS: Readonly<Record<OrganisationRole, readonly Permission[]>> = {
   owner: [
     'account.read',

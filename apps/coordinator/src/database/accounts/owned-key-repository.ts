@@ -90,11 +90,15 @@ export class OwnedKeyRepository {
 
   /** Changes an unrevoked key. Null if the account has no such key. */
   async change(accountId: string, id: string, change: KeyChange): Promise<OwnedKey | null> {
+    // The e-mails of an unchanged budget are not sent again.
+    const current = change.budget === undefined ? null : await this.find(accountId, id);
+    const isSameBudget =
+      current !== null && current.budget?.amount === change.budget?.amount && current.budget?.period === change.budget?.period;
     const values = {
       ...(change.name === undefined ? {} : { name: change.name }),
       ...(change.expiresAt === undefined ? {} : { expires_at: change.expiresAt }),
       ...(change.spendLimit === undefined ? {} : { spend_limit_micro_usd: change.spendLimit }),
-      ...(change.budget === undefined ? {} : budgetColumns(change.budget, this.#now())),
+      ...(change.budget === undefined || isSameBudget ? {} : budgetColumns(change.budget, this.#now())),
       ...(change.models === undefined ? {} : { models: modelsText(change.models) }),
       ...(change.signatureForm === undefined ? {} : { signature_form: change.signatureForm }),
     };

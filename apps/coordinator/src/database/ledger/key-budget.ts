@@ -1,7 +1,7 @@
 /**
  * Budgets of API keys per calendar day, week or month (UTC), and the sums that they are checked against.
  *
- * The sums belong to the periods of `countedDay`, the newest day with spending, so each serves every budget.
+ * `countedDay` is the newest day with spending. Each key has one sum for that day, its week and its month.
  */
 
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
@@ -66,7 +66,7 @@ export function dayOf(at: number): number {
   return Math.floor(at / DAY_MS);
 }
 
-/** Spending in the period of a day. Clocks of coordinators differ: a later `countedDay` decides. */
+/** Spending in the period that contains `day`. If another coordinator's clock is ahead, the period of `countedDay` applies. */
 export function spentInPeriod(spending: PeriodSpending, period: BudgetPeriod, day: number): MicroUsd {
   if (spending.countedDay < periodStart(period, day)) return microUsd(0);
   switch (period) {
@@ -81,7 +81,7 @@ export function spentInPeriod(spending: PeriodSpending, period: BudgetPeriod, da
   }
 }
 
-/** The sums with a cost on a day; a cost of an earlier day counts on `countedDay`, so no sum ever falls within its period. */
+/** Adds a cost. A cost of an earlier day counts on `countedDay`, so sums never decrease within a period. */
 export function addSpending(spending: PeriodSpending, cost: MicroUsd, day: number): PeriodSpending {
   const countedDay = Math.max(day, spending.countedDay);
   const isSameDay = countedDay === spending.countedDay;

@@ -31,10 +31,10 @@ import { membershipBody } from './organisation-bodies.js';
 import { organisationOf } from './organisations.js';
 
 const DAY_MS = 24 * 3_600_000;
-/** Invitation mails that a person causes in a day, in all organisations. */
-const MAX_OF_PERSON = 50;
-/** Invitation mails to one address in a day. Beyond the maximum no mail is sent: the mailbox has earlier ones. */
-const MAX_TO_ADDRESS = 10;
+/** Per day, for all organisations. */
+const MAX_MAILS_PER_PERSON = 50;
+/** Per day, from all organisations. */
+const MAX_MAILS_PER_ADDRESS = 10;
 /** Console page that accepts an invitation. */
 const INVITATION_PAGE = '/invitation';
 
@@ -48,31 +48,44 @@ interface InvitationRoutes {
 }
 
 export function addInvitationRoutes(api: ConsoleApi, routes: InvitationRoutes): void {
-  addSending(api, routes);
+  addManagement(api, routes);
   addAcceptance(api, routes);
 }
 
-function addSending(api: ConsoleApi, { invitations, attempts, mailer, onMailError, now }: InvitationRoutes): void {
-  const byPerson = attempts.counter('invitations of a person', { maxAttempts: MAX_OF_PERSON, windowMs: DAY_MS });
-  const byAddress = attempts.counter('invitations to an address', { maxAttempts: MAX_TO_ADDRESS, windowMs: DAY_MS });
+function addManagement(api: ConsoleApi, { invitations, attempts, mailer, onMailError, now }: InvitationRoutes): void {
+  const byPerson = attempts.counter('invitations of a person', { maxAttempts: MAX_MAILS_PER_PERSON, windowMs: DAY_MS });
+  const byAddress = attempts.counter('invitations to an address', { maxAttempts: MAX_MAILS_PER_ADDRESS, windowMs: DAY_MS });
   const path = '/organisation/invitations';
 
-  /** Stores an invitation and sends its mail, within the limits. */
-  const send = async (call: ConsoleCall<unknown>, store: () => Promise<InviteOutcome | ResendOutcome>): Promise<ConsoleInvitation> => {
+  /** Stores an invitation and sends its mail. The limits come first: storing ends the link of an earlier mail. */
+  const send = async (
+    call: ConsoleCall<unknown>,
+    email: string,
+    store: () => Promise<InviteOutcome | ResendOutcome>,
+  ): Promise<ConsoleInvitation> => {
     if (mailer === null) throw new RequestError('not_configured', null, 'This coordinator cannot send mail.');
     const blockedFor = await byPerson.count(call.userId);
-    if (blockedFor !== null) throw new TooManyInvitations(blockedFor);
-    const stored = await store().catch(async (error: unknown) => {
+    if (blockedFor !== null) throw new TooManyInvitations(`You can send ${MAX_MAILS_PER_PERSON} invitations per day.`, blockedFor);
+    const addressBlockedFor = await byAddress.count(email);
+    if (addressBlockedFor !== null) {
       await byPerson.refund(call.userId);
+      throw new TooManyInvitations(`This address gets at most ${MAX_MAILS_PER_ADDRESS} invitations per day.`, addressBlockedFor);
+    }
+    const refund = async (): Promise<void> => {
+      await byPerson.refund(call.userId);
+      await byAddress.refund(email);
+    };
+    const stored = await store().catch(async (error: unknown) => {
+      await refund();
       throw error;
     });
     if (stored.kind !== 'sent') {
-      await byPerson.refund(call.userId);
+      await refund();
       throw refusal(stored.kind);
     }
     const link = `${call.origin}${INVITATION_PAGE}?token=${stored.token}`;
-    if ((await byAddress.count(stored.email)) === null) mailer.send({ kind: 'invitation', to: stored.email, link }).catch(onMailError);
-    return invitationBody(found(await invitations.find(organisationOf(call), stored.id)), now());
+    mailer.send({ kind: 'invitation', to: stored.email, link }).catch(onMailError);
+    return invitationBody(requireInvitation(await invitations.find(organisationOf(call), stored.id)), now());
   };
 
   api.add({ method: 'GET', path, response: ConsoleInvitationListSchema }, async (call) => ({
@@ -80,13 +93,16 @@ function addSending(api: ConsoleApi, { invitations, attempts, mailer, onMailErro
   }));
 
   const create = { method: 'POST', path, body: CreateInvitationSchema, response: ConsoleInvitationSchema, status: 201 } as const;
-  api.add(create, (call) =>
-    send(call, () => invitations.invite(call.userId, organisationOf(call), normalizeEmail(call.body.email), call.body.role)),
-  );
+  api.add(create, (call) => {
+    const email = normalizeEmail(call.body.email);
+    return send(call, email, () => invitations.invite(call.userId, organisationOf(call), email, call.body.role));
+  });
 
-  api.add({ method: 'POST', path: `${path}/:id/resend`, response: ConsoleInvitationSchema }, (call) =>
-    send(call, () => invitations.resend(call.userId, organisationOf(call), call.params.id ?? '')),
-  );
+  api.add({ method: 'POST', path: `${path}/:id/resend`, response: ConsoleInvitationSchema }, async (call) => {
+    const id = call.params.id ?? '';
+    const { email } = requireInvitation(await invitations.find(organisationOf(call), id));
+    return send(call, email, () => invitations.resend(call.userId, organisationOf(call), id));
+  });
 
   api.add({ method: 'DELETE', path: `${path}/:id`, response: Type.Object({ id: Type.String() }) }, async (call) => {
     const id = call.params.id ?? '';
@@ -100,7 +116,7 @@ function addAcceptance(api: ConsoleApi, { invitations, organisations }: Invitati
   const view = { method: 'POST', path: '/invitations/view', body: InvitationTokenSchema, response: ConsoleInvitationViewSchema } as const;
   api.add(view, async ({ caller, body }) => {
     const invitation = await invitations.view(body.token);
-    if (invitation === null) throw ended();
+    if (invitation === null) throw invitationEnded();
     return {
       organisation_id: invitation.organisationId,
       organisation_name: invitation.organisationName,
@@ -118,11 +134,11 @@ function addAcceptance(api: ConsoleApi, { invitations, organisations }: Invitati
     switch (outcome.kind) {
       case 'accepted': {
         const membership = await organisations.membership(userId, outcome.organisationId);
-        if (membership === null) throw ended();
+        if (membership === null) throw invitationEnded();
         return membershipBody(membership);
       }
       case 'unknown':
-        throw ended();
+        throw invitationEnded();
       case 'other_recipient':
         throw new RequestError('forbidden', null, 'This invitation was sent to another e-mail address. Sign in with that address.');
       case 'too_many':
@@ -134,15 +150,18 @@ function addAcceptance(api: ConsoleApi, { invitations, organisations }: Invitati
 }
 
 class TooManyInvitations extends RequestError {
-  constructor(readonly retryAfter: number) {
-    super('rate_limit_exceeded', null, `You can send ${MAX_OF_PERSON} invitations per day. Try again later.`);
+  constructor(
+    limit: string,
+    readonly retryAfter: number,
+  ) {
+    super('rate_limit_exceeded', null, `${limit} Try again later.`);
   }
 }
 
 function refusal(kind: Exclude<(InviteOutcome | ResendOutcome)['kind'], 'sent'>): RequestError {
   switch (kind) {
     case 'forbidden':
-      return new RequestError('forbidden', null, 'Only owners can invite owners.');
+      return new RequestError('forbidden', null, 'Your role does not allow this. Only owners manage invitations of owners.');
     case 'unknown':
       return new RequestError('not_found', null, 'There is no such invitation.');
     case 'already_member':
@@ -160,11 +179,11 @@ function refusal(kind: Exclude<(InviteOutcome | ResendOutcome)['kind'], 'sent'>)
   }
 }
 
-function ended(): RequestError {
+function invitationEnded(): RequestError {
   return new RequestError('not_found', null, 'This invitation has expired, was revoked, or was accepted before. Ask for a new one.');
 }
 
-function found(invitation: Invitation | null): Invitation {
+function requireInvitation(invitation: Invitation | null): Invitation {
   if (invitation === null) throw refusal('unknown');
   return invitation;
 }

@@ -97,6 +97,9 @@ async function actForAccount(
     sendError(reply, apiError(...error));
     return null;
   };
+  const header = request.headers[ACCOUNT_HEADER];
+  // Coordinators of earlier versions ignore the header, and act for the person.
+  if (typeof header === 'string') reply.header(ACCOUNT_HEADER, header);
   const policy = policyOf(request.method, request.routeOptions.url ?? '');
   if (policy.acts === 'person') return person;
   const accountId = namedAccount(request);

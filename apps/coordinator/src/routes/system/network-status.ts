@@ -2,7 +2,7 @@
 import { documentedErrors, NetworkStatusQuerySchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { type NetworkStatusBoard, STATUS_MAX_AGE_SECONDS } from '../../telemetry/statistics/network-status.js';
+import { type NetworkStatusService, STATUS_MAX_AGE_SECONDS } from '../../telemetry/statistics/network-status.js';
 import { queryErrorExample, queryReader } from '../parameters/query.js';
 import { addPublicRoute } from '../plugins/public-route.js';
 import { originOf } from '../plugins/request-origin.js';
@@ -12,7 +12,7 @@ import { atomFeed } from './atom-feed.js';
 const FEED_DAYS = 90;
 
 interface NetworkStatusRoutes {
-  readonly board: NetworkStatusBoard;
+  readonly board: NetworkStatusService;
   /** Origin of the console; null: the origin of the request. */
   readonly publicOrigin: string | null;
 }

@@ -1,7 +1,7 @@
 /** Routes of the service itself: its root, health, statistics and the OpenAPI document. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
-import type { NetworkStatusBoard } from '../../telemetry/statistics/network-status.js';
+import type { NetworkStatusService } from '../../telemetry/statistics/network-status.js';
 import type { PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
 import { jsonResponse, NO_CREDENTIALS } from '../plugins/route-schemas.js';
 import { acceptsHtml, type ConsoleFiles } from './console-files.js';
@@ -12,7 +12,7 @@ import { addStatistics } from './statistics.js';
 
 interface SystemRoutesDeps {
   readonly statistics: PublicStatistics;
-  readonly statusBoard: NetworkStatusBoard;
+  readonly statusBoard: NetworkStatusService;
   /** Origin of the console; null: the origin of the request. */
   readonly publicOrigin: string | null;
   readonly isDraining: () => boolean;

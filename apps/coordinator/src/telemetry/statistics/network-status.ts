@@ -1,6 +1,6 @@
 /**
- * `NetworkStatusBoard`: the public status, computed from reports of coordinators, checks of models and incidents at most once per
- * period. While the database does not answer, the last known status is served as an outage.
+ * `NetworkStatusService`: the public status, computed at most every 30 seconds from coordinator reports, model checks and incidents.
+ * While the database does not answer, the last known status is served as an outage.
  */
 import {
   COMPONENT_STATES,
@@ -36,8 +36,10 @@ const MAX_PAST_INCIDENTS = 50;
 const MAX_READ_INCIDENTS = 100;
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** Without a report for longer, a component is down; coordinators report several times per minute. */
+/** A component without a report for longer has a partial outage. Coordinators report several times per minute. */
 const SILENT_MINUTES = 3;
+/** A component that no coordinator has reported for longer is no part of the network any more. */
+const MAX_SILENT_MINUTES = 7 * 1440;
 /** A failed call degrades payments for this long. */
 const FAILED_MINUTES = 5;
 
@@ -78,7 +80,7 @@ interface NetworkStatusDeps {
   readonly onError: (error: unknown) => void;
 }
 
-export class NetworkStatusBoard {
+export class NetworkStatusService {
   readonly #deps: NetworkStatusDeps;
   readonly #cache: TimedCache<StatusSnapshot>;
   #last: StatusSnapshot | null = null;
@@ -134,7 +136,7 @@ export class NetworkStatusBoard {
     const inEffect = [...groups.open, ...groups.maintenance.filter(({ status }) => status === 'in_progress')];
     const componentBodies = STATUS_COMPONENTS.flatMap((id) => {
       const own = minutes.get(id);
-      if (own === undefined) return [];
+      if (own === undefined || own.lastMinute < Math.floor(now / MINUTE_MS) - MAX_SILENT_MINUTES) return [];
       const failed = id === 'payments' ? minutes.get(PAYMENTS_FAILED) : undefined;
       const affecting = inEffect.filter(({ components: affected }) => affected.includes(id));
       return [componentBody(id, own, { failed, affecting, now })];
@@ -161,7 +163,7 @@ export class NetworkStatusBoard {
   }
 }
 
-/** The newest first, and maintenance the next first. */
+/** Incidents: newest first. Maintenance: earliest start first. */
 function groupIncidents(stored: readonly StoredIncident[], now: number): { open: Incident[]; maintenance: Incident[]; past: Incident[] } {
   const bodies = stored.map((incident) => incidentBody(incident, now));
   const hasEnded = ({ status }: Incident): boolean => status === 'resolved' || status === 'completed';

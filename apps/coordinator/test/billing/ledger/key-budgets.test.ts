@@ -11,6 +11,7 @@ import {
   periodStart,
   spentInPeriod,
 } from '../../../src/database/ledger/key-budget.js';
+import { repairPeriodSpending } from '../../../src/database/ledger/repair-period-spending.js';
 import type { BudgetPeriod, Database } from '../../../src/database/tables.js';
 import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { give, openTestLedger, reservation, settlement, T0 } from './random-steps.js';
@@ -107,6 +108,22 @@ describeDatabases('key budgets', (fresh, dialect) => {
     // 31 January and 1 February are in one week.
     expect(await at(endOfMonth + 1, budgetOf(200, 'week'))).toMatchObject({ kind: 'key_budget_exceeded', spent: 120 });
     expect(await at(endOfMonth + 1, budgetOf(129))).toMatchObject({ kind: 'key_budget_exceeded', spent: 30 });
+  });
+
+  it('include what coordinators of an earlier version spent, after the next start', async () => {
+    const sums = () => database.selectFrom('key_spend').select(['counted_day', 'day_spent', 'week_spent', 'month_spent']).execute();
+    await spend(T0 - 24 * HOUR_MS);
+    await spend(T0);
+    const right = await sums();
+    // Earlier versions only raise the total.
+    await database.updateTable('key_spend').set({ day_spent: 0, week_spent: 30, month_spent: 30 }).execute();
+    expect(await repairPeriodSpending(database, T0)).toBe(1);
+    expect(await sums()).toEqual(right);
+    await database.updateTable('key_spend').set({ counted_day: 0, day_spent: 0, week_spent: 0, month_spent: 0 }).execute();
+    expect(await repairPeriodSpending(database, T0)).toBe(1);
+    expect(await sums()).toEqual(right);
+    expect(await repairPeriodSpending(database, T0)).toBe(0);
+    expect(await sums()).toEqual(right);
   });
 
   it('leave other keys of the account alone', async () => {

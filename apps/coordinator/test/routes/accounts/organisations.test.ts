@@ -160,6 +160,25 @@ describeDatabases('organisations', (fresh) => {
     expect((await ofOrganisation(owner, id, 'DELETE', `/invitations/${one}`)).status).toBe(404);
   });
 
+  it('mail an address ten times a day at most, and refuse more before a link ends', async () => {
+    const owner = await newPerson();
+    const id = await createOrganisation(owner);
+    const email = 'often@elsewhere.example';
+    for (let sent = 1; sent <= 9; sent++) {
+      const invitation = await invite(owner, id, email, 'viewer');
+      expect((await ofOrganisation(owner, id, 'DELETE', `/invitations/${invitation.id}`)).status).toBe(200);
+    }
+    const last = await invite(owner, id, email, 'viewer');
+    const [token] = mailedTokens(email).slice(-1);
+    now += 61_000;
+    const refused = await ofOrganisation(owner, id, 'POST', `/invitations/${last.id}/resend`);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    const person = await newPerson();
+    expect((await person.browser.post('/console/v1/invitations/view', { token })).status).toBe(200);
+    expect(mailedTokens(email)).toHaveLength(10);
+  });
+
   it('have a balance, keys and usage of their own, and keys name their creator', async () => {
     const owner = await newPerson();
     const id = await createOrganisation(owner);
@@ -290,6 +309,18 @@ describeDatabases('organisations', (fresh) => {
     expect(await codeOf(await act(developer, id, 'GET', '/console/v1/keys'))).toBe('account_suspended');
     expect((await harness.get('/v1/models', secret)).status).toBe(401);
     expect((await act(owner, id, 'GET', '/console/v1/keys')).status).toBe(200);
+  });
+
+  it('end the playground keys of a member who becomes a viewer, and name the account in each response', async () => {
+    const owner = await newPerson();
+    const id = await createOrganisation(owner);
+    const developer = await join_(owner, id, 'developer');
+    const created = await act(developer, id, 'POST', '/console/v1/playground-key');
+    expect(created.headers.get('x-account-id')).toBe(id);
+    const { secret } = (await created.json()) as { secret: string };
+    expect((await harness.get('/v1/models', secret)).status).toBe(200);
+    expect((await ofOrganisation(owner, id, 'PATCH', `/members/${developer.id}`, { role: 'viewer' })).status).toBe(200);
+    expect((await harness.get('/v1/models', secret)).status).toBe(401);
   });
 
   it('are bounded per person', async () => {

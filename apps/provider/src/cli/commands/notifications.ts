@@ -9,7 +9,7 @@ import { switchCommand } from '../switch-setting.js';
 const setting = switchCommand({
   name: 'notifications',
   key: 'notifications',
-  words: ['test'],
+  otherArguments: ['test'],
   summary: 'Turns notifications on this Mac on or off.',
   subject: 'Notifications are',
   help: `Notifies you if this Mac is offline for more than 10 minutes, if requests fail or a model cannot be loaded, if the

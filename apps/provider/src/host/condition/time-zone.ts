@@ -5,7 +5,13 @@ import { join } from 'node:path';
 /** IANA name. `root`: `/`, or the folder of a simulated machine. Falls back to the zone of this process. */
 export function systemTimeZone(root = '/', env: Readonly<Record<string, string | undefined>> = process.env): string {
   const named = [root === '/' ? env.TZ : undefined, linkedZone(join(root, 'etc/localtime'))];
-  return named.find((name) => name !== undefined && isZone(name)) ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return named.find((name) => name !== undefined && isZone(name)) ?? processZone();
+}
+
+/** The types of Node.js promise a name, but an unknown `TZ` gives none. */
+function processZone(): string {
+  const zone: string | undefined = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return zone ?? 'UTC';
 }
 
 /** macOS and Linux both link the zone file, in different folders. */

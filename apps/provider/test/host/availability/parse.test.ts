@@ -1,5 +1,7 @@
 /** Parsing of pauses and schedules, with the errors for invalid texts. */
+import { MachineSettingsSchema } from '@inference/protocol';
 import fc from 'fast-check';
+import { Check } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
 import { scheduleFacts, scheduleLines } from '../../../src/cli/output/schedule-text.js';
 import { momentText } from '../../../src/host/availability/moment-text.js';
@@ -124,4 +126,16 @@ describe('a moment', () => {
       '22 Dec 10:30',
     ]);
   });
+});
+
+it('the longest schedule, as machines write it, fits into a message to the coordinator', () => {
+  const times = Array.from({ length: 64 }, (_, index) => {
+    const [hour, minute] = [Math.floor(index / 4), (index % 4) * 15].map((part) => String(part).padStart(2, '0'));
+    return `${hour}:${minute}-${hour}:${String(Number(minute) + 5).padStart(2, '0')}`;
+  });
+  const windows = parseSchedule(times.map((time) => `mon,wed,thu,sat,sun ${time}`).join(', ')).map(windowText);
+  expect(windows).toHaveLength(64);
+  const schedule = { windows: windows.join(', '), time_zone: 'America/Argentina/ComodRivadavia' };
+  const settings = { remote_control: true, pause: null, schedule, models: [], models_fixed: false };
+  expect(Check(MachineSettingsSchema, settings)).toBe(true);
 });

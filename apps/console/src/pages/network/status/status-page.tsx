@@ -75,7 +75,7 @@ export function Page() {
               {data === undefined ? <Skeleton height="4.75rem" /> : <Models status={data} search={searched} />}
             </div>
           </Card>
-          {data === undefined ? null : <PastIncidents incidents={data.past_incidents} now={data.updated_at} />}
+          {data === undefined ? null : <PastIncidents incidents={data.past_incidents} open={data.open_incidents} now={data.updated_at} />}
           <p className="muted small">
             {data === undefined ? null : (
               <>

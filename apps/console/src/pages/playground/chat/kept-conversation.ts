@@ -1,5 +1,5 @@
 /**
- * Copy of the conversation in the session storage of the tab, if the user wants one. Belongs to one account, and has a maximum size.
+ * Optional copy of the conversation in the tab's session storage. Belongs to one account, and has a maximum size.
  */
 import type { EnclaveEvidence } from '@inference/protocol';
 import { KEPT_CONVERSATION } from '../../../api/tab-storage.js';
@@ -49,7 +49,7 @@ export function storedConversation(storage: TabStorage, accountId: string): Kept
   return kept;
 }
 
-/** Failed responses have no content, and a running one ends with the page. */
+/** Drops failed and empty responses. A running response is stored as stopped. */
 function storableTurn(turn: Turn): readonly Turn[] {
   if (turn.role === 'user') return [turn];
   const columns = turn.columns.flatMap(({ versions, shown }): AnswerColumn[] => {
