@@ -157,26 +157,14 @@ function authSecret({ config, directory }: StartContext, database: Database): st
 function openAlerts({ config, log, now, disposal }: StartContext, database: Database, mailer: Mailer | null): LowBalanceRepository | null {
   const { publicOrigin } = config.console;
   if (mailer === null || publicOrigin === null) return null;
+  const start = (name: string, work: () => Promise<void>): void => {
+    const onError = (error: unknown): void => log.error({ error: errorFacts(error) }, `${name} failed`);
+    disposal.defer(everyPeriod({ database, name, periodMs: ALERTS_MS, work, onError }));
+  };
   const alerts = new LowBalanceRepository({ database, now });
-  disposal.defer(
-    everyPeriod({
-      database,
-      name: 'low-balance alerts',
-      periodMs: ALERTS_MS,
-      work: () => sendLowBalanceAlerts({ alerts, mailer, balancePage: `${publicOrigin}/balance` }),
-      onError: (error) => log.error({ error: errorFacts(error) }, 'low-balance alerts failed'),
-    }),
-  );
+  start('low-balance alerts', () => sendLowBalanceAlerts({ alerts, mailer, balancePage: `${publicOrigin}/balance` }));
   const budgets = new KeyBudgetRepository({ database, now });
-  disposal.defer(
-    everyPeriod({
-      database,
-      name: 'key-budget alerts',
-      periodMs: ALERTS_MS,
-      work: () => sendKeyBudgetAlerts({ budgets, mailer, keysPage: `${publicOrigin}/keys` }),
-      onError: (error) => log.error({ error: errorFacts(error) }, 'key-budget alerts failed'),
-    }),
-  );
+  start('key-budget alerts', () => sendKeyBudgetAlerts({ budgets, mailer, keysPage: `${publicOrigin}/keys` }));
   return alerts;
 }
 

@@ -54,6 +54,9 @@ export function newPasswordRules(min: number) {
   };
 }
 
+/** Rules of the password that confirms a change of the account. */
+export const CONFIRMING_PASSWORD_RULES = { required: 'Enter your password to continue.' };
+
 /** Password of an existing account. */
 export function PasswordField(props: ComponentProps<typeof Field>) {
   return <Field type="password" autoComplete="current-password" {...props} />;

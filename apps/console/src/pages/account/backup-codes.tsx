@@ -1,11 +1,31 @@
 /** Backup codes, shown once: to copy, download or print. */
 import { Download, Printer } from 'lucide-react';
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
 import { downloadText } from '../../ui/download.js';
 import { Note } from '../../ui/feedback/note.js';
 import { Button } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 
-export function BackupCodes({ codes }: { readonly codes: readonly string[] }) {
+interface BackupCodesDialogProps {
+  readonly title: string;
+  readonly codes: readonly string[];
+  readonly onClose: () => void;
+}
+
+export function BackupCodesDialog({ title, codes, onClose }: BackupCodesDialogProps) {
+  return (
+    <Dialog onClose={onClose} title={title} persistent>
+      <BackupCodes codes={codes} />
+      <DialogActions>
+        <Button kind="primary" onClick={onClose}>
+          I saved the codes
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}
+
+function BackupCodes({ codes }: { readonly codes: readonly string[] }) {
   const text = codes.join('\n');
   return (
     <div className="stack-small">

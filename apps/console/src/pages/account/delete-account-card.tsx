@@ -11,7 +11,7 @@ import { Card } from '../../ui/display/page.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { useFormMutation } from '../../ui/forms/form.js';
-import { PasswordField } from './auth-card.js';
+import { CONFIRMING_PASSWORD_RULES, PasswordField } from './auth-card.js';
 
 export function DeleteAccountCard() {
   const [open, setOpen] = useState(false);
@@ -47,7 +47,7 @@ function DeleteDialog({ onClose }: { readonly onClose: () => void }) {
           Your balance of <strong>{formatUsd(remainingMicroUsd)}</strong> will be lost. Withdraw your earnings first.
         </p>
       ) : null}
-      <PasswordField label="Your password" {...form.field('password', { required: 'Enter your password to continue.' })} />
+      <PasswordField label="Your password" {...form.field('password', CONFIRMING_PASSWORD_RULES)} />
     </FormDialog>
   );
 }

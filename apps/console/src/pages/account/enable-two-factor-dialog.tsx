@@ -1,13 +1,12 @@
 /** Enables two-factor authentication in three steps: password, code of the authenticator app, backup codes. */
 import { lazy, Suspense, useState } from 'react';
 import { api } from '../../api/api-client.js';
-import { Dialog, DialogActions, FormDialog } from '../../ui/dialogs/dialog.js';
-import { Button } from '../../ui/forms/button.js';
+import { FormDialog } from '../../ui/dialogs/dialog.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 import { Field } from '../../ui/forms/field.js';
 import { useFormMutation } from '../../ui/forms/form.js';
-import { PasswordField } from './auth-card.js';
-import { BackupCodes } from './backup-codes.js';
+import { CONFIRMING_PASSWORD_RULES, PasswordField } from './auth-card.js';
+import { BackupCodesDialog } from './backup-codes.js';
 import { CODE_FIELD, CODE_RULES } from './code-field.js';
 
 const QrCode = lazy(() => import('./qr-code.js').then((module) => ({ default: module.QrCode })));
@@ -30,21 +29,12 @@ export function EnableTwoFactorDialog({ onClose }: { readonly onClose: () => voi
   if (setup === null) {
     return (
       <FormDialog onClose={onClose} title="Enable two-factor authentication" form={password} submit="Continue">
-        <PasswordField label="Your password" {...password.field('password', { required: 'Enter your password to continue.' })} />
+        <PasswordField label="Your password" {...password.field('password', CONFIRMING_PASSWORD_RULES)} />
       </FormDialog>
     );
   }
   if (isConfirmed) {
-    return (
-      <Dialog onClose={onClose} title="Two-factor authentication is enabled" persistent>
-        <BackupCodes codes={setup.backupCodes} />
-        <DialogActions>
-          <Button kind="primary" onClick={onClose}>
-            I saved the codes
-          </Button>
-        </DialogActions>
-      </Dialog>
-    );
+    return <BackupCodesDialog onClose={onClose} title="Two-factor authentication is enabled" codes={setup.backupCodes} />;
   }
   return (
     <FormDialog

@@ -12,13 +12,12 @@ import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { useFormMutation } from '../../ui/forms/form.js';
-import { PasswordField } from './auth-card.js';
+import { CONFIRMING_PASSWORD_RULES, PasswordField } from './auth-card.js';
 import { browserName } from './browser-name.js';
 import { addPasskey, canUsePasskeys } from './web-authn.js';
 
 const PASSKEYS_KEY = ['passkeys'] as const;
 const NAME_RULES = { required: 'Enter a name.', maxLength: { value: 100, message: 'At most 100 characters.' } };
-const PASSWORD_RULES = { required: 'Enter your password to continue.' };
 
 type OpenDialog = { readonly kind: 'add' } | { readonly kind: 'rename' | 'remove'; readonly passkey: ConsolePasskey } | null;
 
@@ -110,7 +109,7 @@ function AddDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <FormDialog onClose={onClose} title="Add a passkey" form={form} submit="Continue">
       <Field label="Name" {...form.field('name', NAME_RULES)} />
-      <PasswordField label="Your password" {...form.field('password', PASSWORD_RULES)} />
+      <PasswordField label="Your password" {...form.field('password', CONFIRMING_PASSWORD_RULES)} />
     </FormDialog>
   );
 }
@@ -148,7 +147,7 @@ function RemoveDialog({ passkey, onClose }: PasskeyDialogProps) {
       submit="Remove"
       danger
     >
-      <PasswordField label="Your password" {...form.field('password', PASSWORD_RULES)} />
+      <PasswordField label="Your password" {...form.field('password', CONFIRMING_PASSWORD_RULES)} />
     </FormDialog>
   );
 }

@@ -3,18 +3,17 @@ import type { ConsoleTwoFactor } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
-import { Dialog, DialogActions, FormDialog } from '../../ui/dialogs/dialog.js';
+import { FormDialog } from '../../ui/dialogs/dialog.js';
 import { Badge, Card } from '../../ui/display/page.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { useFormMutation } from '../../ui/forms/form.js';
-import { PasswordField } from './auth-card.js';
-import { BackupCodes } from './backup-codes.js';
+import { CONFIRMING_PASSWORD_RULES, PasswordField } from './auth-card.js';
+import { BackupCodesDialog } from './backup-codes.js';
 import { EnableTwoFactorDialog } from './enable-two-factor-dialog.js';
 
 const TWO_FACTOR_KEY = ['two-factor'] as const;
-const PASSWORD_RULES = { required: 'Enter your password to continue.' };
 
 export function TwoFactorCard() {
   const [dialog, setDialog] = useState<'enable' | 'codes' | 'disable' | null>(null);
@@ -60,16 +59,7 @@ function NewCodesDialog({ onClose }: { readonly onClose: () => void }) {
     setCodes(backupCodes);
   });
   if (codes !== null) {
-    return (
-      <Dialog onClose={onClose} title="Your new backup codes" persistent>
-        <BackupCodes codes={codes} />
-        <DialogActions>
-          <Button kind="primary" onClick={onClose}>
-            I saved the codes
-          </Button>
-        </DialogActions>
-      </Dialog>
-    );
+    return <BackupCodesDialog onClose={onClose} title="Your new backup codes" codes={codes} />;
   }
   return (
     <FormDialog
@@ -79,7 +69,7 @@ function NewCodesDialog({ onClose }: { readonly onClose: () => void }) {
       form={form}
       submit="Create"
     >
-      <PasswordField label="Your password" {...form.field('password', PASSWORD_RULES)} />
+      <PasswordField label="Your password" {...form.field('password', CONFIRMING_PASSWORD_RULES)} />
     </FormDialog>
   );
 }
@@ -100,7 +90,7 @@ function DisableDialog({ onClose }: { readonly onClose: () => void }) {
       submit="Disable"
       danger
     >
-      <PasswordField label="Your password" {...form.field('password', PASSWORD_RULES)} />
+      <PasswordField label="Your password" {...form.field('password', CONFIRMING_PASSWORD_RULES)} />
     </FormDialog>
   );
 }

@@ -133,7 +133,7 @@ export class OrganisationRepository {
 
   /** Playground keys of a member whose new role may not create keys are revoked. */
   async changeRole(actorId: string, organisationId: string, userId: string, role: OrganisationRole): Promise<MemberOutcome> {
-    const revoked: string[] = [];
+    let revoked: readonly MemberKey[] = [];
     const outcome = await this.#change(organisationId, async (transaction): Promise<MemberOutcome> => {
       const current = await roleOf(transaction, organisationId, userId);
       if (current === null) return 'unknown';
@@ -148,17 +148,13 @@ export class OrganisationRepository {
         .execute();
       await dropInvitationsOf(transaction, organisationId, userId, role);
       if (!hasPermission(role, 'keys.write')) {
-        for (const { id, made_for } of await openKeysOf(transaction, organisationId, userId)) {
-          if (made_for !== 'playground') continue;
-          await revokeKey(transaction, id, this.#now());
-          revoked.push(id);
-        }
+        revoked = await this.#revokeKeys(transaction, organisationId, userId, { onlyPlayground: true });
       }
       const subject = await emailOf(transaction, userId);
       await this.#log(transaction, { organisationId, actorId, action: 'member.role_changed', subject, role });
       return 'done';
     });
-    for (const id of revoked) this.#apiKeyCache.changed(id);
+    for (const { id } of revoked) this.#apiKeyCache.changed(id);
     return outcome;
   }
 
@@ -171,27 +167,34 @@ export class OrganisationRepository {
     userId: string,
     { revokeKeys }: { readonly revokeKeys: boolean },
   ): Promise<{ readonly outcome: MemberOutcome; readonly revokedKeys: number }> {
-    const revoked: string[] = [];
-    let revokedKeys = 0;
+    let revoked: readonly MemberKey[] = [];
     const outcome = await this.#change(organisationId, async (transaction): Promise<MemberOutcome> => {
       const current = await roleOf(transaction, organisationId, userId);
       if (current === null) return 'unknown';
       const isLeaving = actorId === userId;
       if (!isLeaving && !mayManage(await roleOf(transaction, organisationId, actorId), current)) return 'forbidden';
       if (current === 'owner' && (await ownerCount(transaction, organisationId)) === 1) return 'last_owner';
-      for (const { id, made_for } of await openKeysOf(transaction, organisationId, userId)) {
-        if (made_for === null && !revokeKeys) continue;
-        await revokeKey(transaction, id, this.#now());
-        revoked.push(id);
-        if (made_for === null) revokedKeys++;
-      }
+      revoked = await this.#revokeKeys(transaction, organisationId, userId, { onlyPlayground: !revokeKeys });
       await removeMember(transaction, organisationId, userId);
       const subject = isLeaving ? null : await emailOf(transaction, userId);
       await this.#log(transaction, { organisationId, actorId, action: isLeaving ? 'member.left' : 'member.removed', subject });
       return 'done';
     });
-    if (outcome === 'done') for (const id of revoked) this.#apiKeyCache.changed(id);
-    return { outcome, revokedKeys };
+    if (outcome === 'done') for (const { id } of revoked) this.#apiKeyCache.changed(id);
+    return { outcome, revokedKeys: revoked.filter(({ made_for }) => made_for === null).length };
+  }
+
+  /** Revokes unrevoked keys that a member created for the organisation. */
+  async #revokeKeys(
+    transaction: Database,
+    organisationId: string,
+    userId: string,
+    { onlyPlayground }: { readonly onlyPlayground: boolean },
+  ): Promise<readonly MemberKey[]> {
+    const open = await openKeysOf(transaction, organisationId, userId);
+    const keys = open.filter(({ made_for }) => made_for === 'playground' || !onlyPlayground);
+    for (const { id } of keys) await revokeKey(transaction, id, this.#now());
+    return keys;
   }
 
   /** Runs a change alone among all changes of the organisation's members and invitations. */
@@ -342,7 +345,12 @@ async function dropInvitationsOf(
   }
 }
 
-function openKeysOf(transaction: Database, organisationId: string, userId: string) {
+interface MemberKey {
+  readonly id: string;
+  readonly made_for: 'playground' | null;
+}
+
+function openKeysOf(transaction: Database, organisationId: string, userId: string): Promise<MemberKey[]> {
   return transaction
     .selectFrom('api_keys')
     .select(['id', 'made_for'])
