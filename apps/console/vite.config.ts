@@ -1,7 +1,8 @@
-/** Build of the console: hashed files, compressed copies, and the list of page routes. */
+/** Build of the console: hashed files, HTML of the documents, compressed copies, and the list of page routes. */
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 import { compressed } from './build/compressed.js';
+import { documentHtml } from './build/documents/document-html.js';
 import { documents } from './build/documents/documents.js';
 import { noEvaluation } from './build/no-evaluation.js';
 import { pageList } from './build/page-list.js';
@@ -12,7 +13,7 @@ import { PATHS } from './src/routing/paths.js';
 const COORDINATOR = process.env.COORDINATOR ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
-  plugins: [react(), noEvaluation(), documents(), pageList(Object.values(PATHS)), stylesheetFirst(), compressed()],
+  plugins: [react(), noEvaluation(), documents(), pageList(Object.values(PATHS)), stylesheetFirst(), documentHtml(), compressed()],
   build: {
     target: ['chrome123', 'edge123', 'firefox128', 'safari17.5'],
     manifest: true,

@@ -35,6 +35,50 @@ describeInBrowser('documentation', () => {
     }
   });
 
+  it.each(['wide', 'phone'] as const)('is readable without JavaScript, %s', async (width) => {
+    const page = await openPage('/docs', { width, javaScript: false });
+    await page.getByRole('link', { name: 'Clients', exact: true }).click();
+    await page.waitForURL('**/docs/clients');
+    expect(await page.title()).toBe('Clients · Inference network');
+    expect(await page.getByRole('heading', { level: 1 }).allTextContents()).toEqual(['Clients']);
+    await page.getByRole('link', { name: 'what is billed' }).click();
+    await page.getByRole('heading', { level: 1, name: /Bill signed/ }).waitFor();
+    await screenshot(page, `docs-without-script-${width}`);
+  });
+
+  it('keeps the text of the HTML until the page can show it', async () => {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const page = await openPage('/docs', {
+      prepare: async (context) => {
+        await context.route('**/assets/clients-*.js', async (route) => {
+          await released;
+          await route.continue();
+        });
+        const early = await context.newPage();
+        await early.goto('/docs/clients', { waitUntil: 'commit' });
+        await early.getByRole('heading', { level: 2, name: 'Routing preferences' }).waitFor();
+        // Records every moment without the text.
+        await early.evaluate(() => {
+          const lost: string[] = [];
+          Object.assign(window, { lost });
+          new MutationObserver(() => {
+            if (document.getElementById('routing-preferences') === null) lost.push(document.body.innerText.slice(0, 200));
+          }).observe(document.body, { childList: true, subtree: true });
+        });
+        await screenshot(early, 'docs-before-script');
+        release();
+        await early.getByRole('searchbox').waitFor();
+        expect(await early.evaluate(() => (window as unknown as { lost: string[] }).lost)).toEqual([]);
+        expect(await early.locator('[data-prerendered]').count()).toBe(0);
+        await early.close();
+      },
+    });
+    await page.getByRole('heading', { level: 1, name: 'Documentation' }).waitFor();
+  });
+
   it('opens at an anchor, follows links between documents, and goes back', async () => {
     const page = await openPage('/docs/clients#routing-preferences');
     const top = (): Promise<number> => page.locator('#routing-preferences').evaluate((heading) => heading.getBoundingClientRect().top);

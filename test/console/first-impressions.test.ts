@@ -27,7 +27,7 @@ describeInBrowser('the console', () => {
         expect(await early.locator('main').count()).toBe(0);
         const heading = await early.getByRole('heading', { level: 1 }).textContent();
         await screenshot(early, 'loading');
-        await early.goto('/docs', { waitUntil: 'commit' });
+        await early.goto('/models', { waitUntil: 'commit' });
         await early.getByText('Loading the console…').waitFor();
         expect(await early.getByRole('heading', { level: 1 }).count()).toBe(0);
         await early.goto('/', { waitUntil: 'commit' });

@@ -1,7 +1,7 @@
 /**
- * Writes a Brotli and a gzip copy beside every text file with a hashed name, so that serving needs no compression.
+ * Writes a Brotli and a gzip copy beside every document and every text file with a hashed name, so that serving needs no compression.
  *
- * Files with a fixed name get none: a stale copy from another build would be served instead of the new file.
+ * Other files with a fixed name get none: a stale copy from another build would be served instead of the new file.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Plugin } from 'vite';
 
-const TEXT = /[/\\]assets[/\\][^/\\]+\.(?:js|css|svg)$/;
+const TEXT = /[/\\]assets[/\\][^/\\]+\.(?:js|css|svg)$|[/\\]docs(?:[/\\].+)?\.html$/;
 /** Smaller files gain nothing. */
 const MIN_BYTES = 1024;
 

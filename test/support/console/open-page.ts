@@ -17,6 +17,8 @@ export interface OpenPageOptions {
   readonly baseUrl?: string;
   /** Expected messages on the browser's console, such as a refused request. */
   readonly expectedErrors?: readonly RegExp[];
+  /** Default: true. */
+  readonly javaScript?: boolean;
   /** Called before the page is opened. */
   readonly prepare?: (context: BrowserContext) => Promise<unknown>;
 }
@@ -47,6 +49,7 @@ export async function openPage(path: string, options: OpenPageOptions = {}): Pro
     locale: 'en-GB',
     timezoneId: 'Europe/Berlin',
     serviceWorkers: 'block',
+    javaScriptEnabled: options.javaScript ?? true,
     ...(width === 'phone' ? { hasTouch: true, isMobile: true, deviceScaleFactor: 2 } : {}),
   });
   context.setDefaultTimeout(STEP_MS);

@@ -37,6 +37,11 @@ export function Pages() {
   );
 }
 
+/** Shows pages of this module from now on without waiting for it. */
+export function keepLoaded(load: PageRoute['load'], Page: ComponentType): void {
+  for (const page of PAGES) if (page.load === load) LOADED.set(page, Page);
+}
+
 function lazyPage(page: PageRoute): ComponentType {
   return lazy(async () => ({ default: (await loadPage(page.path, page.load)).Page }));
 }

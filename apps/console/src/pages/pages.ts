@@ -32,6 +32,9 @@ import {
 import type { PageRoute } from '../routing/page-route.js';
 import { PATHS } from '../routing/paths.js';
 
+/** Module of the pages of all documents. */
+export const loadDocumentPage = () => import('./docs/document-page.js');
+
 export const PAGES: readonly PageRoute[] = [
   // Public pages: home, network state, models, providers, leaderboard, verification, modes.
   { path: PATHS.home, title: 'Home', access: 'public', load: () => import('./network/home-page.js') },
@@ -131,7 +134,7 @@ export const PAGES: readonly PageRoute[] = [
     path: PATHS.docs,
     title: 'Documentation',
     access: 'public',
-    load: () => import('./docs/document-page.js'),
+    load: loadDocumentPage,
     nav: { section: 'use', label: 'Documentation', icon: BookText },
   },
   {
@@ -141,8 +144,8 @@ export const PAGES: readonly PageRoute[] = [
     load: () => import('./docs/api-reference-page.js'),
     nav: { section: 'use', label: 'API reference', icon: Braces },
   },
-  { path: PATHS.document, title: 'Documentation', access: 'public', load: () => import('./docs/document-page.js') },
-  { path: PATHS.decision, title: 'Documentation', access: 'public', load: () => import('./docs/document-page.js') },
+  { path: PATHS.document, title: 'Documentation', access: 'public', load: loadDocumentPage },
+  { path: PATHS.decision, title: 'Documentation', access: 'public', load: loadDocumentPage },
   // Pages for signing in and for the account itself.
   {
     path: PATHS.account,

@@ -2,7 +2,7 @@
 /// <reference path="./documents.d.ts" />
 import './docs.css';
 import { type BuiltDocument, DOCUMENTS } from 'virtual:documents';
-import { useQuery } from '@tanstack/react-query';
+import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
@@ -15,10 +15,17 @@ import { useUrlText } from '../../ui/navigation/url-state.js';
 import { DocumentContent } from './document-content.js';
 import { SearchResults } from './search-results.js';
 
+/** Loads the document of a page, so that the page shows it at once. */
+export async function prefetchDocument(queryClient: QueryClient, location: string): Promise<void> {
+  const path = pathOf(location);
+  const load = loaderOf(path);
+  if (load !== undefined) await queryClient.prefetchQuery(documentQuery(path, load));
+}
+
 export function Page() {
   const [location] = useLocation();
-  const path = location.replace(/\/$/, '');
-  const load = Object.hasOwn(DOCUMENTS, path) ? DOCUMENTS[path] : undefined;
+  const path = pathOf(location);
+  const load = loaderOf(path);
   if (load === undefined) {
     return (
       <EmptyState title="Document not found" level={1} action={<LinkButton href={PATHS.docs}>All documents</LinkButton>}>
@@ -29,13 +36,27 @@ export function Page() {
   return <LoadedDocument path={path} load={load} />;
 }
 
+type LoadDocument = () => Promise<{ readonly document: BuiltDocument }>;
+
+function pathOf(location: string): string {
+  return location.replace(/\/$/, '');
+}
+
+function loaderOf(path: string): LoadDocument | undefined {
+  return Object.hasOwn(DOCUMENTS, path) ? DOCUMENTS[path] : undefined;
+}
+
+function documentQuery(path: string, load: LoadDocument) {
+  return queryOptions({ queryKey: ['document', path], queryFn: async () => (await load()).document, staleTime: Infinity });
+}
+
 interface LoadedDocumentProps {
   readonly path: string;
-  readonly load: () => Promise<{ readonly document: BuiltDocument }>;
+  readonly load: LoadDocument;
 }
 
 function LoadedDocument({ path, load }: LoadedDocumentProps) {
-  const { data, error } = useQuery({ queryKey: ['document', path], queryFn: async () => (await load()).document, staleTime: Infinity });
+  const { data, error } = useQuery(documentQuery(path, load));
   // Files of a previous release no longer exist, so the whole console is loaded again.
   if (error !== null) return <ErrorState level={1} what="This document" error={error} onRetry={() => window.location.reload()} />;
   return data === undefined ? <PageSkeleton /> : <Document document={data} isIndex={path === PATHS.docs} />;

@@ -21,6 +21,8 @@ const PAGE = 'index.html';
 const PAGE_LIST = 'pages.json';
 const pageList = Compile(Type.Array(Type.String({ pattern: '^/[a-z0-9/:-]*$' }), { minItems: 1 }));
 
+/** Pages with a file of their own: `docs/clients.html` is `/docs/clients`. */
+const HTML = /\.html$/;
 /** Files with a content hash in their name. */
 const HASHED = /[/\\]assets[/\\]/;
 const IMMUTABLE = 'public, max-age=31536000, immutable';
@@ -72,11 +74,13 @@ export function openConsoleFiles(directory: string | null): ConsoleFiles | null 
           for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
           response.setHeader('cache-control', HASHED.test(path) ? IMMUTABLE : REVALIDATE);
           // Shared caches must separate compressed copies, and the page from the JSON at `/`.
-          response.setHeader('vary', path.endsWith(PAGE) ? 'accept, accept-encoding' : 'accept-encoding');
+          response.setHeader('vary', path.endsWith('.html') ? 'accept, accept-encoding' : 'accept-encoding');
         },
       });
-      for (const file of filesIn(root)) server.get(`/${file}`, (_request, reply) => reply.sendFile(file));
-      for (const path of pages) if (path !== '/') server.get(path, (_request, reply) => sendPage(reply));
+      for (const file of filesIn(root)) server.get(`/${file.replace(HTML, '')}`, (_request, reply) => reply.sendFile(file));
+      for (const path of pages) {
+        if (path !== '/' && !existsSync(resolve(root, `${path.slice(1)}.html`))) server.get(path, (_request, reply) => sendPage(reply));
+      }
     },
     sendNotFoundPage(request, reply) {
       if (request.method !== 'GET' || !acceptsHtml(request) || API_PATHS.test(pathOf(request))) return false;
