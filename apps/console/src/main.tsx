@@ -1,9 +1,5 @@
 /** Entry point of the console. */
-import { StrictMode } from 'react';
-import { createRoot } from 'react-dom/client';
-import { createQueryClient } from './api/query-client.js';
-import { App } from './app/app.js';
-import { loadPrerenderedDocument } from './app/prerendered-document.js';
+import { start } from './app/start.js';
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/shell.css';
@@ -13,10 +9,4 @@ import './styles/owner.css';
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no #root');
-const queryClient = createQueryClient();
-if (root.querySelector('[data-prerendered]') !== null) await loadPrerenderedDocument(queryClient);
-createRoot(root).render(
-  <StrictMode>
-    <App queryClient={queryClient} />
-  </StrictMode>,
-);
+await start(root);
