@@ -18,6 +18,8 @@ afterAll(() => dispose?.());
 
 const ask = (content: string): OpenAI.ChatCompletionMessageParam[] => [{ role: 'user', content }];
 
+const serialOf = (response: Response) => response.headers.get('x-provider-serial') ?? '';
+
 describe('the official OpenAI client', () => {
   it('gets an answer with usage and a natural end', async () => {
     const answer = await network.openai.chat.completions.create({
@@ -103,6 +105,27 @@ describe('the official OpenAI client', () => {
     expect(streamed).toBe(kept);
   });
 
+  it('gives several choices, each as a request of its own with the next seed gives it', async () => {
+    const request = { model: network.model, messages: ask('Tell me a story about Leo.'), temperature: 1.5, max_tokens: 60 };
+    const { openai } = network;
+    const several = await openai.chat.completions.create({ ...request, n: 3, seed: 7 }).withResponse();
+    const texts = several.data.choices.map(({ index, message }) => [index, message.content]);
+    const single = await Promise.all(
+      [7, 8, 9].map((seed) => openai.chat.completions.create({ ...request, seed, provider_serial: serialOf(several.response) } as never)),
+    );
+    expect(texts).toEqual(single.map(({ choices }, index) => [index, choices[0]?.message.content]));
+    expect(new Set(texts.map(([, text]) => text)).size).toBeGreaterThan(1);
+    const tokensOf = (answers: readonly OpenAI.ChatCompletion[]) =>
+      answers.reduce((total, { usage }) => total + (usage?.completion_tokens ?? 0), 0);
+    expect(several.data.usage?.prompt_tokens).toBe(single[0]?.usage?.prompt_tokens);
+    expect(several.data.usage?.completion_tokens).toBe(tokensOf(single));
+    const streamed: string[] = ['', '', ''];
+    for await (const { choices } of await openai.chat.completions.create({ ...request, n: 3, seed: 7, stream: true })) {
+      for (const { index, delta } of choices) streamed[index] += delta.content ?? '';
+    }
+    expect(streamed).toEqual(texts.map(([, text]) => text));
+  });
+
   it('gives the same text for the same seed, also while others ask', async () => {
     const request = { model: network.model, messages: ask('Tell me a story about Leo.'), temperature: 1.5, seed: 4711, max_tokens: 60 };
     const models = await network.openai.chat.completions.create(request);
@@ -177,7 +200,7 @@ describe('the official OpenAI client', () => {
     ['an unknown model', { model: 'no-such-model' }, 404, 'model_not_found'],
     ['a wrong temperature', { temperature: 3 }, 400, null],
     ['no messages', { messages: [] }, 400, null],
-    ['two choices', { n: 2 }, 400, null],
+    ['too many choices', { n: 17 }, 400, null],
     ['a prompt beyond the context', { messages: ask('word '.repeat(20_000)) }, 400, 'context_length_exceeded'],
   ])('hears of %s as an API error', async (_, change, status, code) => {
     const request = { model: network.model, messages: ask('Hello!'), ...change } as OpenAI.ChatCompletionCreateParamsNonStreaming;

@@ -526,6 +526,15 @@ describe('requests', () => {
     expect(network.received).toEqual([]);
   });
 
+  test('several choices are refused before anything is sent', async () => {
+    const { network, fetch } = setup();
+    const body = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: CANARY }], n: 2 });
+    expect(await (await fetch(PATH, { method: 'POST', body })).json()).toMatchObject({
+      error: { param: 'n', message: 'n must be 1 in end-to-end mode.' },
+    });
+    expect(network.received).toEqual([]);
+  });
+
   test('images by URL are refused before anything is sent', async () => {
     const { network, fetch } = setup();
     const body = JSON.stringify({ model: MODEL, prompt: CANARY, response_format: 'url' });

@@ -23,8 +23,10 @@ export interface RequestParams {
   readonly endpoint: Endpoint;
   readonly model: string;
   readonly stream: boolean;
-  /** Maximum tokens to generate, or null without a client limit. */
+  /** Maximum tokens to generate, of all choices together, or null without a client limit. */
   readonly maxTokens: number | null;
+  /** Number of choices. Absent: 1. */
+  readonly choices?: number;
   /** Serial number of the only provider that may serve the request, or null. */
   readonly providerSerial: string | null;
   /** Image requests only. */

@@ -1,5 +1,6 @@
 /** The public formats: request schemas and the exact bytes of every response. Pure: no Node modules, files, sockets or processes. */
 
+export { DEFAULT_MAX_TOKENS, MAX_CHOICES } from './choices.js';
 export * from './console/index.js';
 export { type EmbeddingsOutput, embeddingsBody } from './embeddings/answer.js';
 export * from './errors/anthropic-error.js';

@@ -26,6 +26,8 @@ export type OutputEvent =
   | { readonly type: 'tool_call_start'; readonly index: number; readonly id: string; readonly name: string }
   /** Further JSON text of the arguments of the call that was started last. */
   | { readonly type: 'tool_call_arguments'; readonly index: number; readonly delta: string }
+  /** End of one of several choices. Events of the next choice follow, or the finish event. */
+  | { readonly type: 'choice_finish'; readonly reason: CompletedFinishReason; readonly stopSequence?: string }
   /** Nothing was generated for a while. Streams of formats with a keep-alive event render it. */
   | { readonly type: 'ping' }
   /** The last event, once. */

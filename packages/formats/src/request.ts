@@ -106,7 +106,10 @@ export interface TextRequest {
   readonly task: 'generate' | 'count';
   readonly model: string;
   readonly stream: boolean;
+  /** Maximum tokens of each choice. */
   readonly maxTokens: number | null;
+  /** Independent outputs for the prompt, 1 to `MAX_CHOICES`. */
+  readonly choices: number;
   readonly prompt: Prompt;
   readonly tools: readonly Tool[];
   readonly toolChoice: ToolChoice;

@@ -279,6 +279,10 @@ describe('a request is refused, with the field named:', () => {
       { messages: [{ role: 'assistant', content: null, function_call: { name: 'f' } }] },
     ],
     ['a result of no function', 'messages[0].name', { messages: [{ role: 'function', content: 'a' }] }],
+    ['no choices', 'n', { n: 0 }],
+    ['too many choices', 'n', { n: 17 }],
+    ['half a choice', 'n', { n: 1.5 }],
+    ['choices as a text', 'n', { n: '2' }],
     ['a tier that is none', 'service_tier', { service_tier: 'fast' }],
     ['an empty provider_serial', 'provider_serial', { provider_serial: '' }],
   ])('%s', (_case, param, members) => {
@@ -288,8 +292,6 @@ describe('a request is refused, with the field named:', () => {
   });
 
   it.each<[string, string, object]>([
-    ['two choices', 'n', { n: 2 }],
-    ['no choices', 'n', { n: 0 }],
     ['a response format of another kind', 'response_format', { response_format: { type: 'grammar' } }],
     ['a tool of another kind', 'tool_choice', { tools: [tool], tool_choice: { type: 'custom', custom: { name: 'c' } } }],
     [

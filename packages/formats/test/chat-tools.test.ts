@@ -173,7 +173,7 @@ describe('legacy completions through the official SDK', () => {
     ['prompt', { prompt: [] }],
     ['prompt', { prompt: [[1, 2], [3]] }],
     ['prompt', { prompt: undefined }],
-    ['n', { n: 2 }],
+    ['n', { n: 17 }],
     ['best_of', { best_of: 2 }],
     ['echo', { echo: true }],
     ['suffix', { suffix: 'end' }],

@@ -27,6 +27,8 @@ export interface ProviderFacts {
   readonly recentFailures: number;
   /** The agent serves jobs of a model that the body names as a fallback. */
   readonly servesFallbackModels?: boolean | undefined;
+  /** The agent serves requests for several choices. */
+  readonly servesChoices?: boolean | undefined;
   /** After failures: paused, or one job at a time until a job succeeds. */
   readonly restriction?: 'cooling_down' | 'on_probation' | undefined;
   readonly host: HostState;
@@ -70,16 +72,28 @@ export interface ProviderFilter {
   readonly quantizations: ReadonlySet<string> | null;
   /** The model is a fallback of the body; agents of earlier versions refuse such jobs. */
   readonly servesFallbackModels: boolean;
+  /** The request is for several choices; agents of earlier versions refuse such jobs. */
+  readonly servesChoices: boolean;
 }
+
+/** A filter that accepts every provider. */
+export const NO_FILTER: ProviderFilter = {
+  ignoredIds: new Set(),
+  ignoredSerials: new Set(),
+  quantizations: null,
+  servesFallbackModels: false,
+  servesChoices: false,
+};
 
 /** Whether the filter accepts a provider whose offer has this quantization. */
 export function passesFilter(
-  { ignoredIds, ignoredSerials, quantizations, servesFallbackModels }: ProviderFilter,
-  facts: Pick<ProviderFacts, 'providerId' | 'serialNumber' | 'servesFallbackModels'>,
+  { ignoredIds, ignoredSerials, quantizations, servesFallbackModels, servesChoices }: ProviderFilter,
+  facts: Pick<ProviderFacts, 'providerId' | 'serialNumber' | 'servesFallbackModels' | 'servesChoices'>,
   quantization: string,
 ): boolean {
   if (ignoredIds.has(facts.providerId) || ignoredSerials.has(facts.serialNumber)) return false;
   if (servesFallbackModels && facts.servesFallbackModels !== true) return false;
+  if (servesChoices && facts.servesChoices !== true) return false;
   return quantizations === null || quantizations.has(quantization.toLowerCase());
 }
 

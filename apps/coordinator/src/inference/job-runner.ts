@@ -10,7 +10,14 @@ import { NO_TRACE, type TraceSpan } from './job-observer.js';
 import type { NetworkModels, Placements } from './placements.js';
 import type { NotPlacedReason, SlotRequest } from './queue/request-queue.js';
 import { expectedWork, type JobRequest, withModel } from './request/job-request.js';
-import { type AmbiguousName, fallbackRouting, type JobRouting, maxPriceProblem, resolveRouting } from './request/job-routing.js';
+import {
+  type AmbiguousName,
+  choicesFilter,
+  fallbackRouting,
+  type JobRouting,
+  maxPriceProblem,
+  resolveRouting,
+} from './request/job-routing.js';
 import type { RunningJob } from './running-job.js';
 import type { Billing } from './settlement/billing.js';
 import { type FailedJob, failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
@@ -199,7 +206,7 @@ export class JobRunner {
       accountId: job.accountId,
       ...named,
       candidates: job.sealed === null ? (routing?.only ?? null) : new Set(job.sealed.candidates.keys()),
-      filter: routing?.filter ?? null,
+      filter: choicesFilter(routing?.filter ?? null, job.params.choices ?? 1),
       sort: routing?.sort ?? null,
       exclude: new Set<ProviderId>(),
       excludedOwners: new Set<string>(),

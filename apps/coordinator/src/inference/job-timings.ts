@@ -60,7 +60,5 @@ export const JOB_TIMINGS: JobTimings = {
 export const MAX_ATTEMPTS = 3;
 /** Maximum queued requests per model. */
 export const MAX_WAITING_PER_MODEL = 256;
-/** Injected when the client names no limit (spec: limits). Tokens. */
-export const DEFAULT_MAX_TOKENS = 8192;
 /** Maximum bytes of a stream: a base, plus bytes per allowed token. The widest tokens list twenty alternatives. */
 export const MAX_STREAM_BYTES = { base: 256 * 1024, perToken: 16 * 1024 };

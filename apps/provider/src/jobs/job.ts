@@ -210,7 +210,7 @@ export class Job {
       const answered = await answer({
         ...shared,
         opened,
-        maxTokens: context.max_tokens,
+        maxTokens: Math.floor(context.max_tokens / opened.request.choices),
         cacheScope,
         thinkTags: model.thinkTags,
         thinks: model.thinks,

@@ -271,6 +271,7 @@ export class Session {
       models: [...registration.models(welcome.version)],
       slots: registration.slots,
       fallback_models: true,
+      choices: true,
       ...(enclave.e2eReceiptVersions.includes(1) ? { e2e_versions: [1] } : {}),
       ...(this.#receiptVersion === 1 ? {} : { receipt_version: this.#receiptVersion }),
       ...(registration.availability === undefined || welcome.version < AVAILABILITY_VERSION

@@ -116,6 +116,7 @@ describe('a request at fault is refused inside the seal, signed, without usage',
     ['an unknown member', chat({ temprature: 1 }), {}, /temprature/],
     ['no JSON schema that can be enforced', chat({ response_format: { type: 'json_schema' } }), {}, /response_format/],
     ['another model than its context', chat({ model: 'other' }), {}, /context and its body/],
+    ['several choices', chat({ n: 2, max_tokens: 5 }), {}, /n must be 1 in end-to-end mode/],
     ['another limit than its context', chat({ max_tokens: 7 }), {}, /max_tokens/],
     [
       'more images than its context',

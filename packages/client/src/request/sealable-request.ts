@@ -1,10 +1,7 @@
 /** Reads an HTTP request of an SDK into the terms of a sealed request. */
-import { type AnswerFormat, formatFor, type HttpError, RequestError } from '@inference/formats';
+import { type AnswerFormat, DEFAULT_MAX_TOKENS, formatFor, type HttpError, RequestError } from '@inference/formats';
 import { type Endpoint, EndpointSchema, fromBase64Url, MAX_E2E_BODY_BYTES } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
-
-/** Tokens that a request without a limit may generate, as in plain mode. */
-const DEFAULT_MAX_TOKENS = 8192;
 
 const ENDPOINTS: ReadonlySet<string> = new Set(EndpointSchema.anyOf.map((literal) => literal.const));
 
@@ -91,6 +88,9 @@ function termsOf(
   if (params.routing !== undefined) {
     const param = params.routing.given.length > 0 ? 'provider' : 'models';
     throw new RequestError('invalid_request', param, `End-to-end mode does not take ${param}: the policy of the client chooses providers.`);
+  }
+  if (params.choices !== undefined) {
+    throw new RequestError('unsupported_parameter', 'n', 'n must be 1 in end-to-end mode.');
   }
   if (params.image?.responseFormat === 'url') {
     throw new RequestError('invalid_request', 'response_format', 'End-to-end mode returns images as b64_json only.');

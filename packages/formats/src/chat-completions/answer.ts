@@ -2,7 +2,7 @@
 import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
-import { plainRenderer, Transcript } from '../output/transcript.js';
+import { choicesRenderer, type Transcript } from '../output/transcript.js';
 import { sseData } from '../sse.js';
 import { type ChatAnswerOptions, ChatStreamRenderer, chatSignatureEvent, finishReasonOf, SERVICE_TIER } from './render-stream.js';
 
@@ -17,22 +17,19 @@ export function chatAnswer(options: ChatAnswerOptions): AnswerFormat {
 }
 
 function chatPlainRenderer({ responseId, created, model, systemFingerprint }: ResponseMetadata, options: ChatAnswerOptions): PlainRenderer {
-  const transcript = new Transcript(options);
-  return plainRenderer(transcript, (finish) => ({
+  return choicesRenderer(options, (choices, finish) => ({
     id: responseId,
     object: 'chat.completion',
     created,
     model,
     ...(systemFingerprint === undefined ? {} : { system_fingerprint: systemFingerprint }),
     ...(options.reportsServiceTier ? { service_tier: SERVICE_TIER } : {}),
-    choices: [
-      {
-        index: 0,
-        message: messageOf(transcript, options),
-        logprobs: options.logprobs ? { content: transcript.logprobs, refusal: null } : null,
-        finish_reason: finishReasonOf(finish.reason, options),
-      },
-    ],
+    choices: choices.map(({ transcript, reason }, index) => ({
+      index,
+      message: messageOf(transcript, options),
+      logprobs: options.logprobs ? { content: transcript.logprobs, refusal: null } : null,
+      finish_reason: finishReasonOf(reason, options),
+    })),
     usage: openAiUsage(finish),
   }));
 }

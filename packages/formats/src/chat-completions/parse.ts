@@ -1,6 +1,7 @@
 /** Parses a chat completion request into the internal job and the parameters for routing. */
 
 import type { Endpoint } from '@inference/protocol';
+import { choiceParams } from '../choices.js';
 import { requestedFormat } from '../constraints.js';
 import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
@@ -36,6 +37,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
     model: body.model,
     stream,
     maxTokens: maxTokensOf(body),
+    choices: body.n ?? 1,
     prompt: { type: 'chat', messages: normaliseMessages(body.messages), continuesLast: false },
     ...toolsOf(body),
     parallelToolCalls: !isFilled(body.functions) && (body.parallel_tool_calls ?? true),
@@ -45,10 +47,17 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
     thinking: thinkingOf(body),
     stop: stopOf(body.stop),
   };
-  const { model, maxTokens } = request;
+  const { model, maxTokens, choices } = request;
   return {
     request,
-    params: { endpoint, model, stream, maxTokens, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
+    params: {
+      endpoint,
+      model,
+      stream,
+      ...choiceParams(choices, maxTokens),
+      providerSerial: body.provider_serial ?? null,
+      ...routingOf(body),
+    },
     answer: chatAnswer({
       includeUsage: body.stream_options?.include_usage ?? false,
       showReasoning: body.include_reasoning ?? false,
@@ -101,7 +110,6 @@ function logprobsOf(body: ChatCompletionRequest): number | null {
 
 /** Throws RequestError `unsupported_parameter` for an unsupported feature. */
 function refuseUnsupported(body: ChatCompletionRequest): void {
-  if (isPresent(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
   if (body.modalities?.some((modality) => modality !== 'text')) refuse('modalities', 'modalities other than text are not supported.');
   if (isPresent(body.audio)) refuse('audio', 'audio is not supported.');
   if (isPresent(body.web_search_options)) refuse('web_search_options', 'web_search_options are not supported.');

@@ -30,9 +30,13 @@ export class ChatStreamRenderer implements StreamRenderer {
   readonly #head: string;
   /** `"usage":null` in every chunk but the last, if usage was requested. */
   readonly #noUsage: string;
-  readonly #beforeText: string;
   readonly #afterText: string;
   readonly #options: ChatAnswerOptions;
+  /** JSON of a chunk before the delta of the current choice. */
+  #beforeDelta = '';
+  #beforeText = '';
+  /** Choices that have finished before the finish event. */
+  #choices = 0;
   #state: 'unopened' | 'open' | 'finished' = 'unopened';
 
   constructor(responseMetadata: ResponseMetadata, options: ChatAnswerOptions) {
@@ -40,7 +44,7 @@ export class ChatStreamRenderer implements StreamRenderer {
     const tier = options.reportsServiceTier ? `,"service_tier":"${SERVICE_TIER}"` : '';
     this.#head = `data: ${chunkHead(responseMetadata)}${tier}`;
     this.#noUsage = options.includeUsage ? ',"usage":null' : '';
-    this.#beforeText = `${this.#head},"choices":[{"index":0,"delta":{"content":`;
+    this.#openChoice();
     this.#afterText = `},"logprobs":null,"finish_reason":null}]${this.#noUsage}}\n\n`;
   }
 
@@ -70,8 +74,14 @@ export class ChatStreamRenderer implements StreamRenderer {
         const call = { index: event.index, function: { arguments: event.delta } };
         return this.#chunk(sseJson({ tool_calls: [call] }));
       }
+      case 'choice_finish': {
+        const last = this.#lastChunk(event.reason);
+        this.#choices++;
+        this.#openChoice();
+        return last;
+      }
       case 'finish': {
-        const last = `${this.#opening('""')}${this.#chunk('{}', `"${finishReasonOf(event.reason, this.#options)}"`)}`;
+        const last = this.#choices > 0 ? '' : this.#lastChunk(event.reason);
         this.#state = 'finished';
         if (!this.#options.includeUsage) return last;
         return `${last}${this.#head},"choices":[],"usage":${JSON.stringify(openAiUsage(event))}}\n\n`;
@@ -92,6 +102,16 @@ export class ChatStreamRenderer implements StreamRenderer {
     return text === '' ? '' : `${this.#opening('""')}${this.#beforeText}${sseJson(text)}${this.#afterText}`;
   }
 
+  #openChoice(): void {
+    this.#state = 'unopened';
+    this.#beforeDelta = `${this.#head},"choices":[{"index":${this.#choices},"delta":`;
+    this.#beforeText = `${this.#beforeDelta}{"content":`;
+  }
+
+  #lastChunk(reason: CompletedFinishReason): string {
+    return `${this.#opening('""')}${this.#chunk('{}', `"${finishReasonOf(reason, this.#options)}"`)}`;
+  }
+
   /** The chunk with the role, before the first of the others. */
   #opening(content: '""' | 'null'): string {
     if (this.#state !== 'unopened') return '';
@@ -100,7 +120,7 @@ export class ChatStreamRenderer implements StreamRenderer {
   }
 
   #chunk(delta: string, finishReason = 'null', logprobs = 'null'): string {
-    return `${this.#head},"choices":[{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${finishReason}}]${this.#noUsage}}\n\n`;
+    return `${this.#beforeDelta}${delta},"logprobs":${logprobs},"finish_reason":${finishReason}}]${this.#noUsage}}\n\n`;
   }
 }
 

@@ -1,5 +1,6 @@
 /** Schema of a chat completion request. `null` counts as absent. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
+import { choices } from '../choices.js';
 import { CONSTRAINTS } from '../constraints.js';
 import { anything, flag, JSON_SCHEMA, model, nullable, provider_serial, stop, TOOL_NAME, text, tokens, top_logprobs } from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
@@ -161,9 +162,9 @@ export const ChatCompletionRequestSchema = Type.Object(
     include_reasoning: flag,
     provider_serial,
     ...ROUTING_FIELDS,
+    n: choices,
 
     // Unsupported features, parsed only to be refused by name (refusals.ts).
-    n: nullable(Type.Integer(), 'an integer'),
     modalities: nullable(Type.Array(Type.String()), 'an array of strings'),
     audio: anything,
     web_search_options: anything,

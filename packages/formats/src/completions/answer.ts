@@ -2,7 +2,7 @@
 import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
-import { plainRenderer, Transcript } from '../output/transcript.js';
+import { choicesRenderer } from '../output/transcript.js';
 import type { CompletedFinishReason, OutputEvent, TokenLogprob } from '../output-event.js';
 import { signatureComment, signatureMembers } from '../signature.js';
 import { SSE_DONE, sseData, sseJson } from '../sse.js';
@@ -23,21 +23,22 @@ export function completionAnswer(options: CompletionAnswerOptions): AnswerFormat
 }
 
 function completionPlainRenderer(responseMetadata: ResponseMetadata, options: CompletionAnswerOptions): PlainRenderer {
-  const transcript = new Transcript({ showReasoning: false });
-  return plainRenderer(transcript, (finish) => {
-    const { text, logprobs } = transcript;
-    const shown = options.logprobs ? legacyLogprobs(logprobs, 0) : null;
-    return {
-      ...head(responseMetadata),
-      choices: [{ text, index: 0, logprobs: shown, finish_reason: finishReasonOf(finish.reason) }],
-      usage: openAiUsage(finish),
-    };
-  });
+  return choicesRenderer({ showReasoning: false }, (choices, finish) => ({
+    ...head(responseMetadata),
+    choices: choices.map(({ transcript: { text, logprobs }, reason }, index) => {
+      const shown = options.logprobs ? legacyLogprobs(logprobs, 0) : null;
+      return { text, index, logprobs: shown, finish_reason: finishReasonOf(reason) };
+    }),
+    usage: openAiUsage(finish),
+  }));
 }
 
 class CompletionStreamRenderer implements StreamRenderer {
   readonly #head: object;
   readonly #options: CompletionAnswerOptions;
+  /** Choices that have finished before the finish event. */
+  #choices = 0;
+  /** UTF-16 units of the choice's text. */
   #offset = 0;
   #finished = false;
 
@@ -60,11 +61,17 @@ class CompletionStreamRenderer implements StreamRenderer {
         if (text === '' && logprobs === undefined) return '';
         const shown = this.#options.logprobs && logprobs !== undefined ? legacyLogprobs(logprobs, this.#offset) : null;
         this.#offset += logprobs?.reduce((length, { token }) => length + token.length, 0) ?? 0;
-        return this.#chunk([{ text, index: 0, logprobs: shown, finish_reason: null }]);
+        return this.#chunk([{ text, index: this.#choices, logprobs: shown, finish_reason: null }]);
+      }
+      case 'choice_finish': {
+        const last = this.#lastChunk(event.reason);
+        this.#choices++;
+        this.#offset = 0;
+        return last;
       }
       case 'finish': {
         this.#finished = true;
-        const last = this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: finishReasonOf(event.reason) }]);
+        const last = this.#choices > 0 ? '' : this.#lastChunk(event.reason);
         return this.#options.includeUsage ? last + sseData(sseJson({ ...this.#head, choices: [], usage: openAiUsage(event) })) : last;
       }
       case 'start':
@@ -77,6 +84,10 @@ class CompletionStreamRenderer implements StreamRenderer {
       default:
         return event satisfies never;
     }
+  }
+
+  #lastChunk(reason: CompletedFinishReason): string {
+    return this.#chunk([{ text: '', index: this.#choices, logprobs: null, finish_reason: finishReasonOf(reason) }]);
   }
 
   #chunk(choices: readonly object[]): string {

@@ -1,5 +1,6 @@
 /** Parses a legacy completion request into the internal job: a text continued without a chat template. */
 import { responseFormatOf } from '../chat-completions/tools.js';
+import { choiceParams } from '../choices.js';
 import { requestedFormat } from '../constraints.js';
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
@@ -30,6 +31,7 @@ export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): Pars
     model: body.model,
     stream,
     maxTokens: body.max_tokens ?? null,
+    choices: body.n ?? 1,
     prompt: { type: 'text', text: promptOf(body) },
     tools: [],
     toolChoice: { type: 'auto' },
@@ -40,10 +42,17 @@ export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): Pars
     thinking: null,
     stop: stopOf(body.stop),
   };
-  const { model, maxTokens, logprobs } = request;
+  const { model, maxTokens, choices, logprobs } = request;
   return {
     request,
-    params: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
+    params: {
+      endpoint: ENDPOINT,
+      model,
+      stream,
+      ...choiceParams(choices, maxTokens),
+      providerSerial: body.provider_serial ?? null,
+      ...routingOf(body),
+    },
     answer: completionAnswer({ includeUsage: body.stream_options?.include_usage ?? false, logprobs: logprobs !== null }),
     ignored,
   };
@@ -57,7 +66,6 @@ function promptOf({ prompt }: CompletionRequest): string {
 }
 
 function refuseUnsupported(body: CompletionRequest): void {
-  if (isPresent(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
   if (isPresent(body.best_of) && body.best_of !== 1) refuse('best_of', 'best_of must be 1: one choice is generated per request.');
   if (body.echo === true) refuse('echo', 'echo is not supported.');
   if (isPresent(body.suffix) && body.suffix !== '') refuse('suffix', 'suffix is not supported.');

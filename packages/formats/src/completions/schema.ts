@@ -1,6 +1,7 @@
 /** Schema of a legacy completion request. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import { ResponseFormatSchema, StreamOptionsSchema } from '../chat-completions/schema.js';
+import { choices } from '../choices.js';
 import { CONSTRAINTS } from '../constraints.js';
 import { flag, model, nullable, provider_serial, stop, text, tokens } from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
@@ -24,9 +25,9 @@ export const CompletionRequestSchema = Type.Object(
     ...CONSTRAINTS,
     provider_serial,
     ...ROUTING_FIELDS,
+    n: choices,
 
     // Unsupported features, parsed only to be refused by name.
-    n: nullable(Type.Integer(), 'an integer'),
     best_of: nullable(Type.Integer(), 'an integer'),
     echo: flag,
     suffix: text,

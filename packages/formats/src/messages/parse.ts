@@ -52,6 +52,7 @@ export function parseMessages(bytes: Uint8Array, options?: ParseOptions): Parsed
     ...sharedOf(body),
     stream,
     maxTokens: body.max_tokens,
+    choices: 1,
     sampling: samplingOf(body),
     stop: stopOf(body.stop_sequences),
   };
@@ -73,6 +74,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
     stream: false,
     // No token is generated; 1 is the minimum of a job context.
     maxTokens: 1,
+    choices: 1,
     sampling: samplingOf({ temperature: DEFAULT_TEMPERATURE }),
     stop: [],
   };

@@ -52,6 +52,8 @@ export class MessagesStreamRenderer implements StreamRenderer {
       case 'tool_call_arguments':
         if (event.delta === '') return this.#item(event);
         return this.#item(event) + this.#delta(`{"type":"input_json_delta","partial_json":${sseJson(event.delta)}}`);
+      case 'choice_finish':
+        throw new Error('a message has one choice');
       default:
         return event satisfies never;
     }

@@ -1,6 +1,6 @@
 /** `Transcript` groups output events into response items. Chunk boundaries have no effect, so streams and plain responses agree. */
 import type { PlainRenderer } from '../format.js';
-import type { FinishEvent, OutputEvent, TokenLogprob } from '../output-event.js';
+import type { CompletedFinishReason, FinishEvent, OutputEvent, TokenLogprob } from '../output-event.js';
 
 interface TextItem {
   readonly type: 'text';
@@ -87,6 +87,8 @@ export class Transcript {
       case 'finish':
         this.#finish = event;
         return null;
+      case 'choice_finish':
+        throw new Error('a transcript has one choice');
       case 'start':
       case 'ping':
         return null;
@@ -111,6 +113,35 @@ export class Transcript {
     this.#items.push(item);
     return item;
   }
+}
+
+/** A finished choice of a response. */
+export interface TranscriptChoice {
+  readonly transcript: Transcript;
+  readonly reason: CompletedFinishReason;
+}
+
+/** Collects the events of a response with one or several choices; `bodyOf` gives the JSON body. */
+export function choicesRenderer(
+  options: { readonly showReasoning: boolean },
+  bodyOf: (choices: readonly TranscriptChoice[], finish: FinishEvent) => object,
+): PlainRenderer {
+  const ended: TranscriptChoice[] = [];
+  let transcript = new Transcript(options);
+  return {
+    add: (...events) => {
+      for (const event of events) {
+        if (event.type === 'choice_finish') {
+          ended.push({ transcript, reason: event.reason });
+          transcript = new Transcript(options);
+        } else transcript.add(event);
+      }
+    },
+    body: () => {
+      const finish = transcript.finished();
+      return JSON.stringify(bodyOf(ended.length === 0 ? [{ transcript, reason: finish.reason }] : ended, finish));
+    },
+  };
 }
 
 /** Collects the events of a response; `bodyOf` gives the JSON body of the finished transcript. */

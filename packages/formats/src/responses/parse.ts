@@ -32,6 +32,7 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
     model: body.model,
     stream,
     maxTokens: body.max_output_tokens ?? null,
+    choices: 1,
     prompt: { type: 'chat', messages: conversationOf(body), continuesLast: false },
     ...toolsOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,

@@ -33,6 +33,8 @@ const RegisterSchema = Type.Object({
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
   /** Serves jobs of a model that the body names in `models` instead of `model`. Default: false. */
   fallback_models: Type.Optional(Type.Boolean()),
+  /** Serves requests for several choices (`n`). Default: false. */
+  choices: Type.Optional(Type.Boolean()),
   /** Default: serving. Part of registration, so that no job reaches a provider that connects while paused. */
   availability: Type.Optional(ReportedAvailabilitySchema),
   /** Commands of the owner from the console. Absent: none. */

@@ -1,17 +1,10 @@
 import type { ProviderId } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
-import { type ProviderFilter, selectsProviders } from '../../src/eligibility.js';
+import { NO_FILTER, type ProviderFilter, selectsProviders } from '../../src/eligibility.js';
 import { selectedMembers } from '../../src/placement/provider-selection.js';
 import { comparedWork, type PlacementRequest, schedule } from '../../src/placement/schedule.js';
 import { ProviderPool } from '../../src/pool/provider-pool.js';
 import { anyone, chance, id, NOW, provider } from '../providers.js';
-
-const NO_FILTER: ProviderFilter = {
-  ignoredIds: new Set(),
-  ignoredSerials: new Set(),
-  quantizations: null,
-  servesFallbackModels: false,
-};
 
 /** Three measured providers: the second decodes fastest, the third reads prompts fastest. */
 function pool(): ProviderPool<string> {
@@ -23,7 +16,7 @@ function pool(): ProviderPool<string> {
   ];
   for (const [index, speed] of speeds.entries()) {
     const { facts } = provider(`p${index}`);
-    const own = { ...facts, serialNumber: `SERIAL${index}`, servesFallbackModels: index === 1 };
+    const own = { ...facts, serialNumber: `SERIAL${index}`, servesFallbackModels: index === 1, servesChoices: index === 2 };
     pool.put(`p${index}`, own, { ...speed, samples: 10 }, 4096, NOW, undefined, index === 2 ? '4bit' : '8bit');
   }
   return pool;
@@ -65,6 +58,7 @@ describe('a filter', () => {
     expect(ids({ ignoredSerials: new Set(['SERIAL1']) })).toEqual(['p0', 'p2']);
     expect(ids({ quantizations: new Set(['4bit']) })).toEqual(['p2']);
     expect(ids({ servesFallbackModels: true })).toEqual(['p1']);
+    expect(ids({ servesChoices: true })).toEqual(['p2']);
     expect(ids({ quantizations: new Set(['fp8']) })).toEqual(['none']);
   });
 

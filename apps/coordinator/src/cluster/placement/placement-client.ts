@@ -131,10 +131,10 @@ export class PlacementClient {
 type FilteredFacts = Parameters<typeof passesFilter>[1];
 
 /** Facts that pass every filter, of a provider whose description is not known yet. */
-const UNDESCRIBED: Omit<FilteredFacts, 'providerId'> = { serialNumber: '', servesFallbackModels: true };
+const UNDESCRIBED: Omit<FilteredFacts, 'providerId'> = { serialNumber: '', servesFallbackModels: true, servesChoices: true };
 
-function factsOf({ registration: { identity, servesFallbackModels } }: RemoteProvider): FilteredFacts {
-  return { providerId: identity.providerId, serialNumber: identity.attestation.serial_number, servesFallbackModels };
+function factsOf({ registration: { identity, servesFallbackModels, servesChoices } }: RemoteProvider): FilteredFacts {
+  return { providerId: identity.providerId, serialNumber: identity.attestation.serial_number, servesFallbackModels, servesChoices };
 }
 
 function passes({ filter = null }: SlotRequest, facts: FilteredFacts, { provider: { offer } }: PlacedMessage): boolean {
@@ -197,11 +197,12 @@ function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestM
   };
 }
 
-function filterMessage({ ignoredIds, ignoredSerials, quantizations, servesFallbackModels }: ProviderFilter) {
+function filterMessage({ ignoredIds, ignoredSerials, quantizations, servesFallbackModels, servesChoices }: ProviderFilter) {
   return {
     ignored_ids: [...ignoredIds],
     ignored_serials: [...ignoredSerials],
     quantizations: quantizations === null ? null : [...quantizations],
     serves_fallback_models: servesFallbackModels,
+    serves_choices: servesChoices,
   };
 }

@@ -37,6 +37,7 @@ const FilterSchema = Type.Object({
   ignored_serials: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: MAX_CANDIDATES }),
   quantizations: nullable(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 64 })),
   serves_fallback_models: Type.Boolean(),
+  serves_choices: Type.Optional(Type.Boolean()),
 });
 
 export const PlacementRequestSchema = Type.Object({

@@ -152,12 +152,19 @@ export class PlacementServer {
 
 function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
   if (filter === undefined) return null;
-  const { ignored_ids, ignored_serials, quantizations, serves_fallback_models: servesFallbackModels } = filter;
+  const {
+    ignored_ids,
+    ignored_serials,
+    quantizations,
+    serves_fallback_models: servesFallbackModels,
+    serves_choices: servesChoices = false,
+  } = filter;
   return {
     ignoredIds: new Set(ignored_ids),
     ignoredSerials: new Set(ignored_serials),
     quantizations: quantizations === null ? null : new Set(quantizations),
     servesFallbackModels,
+    servesChoices,
   };
 }
 

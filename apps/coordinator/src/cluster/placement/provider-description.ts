@@ -58,6 +58,7 @@ const ProviderDescriptionSchema = Type.Object({
   /** Owning coordinators of earlier versions send none. */
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 16 })),
   fallback_models: Type.Optional(Type.Boolean()),
+  choices: Type.Optional(Type.Boolean()),
   agent_name: Type.String({ maxLength: 256 }),
   agent_version: Type.String({ maxLength: 256 }),
   registered_at: Time,
@@ -92,6 +93,7 @@ export function describeProvider({
     receipt_version: registration.receiptVersion,
     e2e_versions: [...registration.e2eVersions],
     fallback_models: registration.servesFallbackModels,
+    choices: registration.servesChoices,
     agent_name: registration.agentName,
     agent_version: registration.agentVersion,
     registered_at: registration.registeredAt,
@@ -184,6 +186,7 @@ function verifyDescription(description: ProviderDescription, rules: DescriptionR
       receiptVersion: description.receipt_version,
       e2eVersions: description.e2e_versions ?? [],
       servesFallbackModels: description.fallback_models ?? false,
+      servesChoices: description.choices ?? false,
       agentName: description.agent_name,
       agentVersion: description.agent_version,
       registeredAt,

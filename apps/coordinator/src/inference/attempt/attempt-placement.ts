@@ -115,7 +115,7 @@ export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, r
     trustFloor: job.trustFloor,
     trustParam: job.trustParam,
     namedBy: namedBy(job),
-    nothingMatches: () => nothingMatches(job.params.model, routing?.preferences ?? { given: [] }),
+    nothingMatches: () => nothingMatches(job.params, routing),
     summary: attemptSummary(last?.provider ?? null, running),
     last,
   });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type AnswerFormat,
   apiError,
+  DEFAULT_MAX_TOKENS,
   formatFor,
   type ParsedImages,
   RequestError,
@@ -25,7 +26,6 @@ import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { KeyBudget } from '../../database/ledger/key-budget.js';
-import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import type { SealedRequest } from './sealed-request.js';
@@ -263,7 +263,7 @@ export function expectedWork({ jsonBytes, params, images }: JobRequest): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
   return {
     promptTokens: Math.ceil(jsonBytes / BYTES_PER_TOKEN),
-    completionTokens: Math.min(params.maxTokens ?? DEFAULT_MAX_TOKENS, TYPICAL_COMPLETION_TOKENS),
+    completionTokens: Math.min(params.maxTokens ?? DEFAULT_MAX_TOKENS, (params.choices ?? 1) * TYPICAL_COMPLETION_TOKENS),
   };
 }
 

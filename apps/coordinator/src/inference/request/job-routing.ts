@@ -1,7 +1,7 @@
 /** Resolves routing preferences to placement constraints, and explains the applied preferences in response headers. */
-import { type ApiError, apiError, type RoutingPreferences } from '@inference/formats';
+import { type ApiError, apiError, type RequestParams, type RoutingPreferences } from '@inference/formats';
 import { PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
-import type { ProviderFilter, SortCriterion } from '@inference/scheduler';
+import { NO_FILTER, type ProviderFilter, type SortCriterion } from '@inference/scheduler';
 import type { Price } from '../../billing/prices/price.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Placements } from '../placements.js';
@@ -42,12 +42,7 @@ export async function resolveRouting(
     filter:
       ignore.length === 0 && quantizations === null
         ? null
-        : {
-            ignoredIds,
-            ignoredSerials,
-            quantizations: quantizations === null ? null : new Set(quantizations),
-            servesFallbackModels: false,
-          },
+        : { ...NO_FILTER, ignoredIds, ignoredSerials, quantizations: quantizations === null ? null : new Set(quantizations) },
     // All providers of a model cost the same.
     sort: sort === 'price' ? null : sort,
   };
@@ -56,8 +51,12 @@ export async function resolveRouting(
 /** The routing of a job with a fallback model. */
 export function fallbackRouting(routing: JobRouting | null): JobRouting | null {
   if (routing === null) return null;
-  const none = { ignoredIds: new Set<ProviderId>(), ignoredSerials: new Set<string>(), quantizations: null };
-  return { ...routing, filter: { ...none, ...routing.filter, servesFallbackModels: true } };
+  return { ...routing, filter: { ...NO_FILTER, ...routing.filter, servesFallbackModels: true } };
+}
+
+/** The filter of a job with `choices` outputs. */
+export function choicesFilter(filter: ProviderFilter | null, choices: number): ProviderFilter | null {
+  return choices === 1 ? filter : { ...NO_FILTER, ...filter, servesChoices: true };
 }
 
 /** Ids of the named providers that are connected, in the order of the names. */
@@ -105,8 +104,13 @@ export function maxPriceProblem(
 /** Members of `provider` that can leave a model without a provider. */
 const SELECTING: ReadonlySet<string> = new Set(['only', 'ignore', 'order', 'quantizations']);
 
-/** Error where no connected provider of the model matches the preferences. */
-export function nothingMatches(model: string, { given }: Pick<RoutingPreferences, 'given'>): ApiError {
+/** Error where no connected provider of the model matches the preferences, or serves several choices. */
+export function nothingMatches({ model, choices = 1 }: Pick<RequestParams, 'model' | 'choices'>, routing: JobRouting | null): ApiError {
+  if (choices > 1 && (routing?.filter ?? null) === null) {
+    const message = `No connected provider of the model ${model} generates several choices. Set n to 1.`;
+    return apiError('provider_not_available', { param: 'n', message });
+  }
+  const given = routing?.preferences.given ?? [];
   const members = given.filter((name) => SELECTING.has(name)).map((name) => `provider.${name}`);
   const message = `No connected provider of the model ${model} matches ${members.join(', ') || 'provider'}.`;
   return apiError('provider_not_available', { param: members[0] ?? 'provider', message });

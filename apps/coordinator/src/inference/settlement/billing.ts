@@ -1,10 +1,10 @@
 /** `Billing` opens the bill of each job, and lists reserved jobs, which the reservation sweeper must skip. */
+import { DEFAULT_MAX_TOKENS } from '@inference/formats';
 import type { JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';
 import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
 import { within } from '../deadline.js';
-import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { pixelCount } from '../request/image-job.js';
 import { type JobRequest, requestedImages } from '../request/job-request.js';
 import { sealedNonce } from '../request/sealed-request.js';
@@ -63,7 +63,7 @@ export class Billing {
   }
 
   #reservation(job: JobRequest, { model, contextLength }: BilledModel): Reservation {
-    const { maxTokens } = job.params;
+    const { maxTokens, choices = 1 } = job.params;
     const price = this.#options.prices.current(model);
     const images = requestedImages(job);
     const pixels = job.images === null ? (job.sealed?.imagePixels ?? null) : pixelCount(job.images.pixels);
@@ -81,7 +81,7 @@ export class Billing {
       price: pixels === null ? price : { ...price, ...imageRates(price, pixels) },
       maxPromptTokens: Math.min(promptTokenBound(job.jsonBytes), max),
       ...(images === 0 ? {} : { images }),
-      maxCompletionTokens: isEmbedding || images > 0 ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, max),
+      maxCompletionTokens: isEmbedding || images > 0 ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, choices * max),
       at: this.#options.now(),
     };
   }

@@ -20,7 +20,7 @@ export function providerFacts(
   { isQuarantined, minTrustLevel }: StatusRules,
   now: number,
 ): ProviderFacts {
-  const { identity, slots, servesFallbackModels } = session.registration;
+  const { identity, slots, servesFallbackModels, servesChoices } = session.registration;
   const trust = session.evidence.verdict();
   const state = stateAt(reputation, now);
   return {
@@ -39,6 +39,7 @@ export function providerFacts(
     isBacklogged: session.isBacklogged,
     recentFailures: recentFailures(reputation, now),
     servesFallbackModels,
+    servesChoices,
     ...(state === 'cooling_down' || state === 'on_probation' ? { restriction: state } : {}),
     host: session.statistics.host,
   };

@@ -55,6 +55,8 @@ export interface Registration {
   readonly e2eVersions: readonly number[];
   /** The agent serves jobs of a model that the body names as a fallback. */
   readonly servesFallbackModels: boolean;
+  /** The agent serves requests for several choices. */
+  readonly servesChoices: boolean;
   /** Whether the agent executes commands of its owner, and the owner permits them. Absent: an older agent. */
   readonly remoteControl?: Register['remote_control'];
   readonly agentName: string;

@@ -2,6 +2,7 @@
 import {
   type ApiError,
   apiError,
+  DEFAULT_MAX_TOKENS,
   type ErrorCode,
   formatFor,
   type HttpError,
@@ -24,7 +25,7 @@ import { SseFraming } from '../../inference/delivery/sse-framing.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
 import type { Tracer, TraceSpan } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
-import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
+import { type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
 import type { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
 import { type JobRequest, type ReadJobRequest, type RequestInput, readJobRequest } from '../../inference/request/job-request.js';
 import { type Route, routeHeaders } from '../../inference/request/job-routing.js';

@@ -1,4 +1,5 @@
 import type { ProviderId } from '@inference/protocol';
+import { NO_FILTER } from '@inference/scheduler';
 import { expect, it } from 'vitest';
 import type { LinkStream, StreamHandlers } from '../../../src/cluster/link/link-stream.js';
 import { type Peer, PeerStream } from '../../../src/cluster/peer.js';
@@ -105,8 +106,7 @@ it.each([
   ['another quantization', { quantizations: new Set(['4bit']) }],
 ])('takes no slot on %s, from an owner that does not know filters', async (_what, filter) => {
   const { client, outcomes, calls } = clientOf(says(PLACED));
-  const none = { ignoredIds: new Set<ProviderId>(), ignoredSerials: new Set<string>(), quantizations: null, servesFallbackModels: false };
-  const placement = await client.ask('far', { ...REQUEST, filter: { ...none, ...filter } }, 0, null);
+  const placement = await client.ask('far', { ...REQUEST, filter: { ...NO_FILTER, ...filter } }, 0, null);
   expect(placement).toMatchObject({ kind: 'refused', reason: 'none_routable' });
   expect([outcomes, calls]).toEqual([['unverified'], ['close']]);
 });

@@ -66,6 +66,10 @@ export class E2eChannel implements JobChannel {
     this.#ignored = parsed.ignored;
     const { maxTokens } = parsed.params;
     if (!matchesContext(parsed.params, context)) throw contradiction('model, stream or endpoint');
+    if (!isImages(parsed) && parsed.params.choices !== undefined) {
+      // The coordinator bounds the tokens of a sealed request by the model's context, which several choices may exceed.
+      throw new RequestError('unsupported_parameter', 'n', 'n must be 1 in end-to-end mode.');
+    }
     if (maxTokens !== null && maxTokens !== context.max_tokens) throw contradiction('max_tokens');
     if (isImages(parsed)) {
       if (parsed.params.image.count !== context.images) throw contradiction('images');

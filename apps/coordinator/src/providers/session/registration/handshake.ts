@@ -95,6 +95,7 @@ export class Handshake {
       receiptVersion: message.receipt_version ?? 1,
       e2eVersions: message.e2e_versions ?? [],
       servesFallbackModels: message.fallback_models ?? false,
+      servesChoices: message.choices ?? false,
       ...(message.remote_control === undefined ? {} : { remoteControl: message.remote_control }),
       agentName: this.#agent.name,
       agentVersion: this.#agent.version,

@@ -1,0 +1,233 @@
+/** `generateChoice` generates one choice of an answer: engine, output filter, and attempts at a required format. */
+import { type CompletedFinishReason, type OutputEvent, OutputFilter, type TextRequest, Transcript } from '@inference/formats';
+import { sha256Hex } from '@inference/protocol/crypto';
+import { type Generation, GenerationError, type Piece } from '../../engine/generation.js';
+import type { ThinkTags } from '../../models/think-tags.js';
+import { fieldNames } from '../field-names.js';
+import { JobError } from '../job-error.js';
+import type { AnswerOptions } from './answer-text.js';
+import type { Computation } from './computed-by.js';
+import { failureOf } from './engine-failure.js';
+import { generationRequest } from './generation-request.js';
+import { type OutputCounts, type PromptCounts, signedPrompt } from './signed-usage.js';
+import { ThroughputMeter } from './throughput-meter.js';
+
+export interface GeneratedChoice {
+  readonly prompt: Required<PromptCounts>;
+  readonly counts: OutputCounts;
+  /** Null: the reader has disconnected. */
+  readonly finish: { readonly reason: CompletedFinishReason; readonly stopSequence?: string } | null;
+  readonly computation: Computation;
+  /** Decode tokens per second, from the first piece to the last; null for too few tokens. */
+  readonly decodeTps: number | null;
+  /** Prefill tokens per second of the uncached part of the prompt; null for too few tokens. */
+  readonly prefillTps: number | null;
+}
+
+type Emit = (events: readonly OutputEvent[]) => Promise<void>;
+
+/** Maximum attempts at output of the required format, which the grammar already enforces. */
+const MAX_ATTEMPTS = 3;
+
+/** The output missed its format before anything was sent; another attempt is possible. */
+class ConstraintViolation extends Error {}
+
+/**
+ * Passes the events of choice `index` to `emit`; the first choice begins with the `start` event. Throws {@link JobError}, or the
+ * signal's reason when the job was given up.
+ */
+export async function generateChoice(options: AnswerOptions, index: number, emit: Emit): Promise<GeneratedChoice> {
+  const { stream } = options.opened.request;
+  for (let attempt = 0; ; attempt++) {
+    // Without a stream, the events wait until the output fits its format.
+    const events: OutputEvent[] = [];
+    const collect: Emit = async (more) => void events.push(...more);
+    try {
+      const choice = await attemptChoice(options, { index, attempt }, stream ? emit : collect);
+      await emit(events);
+      return choice;
+    } catch (error) {
+      if (!(error instanceof ConstraintViolation)) throw error;
+      if (stream || attempt + 1 === MAX_ATTEMPTS) throw new JobError('engine_failed');
+    }
+  }
+}
+
+interface Attempt {
+  readonly index: number;
+  readonly attempt: number;
+}
+
+async function attemptChoice(options: AnswerOptions, { index, attempt }: Attempt, emit: Emit): Promise<GeneratedChoice> {
+  const { opened, signal, closing } = options;
+  signal.throwIfAborted();
+  const { choices, task } = opened.request;
+  const request = generationRequest(opened.request, options, opened.constraint, attempt * choices + index);
+  const generation = options.generate(request);
+  const cancel = () => generation.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  closing.addEventListener('abort', cancel, { once: true });
+  try {
+    const computation = { usedTemplate: request.prompt.type === 'chat', sampling: task === 'count' ? null : request.sampling };
+    return { ...(await filterOutput(options, generation, index, emit)), computation };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    closing.removeEventListener('abort', cancel);
+    generation.cancel();
+  }
+}
+
+async function filterOutput(
+  options: AnswerOptions,
+  generation: Generation,
+  index: number,
+  emit: Emit,
+): Promise<Omit<GeneratedChoice, 'computation'>> {
+  const { signal, closing } = options;
+  const { request, constraint } = options.opened;
+  const transcript = constraint === null ? null : new Transcript({ showReasoning: false });
+  const pass: Emit = async (events) => {
+    for (const event of events) transcript?.add(event);
+    await emit(events);
+  };
+  let filter: OutputFilter | null = null;
+  const begin = async () => {
+    const { promptTokens, cachedTokens } = promptOf(options, generation);
+    if (index === 0) await pass([{ type: 'start', promptTokens, ...(cachedTokens === 0 ? {} : { cachedTokens }) }]);
+    return outputFilter(options, generation, index);
+  };
+  let completionTokens = 0;
+  const pace = new ThroughputMeter();
+  for await (const batch of orIdle(generation, options.pingAfterMs)) {
+    signal.throwIfAborted();
+    if (closing.aborted) break;
+    // Sends no ping before the prompt is read: there is no output yet.
+    if (batch === null && generation.started === null) continue;
+    filter ??= await begin();
+    const events: OutputEvent[] = batch === null ? [{ type: 'ping' }] : [];
+    if (batch !== null) {
+      completionTokens += pushBatch(filter, request, batch, events);
+      pace.count(completionTokens);
+    }
+    await pass(events);
+    signal.throwIfAborted();
+    if (isDone(filter, request)) break;
+  }
+  const result = () => ({
+    prompt: promptOf(options, generation),
+    counts: { completionTokens, hiddenTokens: filter?.hiddenTokens ?? 0 },
+    ...ratesOf(pace, generation),
+  });
+  if (closing.aborted) return { ...result(), finish: null };
+  const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
+  filter ??= await begin();
+  await pass(filter.end());
+  const isWhole = ended === 'stop' && filter.stopSequence === null;
+  if (
+    isWhole &&
+    transcript !== null &&
+    constraint !== null &&
+    !(await constraint.fits({ text: transcript.text, calls: transcript.toolCalls }))
+  )
+    throw new ConstraintViolation();
+  return { ...result(), finish: finishOf(filter, ended) };
+}
+
+function promptOf({ requestBytes }: Pick<AnswerOptions, 'requestBytes'>, { started }: Generation): Required<PromptCounts> {
+  return signedPrompt(started ?? { promptTokens: 0 }, requestBytes);
+}
+
+function ratesOf(pace: ThroughputMeter, { started }: Generation): Pick<GeneratedChoice, 'decodeTps' | 'prefillTps'> {
+  const { promptTokens = 0, cachedTokens = 0 } = started ?? {};
+  return { decodeTps: pace.tokensPerSecond(), prefillTps: pace.promptTokensPerSecond(promptTokens - cachedTokens) };
+}
+
+/** Called after the filter's end: withheld text may complete a stop sequence. */
+function finishOf(filter: OutputFilter, ended: 'stop' | 'length'): NonNullable<GeneratedChoice['finish']> {
+  const { stopSequence } = filter;
+  const called = stopSequence === null && ended === 'stop' && filter.startedToolCalls > 0;
+  return {
+    reason: called ? 'tool_calls' : stopSequence === null ? ended : 'stop',
+    ...(stopSequence === null ? {} : { stopSequence }),
+  };
+}
+
+/** Whether the choice is complete regardless of further text. */
+function isDone(filter: OutputFilter, { parallelToolCalls }: TextRequest): boolean {
+  return filter.stopped || (!parallelToolCalls && filter.completedToolCalls > 0);
+}
+
+/** Number of tokens consumed; fewer than the batch has if the choice completed before its end. */
+function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly Piece[], events: OutputEvent[]): number {
+  let tokens = 0;
+  for (const piece of batch) {
+    if (isDone(filter, request)) break;
+    tokens += piece.tokens;
+    for (const event of filter.push(piece.text, piece.tokens, piece.logprobs)) events.push(event);
+  }
+  return tokens;
+}
+
+/** JSON contains neither character unescaped, so no part of a constrained output counts as a thought. */
+const NO_TAGS: ThinkTags = { open: '\u0001', close: '\u0002' };
+
+function outputFilter({ opened, responseMetadata, thinkTags }: AnswerOptions, generation: Generation, index: number): OutputFilter {
+  const { stop, tools, toolChoice } = opened.request;
+  const mayCall = tools.length > 0 && toolChoice.type !== 'none';
+  const scope = index === 0 ? responseMetadata.responseId : `${responseMetadata.responseId} choice ${index}`;
+  return new OutputFilter({
+    stop,
+    startsInsideThinking: generation.started?.startsInsideThinking ?? false,
+    logprobs: opened.request.logprobs !== null,
+    ...(opened.constraint?.isWhole ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
+    ...(mayCall
+      ? {
+          toolCalls: {
+            callId: (call) => callId(opened.answer.callIdPrefix ?? 'call_', scope, call),
+            onlyAtStart: opened.constraint?.isWhole ?? false,
+          },
+        }
+      : {}),
+  });
+}
+
+/** Unique among all choices of all answers, and equal in every rendering of this answer. */
+function callId(prefix: string, scope: string, index: number): string {
+  return `${prefix}${sha256Hex(new TextEncoder().encode(`${scope} ${index}`)).slice(0, 24)}`;
+}
+
+/** Batches of the source, and null after each `idleMs` milliseconds of silence. */
+async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): AsyncGenerator<Batch | null> {
+  const batches = source[Symbol.asyncIterator]();
+  try {
+    let next = batches.next();
+    for (;;) {
+      const result = await within(next, idleMs);
+      if (result === null) {
+        yield null;
+        continue;
+      }
+      if (result.done === true) return;
+      yield result.value;
+      next = batches.next();
+    }
+  } finally {
+    // The promise is not awaited: `return` would wait for a batch that may never come.
+    void batches.return?.();
+  }
+}
+
+async function within<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), milliseconds);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
