@@ -38,6 +38,8 @@ export function readConfig(environment: Environment) {
     dataDir: text(env, 'DATA_DIR') ?? '.data',
     /** PostgreSQL (`postgres://…`) in place of the database file under the data directory. */
     databaseUrl: postgresUrl(env, 'DATABASE_URL'),
+    /** Whether a start applies pending migrations. False: a database that lacks some stops the start. */
+    migrateOnStart: text(env, 'MIGRATE_ON_START') === null || flag(env, 'MIGRATE_ON_START'),
     /** Null: a coordinator without peers. */
     cluster: readClusterSettings(env),
     /** Creates the first account and keys, stored in a file. */
