@@ -21,6 +21,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./migrate.js')).migrateCommand,
   },
   {
+    name: 'check',
+    summary: 'Finds problems with the settings and with what they name.',
+    load: async () => (await import('./check/check.js')).checkCommand,
+  },
+  {
     name: 'admin',
     summary: 'Creates and lists accounts with the admin flag.',
     load: async () => (await import('./admin.js')).adminCommand,

@@ -16,6 +16,8 @@ export interface CommandContext {
   readonly env: Environment;
   /** Values of `--env-file`, used or not. Empty without the option. */
   readonly fileSettings: Environment;
+  /** Path of the file; null without the option. */
+  readonly settingsFile: string | null;
   /** Writes a line to standard output. */
   readonly out: (line: string) => void;
   /** Writes a line to standard error. */

@@ -7,7 +7,7 @@ import { COMMANDS, overview, unknownCommand, usageOf } from './command-table.js'
 import { readSettingsFile } from './settings-file.js';
 
 /** The process of a command, replaced by tests. */
-interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings'> {
+interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings' | 'settingsFile'> {
   /** Receives the values of `--env-file`: packages such as `pg` read their variables themselves. */
   readonly env: Record<string, string | undefined>;
 }
@@ -58,7 +58,7 @@ function run(command: Command, args: readonly string[], settingsFile: string | n
   const fileSettings = settingsFile === null ? {} : readSettingsFile(settingsFile);
   // An empty variable counts as absent, so that the file's value applies.
   for (const [name, value] of Object.entries(fileSettings)) owner.env[name] ||= value;
-  return command.run(args, { ...owner, fileSettings });
+  return command.run(args, { ...owner, fileSettings, settingsFile });
 }
 
 /** Takes `--env-file FILE` out of the words before `--`. Throws {@link UsageError}. */

@@ -68,9 +68,9 @@ function chat(address: string, stream: boolean): Promise<Response> {
 
 describe('a command line', () => {
   it('prints help and starts no server', async () => {
-    const running = launch({}, ['--help']);
+    const running = launch({}, ['serve', '--help']);
     expect(await running.exit).toBe(0);
-    expect(running.stdout()).toMatch(/^Usage: inference-coordinator /);
+    expect(running.stdout()).toMatch(/^Usage: inference-coordinator serve/);
     expect(running.stdout()).not.toContain('listening');
   });
 

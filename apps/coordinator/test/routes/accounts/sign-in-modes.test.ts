@@ -25,7 +25,10 @@ describe('a coordinator that requires verified e-mail addresses', () => {
     });
     const url = `${await listenLocally(post)}/send`;
     const harness = await startHarness({
-      config: { development: false, console: { ...CONSOLE, requireEmailVerification: true, mail: { kind: 'http', url, token: 'mail-token' } } },
+      config: {
+        development: false,
+        console: { ...CONSOLE, requireEmailVerification: true, mail: { kind: 'http', url, token: 'mail-token' } },
+      },
     });
     const person = new Browser(harness.url);
     const first = await person.signUp('ada@example.com');
