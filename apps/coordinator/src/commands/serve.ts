@@ -1,6 +1,7 @@
 /** `serve`: starts a coordinator. SIGTERM and SIGINT drain, then end the process. */
 import { destination } from 'pino';
 import { startApp } from '../app.js';
+import { withSecretFiles } from '../config/secret-files.js';
 import { createLog, errorFacts } from '../log.js';
 import { type Command, type CommandContext, EXIT, optionsOf } from './command.js';
 import { settingsOf } from './read-settings.js';
@@ -29,6 +30,9 @@ Exit codes: 0 shut down, 1 the start or the shutdown failed, 2 a setting cannot 
 async function serve(args: readonly string[], { env }: CommandContext): Promise<number> {
   optionsOf(args, {});
   const config = settingsOf(env);
+  // OpenTelemetry's packages read this one themselves.
+  const { OTEL_EXPORTER_OTLP_HEADERS: traceHeaders } = withSecretFiles(env);
+  if (traceHeaders !== undefined) process.env.OTEL_EXPORTER_OTLP_HEADERS = traceHeaders;
   // Lines are buffered; every exit below flushes the buffer.
   const stdout = destination({ fd: 1, sync: false, minLength: 8 * 1024, periodicFlush: LOG_FLUSH_MS });
   const log = createLog(config.logLevel, stdout);
