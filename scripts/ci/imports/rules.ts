@@ -66,7 +66,8 @@ const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
 }).flatMap(([name, table]) => packageLayers(name, table));
 
 const COORDINATOR_LAYERS = appLayers('coordinator', {
-  'main.ts': { uses: WHOLE_APP },
+  'main.ts': { uses: ['commands'] },
+  commands: { uses: WHOLE_APP },
   'app.ts': { uses: WHOLE_APP },
   wiring: { uses: WHOLE_APP },
   'config/config.ts': {
@@ -74,7 +75,9 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
       'devices',
       'cluster/settings.ts',
       'config/environment.ts',
+      'config/mail.ts',
       'config/operator.ts',
+      'config/secret-files.ts',
       'telemetry/tracing-settings.ts',
       'transparency-log/settings.ts',
       'config/startup-error.ts',
@@ -83,6 +86,8 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   'log.ts': { uses: ['config/config.ts'] },
   'config/environment.ts': { uses: ['config/startup-error.ts'], isNodeFree: true },
+  'config/mail.ts': { uses: ['config/environment.ts', 'config/startup-error.ts'], isNodeFree: true },
+  'config/secret-files.ts': { uses: ['config/environment.ts', 'config/startup-error.ts'] },
   'config/operator.ts': { uses: ['config/environment.ts', 'protocol'] },
   'config/startup-error.ts': { uses: [], isNodeFree: true },
   'wait-group.ts': { uses: [], isNodeFree: true },
@@ -140,7 +145,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'transparency-log/settings.ts': { uses: ['config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'] },
   'transparency-log': { uses: ['transparency-log/settings.ts', 'scheduler/bounded-map.ts', 'database', 'protocol', 'protocol/crypto'] },
   images: { uses: ['database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
-  accounts: { uses: ['database', 'config/startup-error.ts', 'protocol'] },
+  accounts: { uses: ['database', 'config/mail.ts', 'config/startup-error.ts', 'protocol'] },
   devices: {
     uses: ['providers/verification', 'database', 'config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'],
   },

@@ -23,6 +23,8 @@ export class FakeStripe {
   /** Status of the next responses. */
   failWith: { status: number; times: number } | null = null;
   payoutsEnabled = false;
+  isLive = false;
+  readonly webhookEndpoints: { url: string; status: string; enabled_events: readonly string[] }[] = [];
   readonly #answered = new Map<string, object>();
   readonly #server: Server;
   readonly #signer = new Stripe(STRIPE_KEY);
@@ -102,6 +104,9 @@ export class FakeStripe {
       const id = call.split('/').at(-1) ?? '';
       return { id, object: 'payment_intent', metadata: this.payments.get(id) ?? {} };
     }
+    if (call === 'GET /v1/balance') return { object: 'balance', livemode: this.isLive };
+    if (call === 'GET /v1/webhook_endpoints')
+      return { object: 'list', data: this.webhookEndpoints, has_more: false, url: '/v1/webhook_endpoints' };
     if (call === 'POST /v1/accounts') return { id: `acct_${randomBytes(6).toString('hex')}`, object: 'account' };
     if (call.startsWith('GET /v1/accounts/'))
       return { id: call.split('/').at(-1), object: 'account', payouts_enabled: this.payoutsEnabled };

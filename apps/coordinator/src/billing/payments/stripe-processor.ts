@@ -28,19 +28,7 @@ export class StripeProcessor implements PaymentProcessor {
   constructor(settings: StripeSettings, now: () => number) {
     this.#webhookSecret = settings.webhookSecret;
     this.#now = now;
-    const api = settings.apiUrl === null ? null : new URL(settings.apiUrl);
-    this.#stripe = new Stripe(settings.secretKey, {
-      timeout: TIMEOUT_MS,
-      maxNetworkRetries: 2,
-      telemetry: false,
-      ...(api === null
-        ? {}
-        : {
-            protocol: api.protocol === 'http:' ? ('http' as const) : ('https' as const),
-            host: api.hostname,
-            port: api.port || (api.protocol === 'http:' ? 80 : 443),
-          }),
-    });
+    this.#stripe = stripeClient(settings, { timeout: TIMEOUT_MS, maxNetworkRetries: 2 });
   }
 
   async openCheckout(checkout: CheckoutRequest): Promise<{ checkoutId: string; url: string }> {
@@ -121,6 +109,25 @@ export class StripeProcessor implements PaymentProcessor {
       throw error;
     }
   }
+}
+
+/** Client of Stripe's API, or of the server at `apiUrl`. */
+export function stripeClient(
+  { secretKey, apiUrl }: Pick<StripeSettings, 'secretKey' | 'apiUrl'>,
+  limits: { readonly timeout: number; readonly maxNetworkRetries: number },
+): Stripe {
+  const api = apiUrl === null ? null : new URL(apiUrl);
+  return new Stripe(secretKey, {
+    ...limits,
+    telemetry: false,
+    ...(api === null
+      ? {}
+      : {
+          protocol: api.protocol === 'http:' ? ('http' as const) : ('https' as const),
+          host: api.hostname,
+          port: api.port || (api.protocol === 'http:' ? 80 : 443),
+        }),
+  });
 }
 
 function contentOf(event: Stripe.Event): PaymentEventContent {

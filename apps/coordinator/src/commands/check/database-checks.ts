@@ -1,0 +1,119 @@
+/** Checks of the database: reachable, its schema, a write that is rolled back, its clock, and the first operator. */
+import { sql } from 'kysely';
+import type { Config } from '../../config/config.js';
+import { databaseTime } from '../../database/connection/database-clock.js';
+import { dialectOf } from '../../database/connection/dialect.js';
+import { databaseError, openDatabase } from '../../database/connection/open-database.js';
+import { readSchemaState, type SchemaState } from '../../database/migrations/schema-state.js';
+import type { Database } from '../../database/tables.js';
+import { databasePlace, databaseTarget, withUnmigrated } from '../open.js';
+import { type Finding, ok, problem, skipped, warning } from './finding.js';
+
+/** Coordinators of one cluster tolerate smaller differences; receipts and challenges name times. */
+const MAX_SKEW_MS = 2000;
+const WARN_SKEW_MS = 500;
+/** Oldest supported PostgreSQL, as `server_version_num`. */
+const MIN_POSTGRES = 140_000;
+
+export interface DatabaseFindings {
+  readonly database: readonly Finding[];
+  readonly clock: readonly Finding[];
+  readonly operators: readonly Finding[];
+}
+
+/** Rejects with StartupError if the database cannot be read. */
+export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
+  const found = await withUnmigrated(config, async (database) => {
+    const state = await readSchemaState(database);
+    if (database === null) return { state, clock: [skipped('there is no database yet')], server: [] };
+    return { state, clock: await checkClock(database), server: await checkServer(database, state) };
+  });
+  const { state, clock, server } = found;
+  const operators = [skipped('the schema is not up to date')];
+  const schema = schemaFinding(config, state);
+  if (schema.state !== 'ok') return { database: [schema, ...server], clock, operators };
+  const database = await openDatabase(databaseTarget(config), { migrate: false });
+  try {
+    await writeAndRead(database);
+    return { database: [schema, ...server], clock, operators: await checkOperators(database, config) };
+  } catch (error) {
+    throw databaseError('cannot be written', error);
+  } finally {
+    await database.destroy();
+  }
+}
+
+function schemaFinding(config: Config, { applied, pending, unknown }: SchemaState): Finding {
+  const place = databasePlace(config);
+  if (unknown.length > 0) {
+    return problem(
+      `${place}: the schema is of a newer version (${unknown.at(-1)})`,
+      'Install that version, or restore a backup of this one.',
+    );
+  }
+  if (pending.length === 0) return ok(`${place}: read and written, schema ${applied.at(-1)}`);
+  const what = applied.length === 0 ? 'no schema yet' : `${pending.length} of ${applied.length + pending.length} migrations are missing`;
+  const remedy = 'To apply: inference-coordinator migrate';
+  if (!config.migrateOnStart) return problem(`${place}: ${what}, and MIGRATE_ON_START is 0`, remedy);
+  return warning(`${place}: ${what}`, `${remedy}. The next start would apply them, too.`);
+}
+
+/** Facts of a PostgreSQL server that a coordinator needs. */
+async function checkServer(database: Database, { pending }: SchemaState): Promise<Finding[]> {
+  if (dialectOf(database) === 'sqlite') return [];
+  const { rows } = await sql<{ version: number; name: string; may_create: boolean; encoding: string }>`
+    select current_setting('server_version_num')::int as version, current_setting('server_version') as name,
+      current_setting('server_encoding') as encoding,
+      has_schema_privilege(current_schema(), 'CREATE') as may_create`.execute(database);
+  const [server] = rows;
+  if (server === undefined) return [];
+  const findings: Finding[] = [];
+  if (server.version < MIN_POSTGRES) findings.push(warning(`PostgreSQL ${server.name} is older than 14`, 'Upgrade the server.'));
+  if (server.encoding !== 'UTF8')
+    findings.push(problem(`the database has the encoding ${server.encoding}`, 'Create it with the encoding UTF8.'));
+  if (pending.length > 0 && !server.may_create) {
+    findings.push(problem('this user may not create tables there', 'Make the user the owner of the database.'));
+  }
+  return findings;
+}
+
+async function checkClock(database: Database): Promise<Finding[]> {
+  if (dialectOf(database) === 'sqlite') return [skipped('SQLite has the clock of this machine')];
+  const before = Date.now();
+  const { at } = await database.selectNoFrom(databaseTime(database).as('at')).executeTakeFirstOrThrow();
+  const skewMs = Math.round(at - (before + Date.now()) / 2);
+  const ahead = skewMs > 0 ? 'ahead of' : 'behind';
+  const text = `the database server is ${Math.abs(skewMs)} ms ${ahead} this machine`;
+  const remedy = 'Synchronise both clocks (timedatectl set-ntp true).';
+  if (Math.abs(skewMs) > MAX_SKEW_MS) return [problem(text, remedy)];
+  return [Math.abs(skewMs) > WARN_SKEW_MS ? warning(text, remedy) : ok(text)];
+}
+
+/** Thrown to end the transaction without a trace. */
+class RolledBack extends Error {}
+
+async function writeAndRead(database: Database): Promise<void> {
+  const row = { name: `check ${process.pid} ${Date.now()}`, value: '00' };
+  const work = database.transaction().execute(async (transaction) => {
+    await transaction.insertInto('secrets').values(row).execute();
+    const read = await transaction.selectFrom('secrets').select('value').where('name', '=', row.name).executeTakeFirst();
+    if (read?.value !== row.value) throw new Error('a written row was read with another value');
+    throw new RolledBack();
+  });
+  await work.catch((error: unknown) => {
+    if (!(error instanceof RolledBack)) throw error;
+  });
+}
+
+async function checkOperators(database: Database, { console: { adminKey } }: Config): Promise<Finding[]> {
+  const { count } = await database
+    .selectFrom('accounts')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('admin_since', 'is not', null)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  const accounts = Number(count);
+  if (accounts > 0) return [ok(`${accounts} ${accounts === 1 ? 'account has' : 'accounts have'} the admin flag`)];
+  if (adminKey !== null) return [ok('ADMIN_KEY opens the admin API; no account has the admin flag')];
+  return [warning('no account has the admin flag', 'To create one: inference-coordinator admin create --email you@example.com')];
+}

@@ -1,0 +1,77 @@
+/** Types of a check and its findings, and `runChecks`, which gives every check a time limit. */
+import { errorReason, StartupError } from '../../config/startup-error.js';
+
+export type FindingState =
+  | 'ok'
+  /** Works; the operator may want to change something. */
+  | 'warning'
+  | 'problem'
+  /** Not checked, with a reason. */
+  | 'skipped';
+
+export interface Finding {
+  readonly state: FindingState;
+  readonly text: string;
+  /** Advice for warnings and problems, unless the text says what to do. */
+  readonly remedy: string | null;
+}
+
+export interface Check {
+  readonly name: string;
+  /** `signal` aborts at the time limit. */
+  readonly run: (signal: AbortSignal) => Promise<readonly Finding[]>;
+}
+
+export interface CheckResult extends Finding {
+  readonly name: string;
+}
+
+export const ok = (text: string): Finding => ({ state: 'ok', text, remedy: null });
+export const warning = (text: string, remedy: string): Finding => ({ state: 'warning', text, remedy });
+export const problem = (text: string, remedy: string): Finding => ({ state: 'problem', text, remedy });
+export const skipped = (text: string): Finding => ({ state: 'skipped', text, remedy: null });
+
+/** Runs all checks concurrently, in the order of the results. A check that throws or exceeds `limitMs` becomes a problem. */
+export async function runChecks(checks: readonly Check[], limitMs: number): Promise<CheckResult[]> {
+  const results = await Promise.all(checks.map(async ({ name, run }) => (await within(run, limitMs)).map((found) => ({ name, ...found }))));
+  return results.flat();
+}
+
+async function within(run: Check['run'], limitMs: number): Promise<readonly Finding[]> {
+  const limit = AbortSignal.timeout(limitMs);
+  const late = new Promise<readonly Finding[]>((resolve) => {
+    const text = `no answer within ${Math.round(limitMs / 1000)} s`;
+    limit.addEventListener('abort', () =>
+      resolve([problem(text, 'Look at the network and the firewall between this machine and the service.')]),
+    );
+  });
+  // Other messages could quote a secret.
+  const failed = (error: unknown): readonly Finding[] => [
+    problem(
+      error instanceof StartupError ? error.message : `could not be checked: ${causeOf(error)}`,
+      'Correct this, and run the check again.',
+    ),
+  ];
+  return Promise.race([run(limit).catch(failed), late]);
+}
+
+/** Code of an error, such as ECONNREFUSED, or of its cause: `fetch` wraps the error of the connection. */
+export function causeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  if (cause instanceof AggregateError && cause.errors[0] !== undefined) return causeOf(cause.errors[0]);
+  return cause instanceof Error && 'code' in cause ? errorReason(cause) : cause instanceof Error ? cause.name : 'unknown error';
+}
+
+const MARKS: Readonly<Record<FindingState, string>> = { ok: 'ok', warning: 'warning', problem: 'PROBLEM', skipped: 'skipped' };
+
+/** Results as lines: one each, with the advice below. */
+export function linesOf(results: readonly CheckResult[]): string[] {
+  const lines = results.flatMap(({ name, state, text, remedy }) => [
+    `${MARKS[state].padEnd(8)} ${name.padEnd(15)} ${text}`,
+    ...(remedy === null ? [] : [`${' '.repeat(25)}${remedy}`]),
+  ]);
+  const count = (state: FindingState): number => results.filter((result) => result.state === state).length;
+  const [problems, warnings] = [count('problem'), count('warning')];
+  const rest = warnings === 0 ? '' : `, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`;
+  return [...lines, '', problems === 0 ? `No problems${rest}.` : `${problems} ${problems === 1 ? 'problem' : 'problems'} to fix${rest}.`];
+}

@@ -1,0 +1,119 @@
+/** Checks of the settings: all problems at once, names without effect, and choices that do not suit production. */
+import { statSync } from 'node:fs';
+import { closest } from 'fastest-levenshtein';
+import { type Config, readConfig } from '../../config/config.js';
+import type { Environment } from '../../config/environment.js';
+import { SECRET_SETTINGS } from '../../config/secret-files.js';
+import { StartupError } from '../../config/startup-error.js';
+import { type Finding, ok, warning } from './finding.js';
+
+const MAX_PROBLEMS = 50;
+const NAME = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g;
+/** Variables of packages and of Node.js, which read them themselves. */
+const OF_OTHERS = /^(?:OTEL_|PG|NODE_|UV_|SSL_|TZ$|LANG$|LC_|(?:HTTPS?|NO|ALL)_PROXY$)/;
+
+interface ReadSettings {
+  /** Null with a problem. */
+  readonly config: Config | null;
+  readonly problems: readonly string[];
+  /** Names that were read, whether set or not. */
+  readonly names: ReadonlySet<string>;
+}
+
+/**
+ * Reads the settings, and again without those that an error names, until no error remains. Errors about settings that were left
+ * out are consequences and do not count.
+ */
+export function readAllSettings(env: Environment): ReadSettings {
+  const problems: string[] = [];
+  const names = new Set<string>();
+  const left: Record<string, string | undefined> = { ...env };
+  const observed = new Proxy(left, {
+    get: (target, name) => {
+      if (typeof name === 'string') names.add(name);
+      return Reflect.get(target, name);
+    },
+  });
+  const leftOut = new Set<string>();
+  for (let round = 0; round < MAX_PROBLEMS; round++) {
+    try {
+      const config = readConfig(observed);
+      return { config: problems.length === 0 ? config : null, problems, names };
+    } catch (error) {
+      if (!(error instanceof StartupError)) throw error;
+      const named = error.message.match(NAME) ?? [];
+      const culprits = named.filter((name) => (left[name] ?? '') !== '');
+      if (!named.some((name) => leftOut.has(name))) problems.push(error.message);
+      // The first name is the setting with the problem; without it, later ones can be read.
+      const [culprit] = culprits;
+      if (culprit === undefined) break;
+      leftOut.add(culprit);
+      delete left[culprit];
+    }
+  }
+  return { config: null, problems, names };
+}
+
+export function checkSettings({ problems, names }: ReadSettings, fileSettings: Environment): Finding[] {
+  const unread = Object.keys(fileSettings).filter((name) => !names.has(name) && !OF_OTHERS.test(name));
+  const findings = [
+    ...problems.map((text): Finding => ({ state: 'problem', text, remedy: null })),
+    // A conditional setting is not read after a problem.
+    ...(problems.length > 0 ? [] : unread.map((name) => withoutEffect(name, [...names]))),
+  ];
+  return findings.length > 0 ? findings : [ok(`${[...names].length} settings were read, with their defaults`)];
+}
+
+function withoutEffect(name: string, names: readonly string[]): Finding {
+  const nearest = closest(name, names);
+  const condition = name.startsWith('MDM_')
+    ? 'MDM_URL'
+    : name.startsWith('METRICS_')
+      ? 'METRICS_PORT'
+      : name === 'MAIL_FROM'
+        ? 'SMTP_URL'
+        : null;
+  const remedy = condition === null || nearest === name ? `Remove it, or correct its name: ${nearest}?` : `It needs ${condition}.`;
+  return warning(`${name} in the settings file has no effect`, remedy);
+}
+
+/** Settings that are valid and rarely meant in production. */
+export function checkChoices(config: Config): Finding[] {
+  const { console: web, trustedProxies } = config;
+  const findings: Finding[] = [];
+  const warn = (text: string, remedy: string): void => void findings.push(warning(text, remedy));
+  if (config.development) warn('DEVELOPMENT is on: anyone can deposit money, and mails are written to the log', 'Remove DEVELOPMENT.');
+  if (config.allowSimulatedEnclave) warn('ALLOW_SIMULATED_ENCLAVE is on: providers without a Secure Enclave are admitted', 'Remove it.');
+  if (config.minTrustLevel === 'self_signed') {
+    warn('MIN_TRUST_LEVEL is self_signed: the hardware of providers is not proved', 'Set up device management, and set it to hardware.');
+  } else if (config.deviceManagement === null) {
+    warn('MIN_TRUST_LEVEL is hardware, and no devices are managed: no provider gets requests', 'See docs/device-management.md.');
+  }
+  if (web.publicOrigin === null) {
+    warn(
+      'PUBLIC_URL is not set: the console answers at local addresses only',
+      'Set the address that browsers use, such as https://gateway.example.',
+    );
+  } else if (!web.publicOrigin.startsWith('https://')) {
+    warn('PUBLIC_URL is not https: session cookies and API keys travel unencrypted', 'Put a proxy with TLS in front.');
+  } else if (trustedProxies.length === 0) {
+    warn(
+      'TRUSTED_PROXIES is not set: behind a proxy, all clients count as one address',
+      'Set the address of the proxy, such as 127.0.0.1.',
+    );
+  }
+  return findings;
+}
+
+/** Files with secrets that other users of this machine can read. */
+export function checkSecretFiles(env: Environment, settingsFile: string | null): Finding[] {
+  const files = SECRET_SETTINGS.map((name) => env[`${name}_FILE`] ?? '').filter((path) => path !== '');
+  if (settingsFile !== null) files.push(settingsFile);
+  const open = files.filter((path) => {
+    const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+    return (mode & 0o007) !== 0;
+  });
+  if (open.length > 0)
+    return open.map((path) => warning(`${path} can be read or changed by every user of this machine`, `chmod o= ${path}`));
+  return files.length === 0 ? [] : [ok(`${files.length} ${files.length === 1 ? 'file is' : 'files are'} closed to other users`)];
+}

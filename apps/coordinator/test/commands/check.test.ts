@@ -1,0 +1,144 @@
+/** `check`: what it finds, and what it never prints. */
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { releaseBytes } from '@inference/protocol';
+import { SMTPServer } from 'smtp-server';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { addressOf, closeServer, listenLocally } from '../../../../test/support/local-server.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
+import type { CheckResult } from '../../src/commands/check/finding.js';
+import { runCommand } from '../support/command-run.js';
+import { FakeStripe, STRIPE_KEY, WEBHOOK_SECRET } from '../support/fake-stripe.js';
+import { migratedFile } from '../support/fresh-database.js';
+
+const CONSOLE_DIR = new URL('../support/console', import.meta.url).pathname;
+const stripe = new FakeStripe();
+const smtp = new SMTPServer({
+  logger: false,
+  hideSTARTTLS: true,
+  allowInsecureAuth: true,
+  onAuth: ({ password }, _session, done) => done(password === 'hush' ? null : new Error('no'), { user: 'ada' }),
+});
+const other = createServer((_request, response) => response.end('{}'));
+let stripeUrl: string;
+let smtpUrl: string;
+let dataDir: string;
+
+beforeAll(async () => {
+  stripeUrl = await stripe.listen();
+  await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
+  smtpUrl = `smtp://ada:hush@${new URL(addressOf(smtp.server)).host}?tls=none`;
+  await listenLocally(other);
+  dataDir = temporaryDirectory('check');
+  mkdirSync(join(dataDir, 'coordinator'), { mode: 0o700 });
+  writeFileSync(join(dataDir, 'coordinator/coordinator.db'), await migratedFile());
+});
+afterAll(async () => {
+  await stripe.close();
+  await new Promise<void>((resolve) => smtp.close(resolve));
+  await closeServer(other);
+});
+
+async function check(env: Record<string, string>, ...options: string[]) {
+  const run = await runCommand(['check', '--json', ...options], { DATA_DIR: dataDir, CONSOLE_DIR, PORT: '0', ...env });
+  expect(run.out + run.err).not.toContain('hush');
+  const { checks } = JSON.parse(run.out) as { checks: CheckResult[] };
+  /** States and texts of a check. */
+  const of = (name: string): string[] => checks.filter((found) => found.name === name).map(({ state, text }) => `${state} ${text}`);
+  return { code: run.code, checks, of };
+}
+
+it('finds no problem in a complete configuration', async () => {
+  stripe.isLive = true;
+  stripe.webhookEndpoints.push({ url: 'https://gateway.example/webhooks/stripe', status: 'enabled', enabled_events: ['*'] });
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const release = {
+    version: '0.2.0',
+    platform: 'darwin-arm64' as const,
+    url: 'https://e.example/a.tgz',
+    sha256: 'a'.repeat(64),
+    size: 1,
+    node: '20.19.0',
+    notes: '',
+  };
+  const signature = sign(null, releaseBytes(release), privateKey).toString('base64');
+  const releases = join(dataDir, 'releases.json');
+  writeFileSync(releases, JSON.stringify({ releases: [{ ...release, signature }] }));
+  const [key, otherKey] = [publicKey, generateKeyPairSync('ed25519').publicKey].map((one) =>
+    one.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64'),
+  );
+  const env = {
+    PUBLIC_URL: 'https://gateway.example',
+    TRUSTED_PROXIES: '127.0.0.1',
+    SMTP_URL: smtpUrl,
+    MAIL_FROM: 'no-reply@example.com',
+    STRIPE_API_URL: stripeUrl,
+    STRIPE_SECRET_KEY: STRIPE_KEY,
+    STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+    AGENT_RELEASES: releases,
+    ADMIN_KEY: `service-${'a'.repeat(43)}`,
+  };
+  const { code, checks, of } = await check(env, '--release-key', key ?? '');
+  expect(checks.filter(({ state }) => state === 'problem')).toEqual([]);
+  expect(code).toBe(0);
+  expect(of('database')).toEqual([expect.stringMatching(/^ok SQLite, .*: read and written, schema \d{4}_/)]);
+  expect(of('mail')).toEqual([expect.stringMatching(/^ok 127\.0\.0\.1:\d+ answers without TLS, the login works/)]);
+  expect(of('payments')).toEqual([
+    'ok Stripe accepts STRIPE_SECRET_KEY (live mode)',
+    expect.stringMatching(/^ok Stripe sends every needed event/),
+  ]);
+  expect(of('releases')).toEqual(['ok 1 release, the newest is 0.2.0; every signature verifies']);
+  expect(of('address')).toEqual(['ok 127.0.0.1:0 is free']);
+
+  stripe.webhookEndpoints.splice(0, 1, {
+    url: 'https://gateway.example/webhooks/stripe',
+    status: 'enabled',
+    enabled_events: ['charge.refunded'],
+  });
+  const worse = await check(
+    { ...env, SMTP_URL: smtpUrl.replace('hush', 'wrong'), PORT: new URL(addressOf(other)).port, DATA_DIR: join(dataDir, 'releases.json') },
+    '--release-key',
+    otherKey ?? '',
+  );
+  expect(worse.code).toBe(1);
+  expect(worse.of('mail')).toEqual([expect.stringMatching(/^problem .* refuses the user or password \(EAUTH\)$/)]);
+  expect(worse.of('payments').at(-1)).toMatch(/^problem the webhook lacks checkout\.session\.completed/);
+  expect(worse.of('releases')).toEqual(['problem agents refuse 0.2.0 for darwin-arm64: the signature is not of this key']);
+  expect(worse.of('address')).toEqual([expect.stringMatching(/^problem .* is taken by another program$/)]);
+  expect(worse.of('data directory')).toEqual([expect.stringMatching(/^problem .*releases\.json is not a folder$/)]);
+  const wrongKey = await check({ ...env, STRIPE_SECRET_KEY: 'sk_hush', AGENT_RELEASES: join(dataDir, 'none') });
+  expect(wrongKey.of('payments')).toEqual(['problem Stripe refuses STRIPE_SECRET_KEY']);
+  expect(wrongKey.of('releases')).toEqual([expect.stringMatching(/none cannot be read: ENOENT$/)]);
+});
+
+it('lists every setting that cannot be used, once, without consequences', async () => {
+  const { code, checks, of } = await check({
+    PORT: '99999',
+    DEVELOPMENT: 'maybe',
+    DATABASE_URL: 'mysql://u:hush@h',
+    NATS_URL: 'nats://127.0.0.1:4222',
+    STRIPE_SECRET_KEY: 'hush',
+    AUTH_SECRET: 'hush',
+    ADMIN_KEY: 'hush',
+    ADMIN_KEY_FILE: '/nowhere',
+  });
+  expect(code).toBe(2);
+  const named = checks.filter(({ state }) => state === 'problem').map(({ text }) => /^[A-Z_]+/.exec(text)?.[0]);
+  expect(named.sort()).toEqual(['ADMIN_KEY', 'ADMIN_KEY_FILE', 'AUTH_SECRET', 'DATABASE_URL', 'DEVELOPMENT', 'PORT', 'STRIPE_SECRET_KEY']);
+  expect(of('other checks')).toEqual(['skipped the settings come first']);
+});
+
+it('names settings of the file that have no effect, and files that others can read', async () => {
+  const file = join(dataDir, 'settings.env');
+  writeFileSync(file, 'STRPIE_SECRET_KEY=hush\nMDM_TOPIC=com.apple.mgmt.a\nPGSSLMODE=prefer\n', { mode: 0o644 });
+  const { of } = await check({}, '--env-file', file);
+  expect(of('settings')).toEqual([
+    'warning MDM_TOPIC in the settings file has no effect',
+    'warning STRPIE_SECRET_KEY in the settings file has no effect',
+  ]);
+  expect(of('secrets')).toEqual([`warning ${file} can be read or changed by every user of this machine`]);
+  expect(of('payments')).toEqual([expect.stringMatching(/^warning no payments/)]);
+  expect(of('operators')).toEqual(['warning no account has the admin flag']);
+});
