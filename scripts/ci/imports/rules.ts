@@ -84,6 +84,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'log.ts': { uses: ['config/config.ts'] },
   'config/environment.ts': { uses: ['config/startup-error.ts'], isNodeFree: true },
   'config/operator.ts': { uses: ['config/environment.ts', 'protocol'] },
+  'config/program-version.ts': { uses: [] },
   'config/startup-error.ts': { uses: [], isNodeFree: true },
   'wait-group.ts': { uses: [], isNodeFree: true },
   'limits/fair-budget.ts': { uses: [], isNodeFree: true },
@@ -104,6 +105,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
       'billing',
       'billing/micro-usd.ts',
       'accounts',
+      'config/program-version.ts',
       'config/startup-error.ts',
       'limits/fair-budget.ts',
       'limits/network-address.ts',
@@ -197,7 +199,14 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   'billing/micro-usd.ts': { uses: [], isNodeFree: true },
   database: {
-    uses: ['config/startup-error.ts', 'limits/attempt-counters.ts', 'scheduler/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'],
+    uses: [
+      'config/program-version.ts',
+      'config/startup-error.ts',
+      'limits/attempt-counters.ts',
+      'scheduler/bounded-map.ts',
+      'billing/micro-usd.ts',
+      'protocol',
+    ],
   },
 });
 

@@ -1,7 +1,7 @@
 /** `openDatabase` opens SQLite or PostgreSQL and migrates the schema under a lock. A failed migration stops the start. */
-import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
+import { type Dialect, Kysely } from 'kysely';
 import { errorReason, StartupError } from '../../config/startup-error.js';
-import { MIGRATIONS } from '../migrations/all.js';
+import { FailedMigration, runMigrations } from '../migrations/migrate.js';
 import type { Database, Tables } from '../tables.js';
 import { sqliteDialect } from './sqlite.js';
 
@@ -33,16 +33,18 @@ export async function openDatabase(target: DatabaseTarget): Promise<Database> {
   return migrated(sqliteDialect(target.file, target.busyMs));
 }
 
-/** Runs pending migrations. Throws {@link StartupError} if one fails, or if the database is from a newer program. */
+/** Runs pending migrations. Throws {@link StartupError} if one fails, or if this program is too old for the database. */
 async function migrate(database: Database): Promise<void> {
-  const provider: MigrationProvider = { getMigrations: async () => ({ ...MIGRATIONS }) };
-  const { error, results } = await new Migrator({ db: database, provider }).migrateToLatest();
-  if (error === undefined) return;
-  const failed = results?.find((result) => result.status === 'Error');
-  const what = failed === undefined ? 'could not be brought up to date' : `failed in migration ${failed.migrationName}`;
-  const reason = errorReason(error);
-  const words = REFUSALS[reason];
-  throw new StartupError(`The database ${what}: ${reason}${words === undefined ? '' : ` (${words})`}.`, { cause: error });
+  try {
+    await runMigrations(database);
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    const isFailed = error instanceof FailedMigration;
+    const what = isFailed ? `failed in migration ${error.migration}` : 'could not be brought up to date';
+    const reason = errorReason(isFailed ? error.cause : error);
+    const words = REFUSALS[reason];
+    throw new StartupError(`The database ${what}: ${reason}${words === undefined ? '' : ` (${words})`}.`, { cause: error });
+  }
 }
 
 async function migrated(dialect: Dialect): Promise<Database> {
