@@ -7,8 +7,9 @@ import { openDatabase } from '../../src/database/connection/open-database.js';
 import { sqliteDialect } from '../../src/database/connection/sqlite.js';
 import { MIGRATIONS } from '../../src/database/migrations/all.js';
 import { describeMigration, type MigrationDescription } from '../../src/database/migrations/descriptions.js';
-import { readSchemaState, runMigrations, type SchemaProgram, thisProgram } from '../../src/database/migrations/migrate.js';
+import { readSchemaState, runMigrations, thisProgram } from '../../src/database/migrations/migrate.js';
 import { describeDatabases } from '../support/databases.js';
+import { FUTURE_MIGRATION, newerProgram } from '../support/newer-program.js';
 import { addRows, changesOf, readSchema } from '../support/schema-changes.js';
 
 /** Runs migrations one by one on an empty file, and reports how each differs from its description. */
@@ -69,25 +70,11 @@ describe('descriptions of migrations', () => {
   });
 
   it('are unknown for other names', () => {
-    expect(() => describeMigration('9999_from_the_future')).toThrow('no migration 9999_from_the_future');
+    expect(() => describeMigration(FUTURE_MIGRATION)).toThrow(`no migration ${FUTURE_MIGRATION}`);
     expect(() => describeMigration('toString')).toThrow();
   });
 });
 
-/** This program with one more migration, as a newer release would have. */
-function newer(version: string, description: MigrationDescription): SchemaProgram {
-  const { migrations, describe } = thisProgram();
-  const up: Migration['up'] = async (database) => {
-    await database.schema.createTable('from_the_future').addColumn('id', 'text').execute();
-  };
-  return {
-    version,
-    migrations: { ...migrations, '9999_from_the_future': { up } },
-    describe: (name) => (name === '9999_from_the_future' ? description : describe(name)),
-  };
-}
-
-const EXPAND: MigrationDescription = { kind: 'expand', oldestProgram: null };
 const CONTRACT: MigrationDescription = { kind: 'contract', oldestProgram: '90.2.0', reason: 'drops a column' };
 /** What release 0.1.0 reads: every name must be one of its own. */
 const FIRST_HISTORY = sql<{ name: string }>`select name from kysely_migration order by name`;
@@ -96,17 +83,17 @@ describeDatabases('an older program', (fresh) => {
   it('starts on the expanded schema of a newer one, and the newer one again', async () => {
     const place = await fresh();
     const database = await place.open();
-    expect(await runMigrations(database, newer('90.2.0', EXPAND))).toEqual(['9999_from_the_future']);
+    expect(await runMigrations(database, newerProgram('90.2.0'))).toEqual([FUTURE_MIGRATION]);
     expect(await readSchemaState(database)).toEqual({
       applied: Object.keys(MIGRATIONS),
       pending: [],
-      newer: [{ name: '9999_from_the_future', oldestProgram: null }],
+      newer: [{ name: FUTURE_MIGRATION, oldestProgram: null }],
     });
     expect(await databaseState(database, 10_000)).toBe('ok');
     await (await openDatabase(place.target)).destroy();
-    expect(await runMigrations(database, newer('90.2.0', EXPAND))).toEqual([]);
+    expect(await runMigrations(database, newerProgram('90.2.0'))).toEqual([]);
     // Release 0.1.0 finds the history that it knows.
-    expect((await FIRST_HISTORY.execute(database)).rows.map(({ name }) => name)).not.toContain('9999_from_the_future');
+    expect((await FIRST_HISTORY.execute(database)).rows.map(({ name }) => name)).not.toContain(FUTURE_MIGRATION);
     await database.destroy();
     await place.remove();
   });
@@ -114,14 +101,14 @@ describeDatabases('an older program', (fresh) => {
   it('refuses a contracted schema, with the version that it needs', async () => {
     const place = await fresh();
     const database = await place.open();
-    await runMigrations(database, newer('90.2.0', CONTRACT));
+    await runMigrations(database, newerProgram('90.2.0', CONTRACT));
     const { version } = thisProgram();
     await expect(openDatabase(place.target)).rejects.toThrow(
       `The database is too new: since migration 9999_from_the_future it needs coordinator 90.2.0 or newer, and this is ${version}.`,
     );
     expect(await databaseState(database, 10_000)).toBe('too_new');
     // Release 0.1.0 refuses names that it does not know.
-    expect((await FIRST_HISTORY.execute(database)).rows.map(({ name }) => name)).toContain('9999_from_the_future');
+    expect((await FIRST_HISTORY.execute(database)).rows.map(({ name }) => name)).toContain(FUTURE_MIGRATION);
     expect(await runMigrations(database, { ...thisProgram(), version: '90.2.0' })).toEqual([]);
     await database.destroy();
     await place.remove();
@@ -130,7 +117,7 @@ describeDatabases('an older program', (fresh) => {
   it('leaves nothing of a failed migration', async () => {
     const place = await fresh();
     const database = await place.open();
-    const program = newer('90.2.0', EXPAND);
+    const program = newerProgram('90.2.0');
     const failing: Migration = {
       async up(transaction) {
         await transaction.schema.createTable('half').addColumn('id', 'text').execute();
@@ -138,7 +125,7 @@ describeDatabases('an older program', (fresh) => {
       },
     };
     await expect(
-      runMigrations(database, { ...program, migrations: { ...program.migrations, '9999_from_the_future': failing } }),
+      runMigrations(database, { ...program, migrations: { ...program.migrations, [FUTURE_MIGRATION]: failing } }),
     ).rejects.toThrow('migration 9999_from_the_future failed');
     expect((await readSchemaState(database)).newer).toEqual([]);
     await expect(sql`select * from half`.execute(database)).rejects.toThrow(/half/);
