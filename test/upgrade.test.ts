@@ -11,7 +11,7 @@ import type { Receipt } from '@inference/protocol';
 import { afterAll, expect, it } from 'vitest';
 import { openDatabase } from '../apps/coordinator/src/database/connection/open-database.js';
 import { checkLedger } from '../apps/coordinator/src/database/ledger/check-ledger.js';
-import { runMigrations } from '../apps/coordinator/src/database/migrations/migrate.js';
+import { runMigrations } from '../apps/coordinator/src/database/migrations/run-migrations.js';
 import type { Database } from '../apps/coordinator/src/database/tables.js';
 import { Browser } from '../apps/coordinator/test/support/console-client.js';
 import { describeDatabases } from '../apps/coordinator/test/support/databases.js';
@@ -48,10 +48,6 @@ class Coordinator {
   constructor(port: number, env: Readonly<Record<string, string>>) {
     this.url = `http://127.0.0.1:${port}`;
     this.#env = { PORT: String(port), DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', CONSOLE_DIR, DRAIN_SECONDS: '20', ...env };
-  }
-
-  get isRunning(): boolean {
-    return this.#process !== null;
   }
 
   async start(program: string): Promise<void> {
@@ -237,7 +233,7 @@ describeDatabases('an upgrade from the last release', (fresh, dialect) => {
       // Back: old beside new, on a schema that is newer than both.
       await first.replaceBy(old);
       await load.advance();
-      if (others.length > 0) await others[0]?.stop();
+      for (const other of others) await other.stop();
       await load.advance();
       await load.stop();
       await expectNothingLost(open, first, account, load.receipts);

@@ -6,10 +6,11 @@ import { databaseState } from '../../src/database/connection/database-state.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { sqliteDialect } from '../../src/database/connection/sqlite.js';
 import { MIGRATIONS } from '../../src/database/migrations/all.js';
-import { describeMigration, type MigrationDescription } from '../../src/database/migrations/descriptions.js';
-import { readSchemaState, runMigrations, thisProgram } from '../../src/database/migrations/migrate.js';
+import { describeMigration, type MigrationDescription } from '../../src/database/migrations/describe-migration.js';
+import { runMigrations } from '../../src/database/migrations/run-migrations.js';
+import { readSchemaState, thisProgram } from '../../src/database/migrations/schema-state.js';
 import { describeDatabases } from '../support/databases.js';
-import { FUTURE_MIGRATION, newerProgram } from '../support/newer-program.js';
+import { EXPAND, FUTURE_MIGRATION, newerProgram } from '../support/newer-program.js';
 import { addRows, changesOf, readSchema } from '../support/schema-changes.js';
 
 /** Runs migrations one by one on an empty file, and reports how each differs from its description. */
@@ -54,7 +55,7 @@ describe('descriptions of migrations', () => {
     });
     const reasonOf = async (statement: string): Promise<string> => {
       const migrations = one(async (database) => void (await sql.raw(statement).execute(database)));
-      return (await misdescribed(migrations, () => ({ kind: 'expand', oldestProgram: null }))).join();
+      return (await misdescribed(migrations, () => EXPAND)).join();
     };
     expect(await reasonOf('create table more (id text primary key)')).toBe('');
     expect(await reasonOf('alter table accounts add column note text')).toBe('');
@@ -75,7 +76,7 @@ describe('descriptions of migrations', () => {
   });
 });
 
-const CONTRACT: MigrationDescription = { kind: 'contract', oldestProgram: '90.2.0', reason: 'drops a column' };
+const CONTRACT: MigrationDescription = { kind: 'contract', effect: 'drops a column', oldestProgram: '90.2.0' };
 /** What release 0.1.0 reads: every name must be one of its own. */
 const FIRST_HISTORY = sql<{ name: string }>`select name from kysely_migration order by name`;
 
@@ -85,9 +86,10 @@ describeDatabases('an older program', (fresh) => {
     const database = await place.open();
     expect(await runMigrations(database, newerProgram('90.2.0'))).toEqual([FUTURE_MIGRATION]);
     expect(await readSchemaState(database)).toEqual({
-      applied: Object.keys(MIGRATIONS),
+      applied: [...Object.keys(MIGRATIONS), FUTURE_MIGRATION],
       pending: [],
-      newer: [{ name: FUTURE_MIGRATION, oldestProgram: null }],
+      unknown: [FUTURE_MIGRATION],
+      refusal: null,
     });
     expect(await databaseState(database, 10_000)).toBe('ok');
     await (await openDatabase(place.target)).destroy();
@@ -127,7 +129,7 @@ describeDatabases('an older program', (fresh) => {
     await expect(
       runMigrations(database, { ...program, migrations: { ...program.migrations, [FUTURE_MIGRATION]: failing } }),
     ).rejects.toThrow('migration 9999_from_the_future failed');
-    expect((await readSchemaState(database)).newer).toEqual([]);
+    expect((await readSchemaState(database)).unknown).toEqual([]);
     await expect(sql`select * from half`.execute(database)).rejects.toThrow(/half/);
     await database.destroy();
     await place.remove();
@@ -143,10 +145,10 @@ describeDatabases('an older program', (fresh) => {
     await sql`drop table schema_migrations`.execute(database);
     await sql`drop table schema_compatibility`.execute(database);
     expect(await databaseState(database, 10_000)).toBe('migrations_missing');
-    const { applied, pending, newer: later } = await readSchemaState(database);
+    const { applied, pending, unknown } = await readSchemaState(database);
     expect(applied.at(-1)).toBe('0080_organisation_log');
     expect([...applied, ...pending].at(-1)).toBe(last);
-    expect(later).toEqual([]);
+    expect(unknown).toEqual([]);
     await expect(sql`select * from schema_migrations`.execute(database)).rejects.toThrow(/schema_migrations/);
     await database.destroy();
     await place.remove();

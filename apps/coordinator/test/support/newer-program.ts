@@ -1,10 +1,10 @@
 /** This program with one more migration, as a later release would have. */
 import type { Migration } from 'kysely';
-import type { MigrationDescription } from '../../src/database/migrations/descriptions.js';
-import { type SchemaProgram, thisProgram } from '../../src/database/migrations/migrate.js';
+import type { MigrationDescription } from '../../src/database/migrations/describe-migration.js';
+import { type SchemaProgram, thisProgram } from '../../src/database/migrations/schema-state.js';
 
 export const FUTURE_MIGRATION = '9999_from_the_future';
-export const EXPAND: MigrationDescription = { kind: 'expand', oldestProgram: null };
+export const EXPAND: MigrationDescription = { kind: 'expand', effect: null, oldestProgram: null };
 
 /** Its migration adds a table, and a column with a default to `accounts`. */
 export function newerProgram(version: string, description: MigrationDescription = EXPAND): SchemaProgram {

@@ -1,7 +1,7 @@
 /** Whether the database answers and has a schema with which this program runs. */
 import { errorReason } from '../../config/startup-error.js';
 import { readHistory } from '../migrations/history.js';
-import { schemaStateOf, thisProgram, whyTooOld } from '../migrations/migrate.js';
+import { schemaStateOf, thisProgram } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
 
 /** `too_new`: a newer coordinator has removed something that this one needs. */
@@ -24,11 +24,10 @@ export async function databaseState(database: Database, ms: number): Promise<Dat
 }
 
 async function queryState(database: Database): Promise<DatabaseState> {
-  const program = thisProgram();
   try {
-    const { pending, newer } = schemaStateOf(await readHistory(database), program);
+    const { pending, refusal } = schemaStateOf(await readHistory(database), thisProgram());
     if (pending.length > 0) return 'migrations_missing';
-    return whyTooOld(newer, program.version) === null ? 'ok' : 'too_new';
+    return refusal === null ? 'ok' : 'too_new';
   } catch (error) {
     return isWithoutHistory(error) ? 'migrations_missing' : 'unreachable';
   }

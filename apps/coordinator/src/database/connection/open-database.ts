@@ -1,7 +1,7 @@
 /** `openDatabase` opens SQLite or PostgreSQL and migrates the schema under a lock. A failed migration stops the start. */
 import { type Dialect, Kysely } from 'kysely';
 import { errorReason, StartupError } from '../../config/startup-error.js';
-import { FailedMigration, runMigrations } from '../migrations/migrate.js';
+import { FailedMigration, runMigrations } from '../migrations/run-migrations.js';
 import type { Database, Tables } from '../tables.js';
 import { sqliteDialect } from './sqlite.js';
 

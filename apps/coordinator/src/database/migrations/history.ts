@@ -6,7 +6,7 @@
  */
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
-import type { MigrationDescription } from './descriptions.js';
+import type { MigrationDescription } from './describe-migration.js';
 
 /** Table of the migration library: names and times. */
 export const HISTORY_TABLE = 'schema_migrations';

@@ -7,22 +7,26 @@ import { MIGRATIONS } from './all.js';
 /**
  * - `expand` adds tables, indexes, and nullable or defaulted columns. Older programs run on.
  * - `data` expands, and fills only what it has added. Older programs run on.
- * - `contract` removes or changes what an older program reads. `oldestProgram` no longer needs that.
+ * - `contract` removes or changes what an older program reads.
  */
 export type MigrationDescription =
-  | { readonly kind: 'expand' | 'data'; readonly oldestProgram: null }
-  | { readonly kind: 'contract'; readonly oldestProgram: string /** Why an older program does not run. */; readonly reason: string };
+  | { readonly kind: 'expand' | 'data'; readonly effect: null; readonly oldestProgram: null }
+  | {
+      readonly kind: 'contract';
+      /** Effect on older coordinators, for operators. */
+      readonly effect: string;
+      /** Oldest version that runs after the migration. */
+      readonly oldestProgram: string;
+    };
 
-export type MigrationKind = MigrationDescription['kind'];
+const EXPAND = { kind: 'expand', effect: null, oldestProgram: null } as const;
+const DATA = { kind: 'data', effect: null, oldestProgram: null } as const;
 
-const EXPAND = { kind: 'expand', oldestProgram: null } as const;
-const DATA = { kind: 'data', oldestProgram: null } as const;
-
-function contract(oldestProgram: string, reason: string): MigrationDescription {
-  return { kind: 'contract', oldestProgram, reason };
+function contract(oldestProgram: string, effect: string): MigrationDescription {
+  return { kind: 'contract', effect, oldestProgram };
 }
 
-/** A migration without an entry does not compile; `descriptions.test.ts` compares each entry with the statements of its migration. */
+/** A migration without an entry does not compile; `migrations.test.ts` compares each entry with the statements of its migration. */
 const DESCRIPTIONS: Readonly<Record<keyof typeof MIGRATIONS, MigrationDescription>> = {
   '0001_accounts_and_keys': EXPAND,
   '0002_receipts': EXPAND,
@@ -35,11 +39,11 @@ const DESCRIPTIONS: Readonly<Record<keyof typeof MIGRATIONS, MigrationDescriptio
   '0020_devices': EXPAND,
   '0032_catalogue': EXPAND,
   '0033_reputations': EXPAND,
-  '0034_machine_links': contract('0.1.0', "drops the sign-in library's device codes"),
+  '0034_machine_links': contract('0.1.0', 'drops the table auth_device_codes: earlier versions cannot link providers'),
   '0035_operations': EXPAND,
   '0039_playground_keys': EXPAND,
   '0040_reputations_written_at': EXPAND,
-  '0045_hashed_sign_in_tokens': contract('0.1.0', 'replaces the tokens of sessions and mailed links by their hashes'),
+  '0045_hashed_sign_in_tokens': contract('0.1.0', 'hashes the tokens of sessions and mailed links: earlier versions end every session'),
   '0047_maturing_earnings': DATA,
   '0049_key_signature_form': EXPAND,
   '0050_unfolded_jobs': EXPAND,

@@ -1,0 +1,59 @@
+/** Compares a database with a program: what ran, what is pending, and whether the program may run. */
+import { compareVersions } from '@inference/protocol';
+import type { Kysely, Migration } from 'kysely';
+import { programVersion } from '../../config/program-version.js';
+import { MIGRATIONS } from './all.js';
+import { describeMigration, type MigrationDescription } from './describe-migration.js';
+import { type AppliedMigration, appliedMigrations } from './history.js';
+
+/** A program as the database sees it. Tests pass other versions and migrations. */
+export interface SchemaProgram {
+  readonly version: string;
+  readonly migrations: Readonly<Record<string, Migration>>;
+  readonly describe: (name: string) => MigrationDescription;
+}
+
+export interface SchemaState {
+  /** Applied migrations in order, also those of newer programs. */
+  readonly applied: readonly string[];
+  /** Migrations of this program that did not run yet, in order. */
+  readonly pending: readonly string[];
+  /** Applied migrations of newer programs. */
+  readonly unknown: readonly string[];
+  /** Why this program must not run with the database, as half a sentence; null if it may. */
+  readonly refusal: string | null;
+}
+
+export function thisProgram(): SchemaProgram {
+  return { version: programVersion(), migrations: MIGRATIONS, describe: describeMigration };
+}
+
+/** Changes nothing. Null: a database that does not exist yet. */
+export async function readSchemaState<T>(database: Kysely<T> | null, program: SchemaProgram = thisProgram()): Promise<SchemaState> {
+  return schemaStateOf(database === null ? [] : await appliedMigrations(database), program);
+}
+
+export function schemaStateOf(history: readonly AppliedMigration[], program: SchemaProgram): SchemaState {
+  const applied = history.map(({ name }) => name);
+  const ran = new Set(applied);
+  const unknown = history.filter(({ name }) => !Object.hasOwn(program.migrations, name));
+  return {
+    applied,
+    pending: Object.keys(program.migrations)
+      .filter((name) => !ran.has(name))
+      .sort(),
+    unknown: unknown.map(({ name }) => name),
+    refusal: whyTooOld(unknown, program.version),
+  };
+}
+
+function whyTooOld(unknown: readonly AppliedMigration[], version: string): string | null {
+  for (const { name, oldestProgram } of unknown) {
+    if (oldestProgram === null) continue;
+    if (oldestProgram === undefined) return `it has migration ${name}, which coordinator ${version} does not know`;
+    if (compareVersions(version, oldestProgram) < 0) {
+      return `since migration ${name} it needs coordinator ${oldestProgram} or newer, and this is ${version}`;
+    }
+  }
+  return null;
+}
