@@ -1,0 +1,72 @@
+/** Builds a release twice, in folders, time zones, languages and umasks that differ, and compares every byte. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from './stage.js';
+
+interface Place {
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly umask: string;
+}
+
+const PLACES: readonly Place[] = [
+  { folder: 'one', env: { TZ: 'UTC', LANG: 'C', LC_ALL: 'C' }, umask: '022' },
+  { folder: 'another/deeper one', env: { TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' }, umask: '077' },
+];
+
+/**
+ * Names of files that differ between two builds of the commit, or between them and the files in `against`. Copies the installed packages;
+ * uses no build cache. `flags`: those of `artifacts`.
+ */
+export function differingFiles(flags: readonly string[], against: string | null): string[] {
+  const work = mkdtempSync(join(tmpdir(), 'reproducible-'));
+  try {
+    const folders = PLACES.map((place) => buildIn(join(work, place.folder), place, flags));
+    return differences([...folders, ...(against === null ? [] : [against])]);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function buildIn(folder: string, { env, umask }: Place, flags: readonly string[]): string {
+  mkdirSync(folder, { recursive: true });
+  const archive = `${folder}.tar`;
+  execFileSync('git', ['archive', '--format=tar', '--output', archive, 'HEAD'], { cwd: ROOT });
+  // Links of the workspace are relative, so that each copy has its own packages.
+  cpSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), { recursive: true, verbatimSymlinks: true, filter: isInstalled });
+  for (const app of ['apps/coordinator', 'apps/console', 'apps/provider']) copyPackages(app, folder);
+  const out = join(folder, 'release-files');
+  const created = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: ROOT, encoding: 'utf8' }).trim();
+  const script =
+    'umask "$1"; tar xf "$2"; npx turbo run build --force --output-logs=errors-only; shift 2; npx tsx scripts/release/run.ts "$@"';
+  execFileSync('sh', ['-ec', script, 'sh', umask, archive, 'artifacts', '--out', out, ...flags], {
+    cwd: folder,
+    env: { ...process.env, ...env, SOURCE_DATE_EPOCH: created, TURBO_TELEMETRY_DISABLED: '1' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return out;
+}
+
+/** Packages that are installed below a workspace, because the root has another version. */
+function copyPackages(app: string, folder: string): void {
+  const from = join(ROOT, app, 'node_modules');
+  cpSync(from, join(folder, app, 'node_modules'), { recursive: true, verbatimSymlinks: true, filter: isInstalled, force: true });
+}
+
+function isInstalled(path: string): boolean {
+  return !/\/node_modules\/\.(cache|vite|vite-temp|vitest)(\/|$)/.test(path);
+}
+
+function differences(folders: readonly string[]): string[] {
+  const [first = '', ...others] = folders;
+  const names = new Set(folders.flatMap((folder) => readdirSync(folder)));
+  const read = (folder: string, name: string): Buffer | null =>
+    readdirSync(folder).includes(name) ? readFileSync(join(folder, name)) : null;
+  return [...names].filter((name) => others.some((folder) => !isEqual(read(first, name), read(folder, name)))).sort();
+}
+
+function isEqual(a: Buffer | null, b: Buffer | null): boolean {
+  return a !== null && b !== null && a.equals(b);
+}
