@@ -18,34 +18,36 @@ export interface ArtifactOptions {
   readonly releaseKeys: readonly string[];
   /** Platforms whose archives of the agent include the dependencies. */
   readonly platforms: readonly ReleasePlatform[];
+  /** Web address of the repository, such as `https://github.com/OWNER/NAME`. */
+  readonly repository?: string | undefined;
   readonly onFile?: (file: string) => void;
 }
 
 const SUMS = 'SHA256SUMS';
-/** Programs with their folders and published names. */
+/** Programs with their folders, published names, and the begin of their file names. */
 const PROGRAMS = [
-  { workspace: 'apps/provider', name: 'inference-provider' },
-  { workspace: 'apps/coordinator', name: COORDINATOR_PACKAGE },
-  { workspace: 'packages/client', name: 'inference-client' },
+  { workspace: 'apps/provider', name: 'inference-provider', file: 'inference-provider' },
+  { workspace: 'apps/coordinator', name: COORDINATOR_PACKAGE, file: COORDINATOR_PACKAGE },
+  { workspace: 'packages/client', name: '@inference/client', file: 'inference-client' },
 ] as const;
 
 /** Files are `inference-NAME-VERSION…`. The folder must contain nothing else. */
 export async function makeArtifacts(options: ArtifactOptions): Promise<void> {
-  const { out, version, onFile = () => {} } = options;
+  const { out, version, repository, onFile = () => {} } = options;
   mkdirSync(out, { recursive: true });
   if (readdirSync(out).length > 0) throw new Error(`${out} is not empty`);
   await pack({ ...options, demoModels: false, onFile });
   const work = mkdtempSync(join(tmpdir(), 'release-'));
   try {
-    stageCoordinator({ folder: join(work, 'coordinator'), version });
+    stageCoordinator({ folder: join(work, 'coordinator'), version, repository });
     await archive(join(work, 'coordinator'), join(out, `${COORDINATOR_PACKAGE}-${version}.tgz`));
-    renameSync(packClient(out, version), join(out, `inference-client-${version}.tgz`));
+    renameSync(packClient(out, { version, repository }), join(out, `inference-client-${version}.tgz`));
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
   const createdAt = commitTime();
   for (const program of PROGRAMS) {
-    writeFileSync(join(out, `${program.name}-${version}.cdx.json`), await sbomOf({ ...program, version, createdAt }));
+    writeFileSync(join(out, `${program.file}-${version}.cdx.json`), await sbomOf({ ...program, version, createdAt }));
   }
   for (const file of await writeSums(out)) onFile(join(out, file));
 }

@@ -28,7 +28,7 @@ const USAGE = `Usage: npm run release -- COMMAND
 Every program at once, for a tagged release (docs/releases.md):
   version                            applies the changesets: versions, changelogs, lock file
   changelog --version X.Y.Z          prints the changelog's section of a version
-  artifacts --out DIR [--version X.Y.Z] [--public-key BASE64]… [--platform NAME]…
+  artifacts --out DIR [--version X.Y.Z] [--public-key BASE64]… [--platform NAME]… [--repository URL]
                                      packages of agent, coordinator and client, their SBOMs, and SHA256SUMS
   verify-reproducible [--against DIR] [the flags of artifacts]
                                      builds the commit twice and compares the files, also with those in DIR
@@ -49,6 +49,7 @@ const { positionals, values } = parseArgs({
     platform: { type: 'string', multiple: true },
     'demo-models': { type: 'boolean' },
     against: { type: 'string' },
+    repository: { type: 'string' },
   },
 });
 
@@ -78,7 +79,8 @@ async function run(command: string | undefined): Promise<void> {
     process.stdout.write(`${sectionOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version)}\n`);
   } else if (command === 'artifacts' && values.out !== undefined) {
     const platforms = (values.platform ?? []).map(platformOf);
-    await makeArtifacts({ out: values.out, version, releaseKeys: values['public-key'] ?? [], platforms, onFile: printLine });
+    const { repository, 'public-key': releaseKeys = [] } = values;
+    await makeArtifacts({ out: values.out, version, releaseKeys, platforms, repository, onFile: printLine });
   } else if (command === 'verify-reproducible') {
     verifyReproducible(version);
   } else if (command === 'record' && values.version !== undefined) {

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUNDLE } from '../bundle/options.mjs';
 import { type Lock, lockedClosure } from './shrinkwrap.js';
-import { copyBundles, ROOT, readManifest, writeJson } from './stage.js';
+import { copyBundles, ROOT, readManifest, repositoryField, writeJson } from './stage.js';
 
 const WORKSPACE = 'apps/coordinator';
 /** Name in the registry; the workspace has a scope of its own. */
@@ -13,10 +13,12 @@ export interface StageCoordinatorOptions {
   /** Target folder; must not exist. */
   readonly folder: string;
   readonly version: string;
+  /** Web address of the repository. */
+  readonly repository?: string | undefined;
 }
 
 /** Throws an Error if the programs or the console are not built. */
-export function stageCoordinator({ folder, version }: StageCoordinatorOptions): void {
+export function stageCoordinator({ folder, version, repository }: StageCoordinatorOptions): void {
   const source = join(ROOT, WORKSPACE);
   const { description, license, type, engines, bin, imports, dependencies } = readManifest(source);
   const programs = Object.values(imports).filter((path) => path.startsWith('./dist/'));
@@ -29,7 +31,8 @@ export function stageCoordinator({ folder, version }: StageCoordinatorOptions): 
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   cpSync(join(ROOT, 'docs/operating.md'), join(folder, 'README.md'));
   const outside = Object.fromEntries(Object.entries(dependencies).filter(([name]) => BUNDLE.external?.includes(name) === true));
-  const manifest = { name: COORDINATOR_PACKAGE, version, description, license, type, engines, bin, imports, dependencies: outside };
+  const about = { name: COORDINATOR_PACKAGE, version, description, license, ...repositoryField(repository), type, engines };
+  const manifest = { ...about, bin, imports, dependencies: outside };
   writeJson(join(folder, 'package.json'), manifest);
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
   writeJson(join(folder, 'npm-shrinkwrap.json'), {

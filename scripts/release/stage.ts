@@ -17,6 +17,8 @@ export interface StageOptions {
   /** Base64 of the Ed25519 keys whose releases this build accepts. Empty: updates are disabled. */
   readonly releaseKeys: readonly string[];
   readonly demoModels: boolean;
+  /** Web address of the repository. npm's provenance requires the one that builds. */
+  readonly repository?: string | undefined;
 }
 
 export interface Manifest {
@@ -83,7 +85,7 @@ function stageEnclave(folder: string): void {
   }
 }
 
-function packageManifest({ version, releaseKeys }: StageOptions): Manifest {
+function packageManifest({ version, releaseKeys, repository }: StageOptions): Manifest {
   const { name, description, license, type, engines, bin, imports, dependencies } = readManifest(PROVIDER);
   const outside = Object.entries(dependencies).filter(([dependency]) => BUNDLE.external?.includes(dependency) === true);
   const enclave = readManifest(ENCLAVE).version;
@@ -94,6 +96,7 @@ function packageManifest({ version, releaseKeys }: StageOptions): Manifest {
     license,
     type,
     engines,
+    ...repositoryField(repository),
     bin,
     imports,
     [RELEASE_KEYS_FIELD]: releaseKeys,
@@ -140,6 +143,11 @@ export function filesBelow(folder: string, below = ''): string[] {
       if (entry.isDirectory()) return filesBelow(folder, path);
       return entry.isFile() ? [path] : [];
     });
+}
+
+/** `repository` of a manifest, in npm's form. */
+export function repositoryField(address: string | undefined): { readonly repository?: { readonly type: 'git'; readonly url: string } } {
+  return address === undefined ? {} : { repository: { type: 'git', url: `git+${address}.git` } };
 }
 
 /** Sets the modes of all files to 0644, or 0755 for programs: archives contain modes, which follow from the umask of the checkout. */

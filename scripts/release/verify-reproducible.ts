@@ -1,6 +1,6 @@
 /** Builds a release twice, in folders, time zones, languages and umasks that differ, and compares every byte. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from './stage.js';
@@ -52,6 +52,7 @@ function buildIn(folder: string, { env, umask }: Place, flags: readonly string[]
 /** Packages that are installed below a workspace, because the root has another version. */
 function copyPackages(app: string, folder: string): void {
   const from = join(ROOT, app, 'node_modules');
+  if (!existsSync(from)) return;
   cpSync(from, join(folder, app, 'node_modules'), { recursive: true, verbatimSymlinks: true, filter: isInstalled, force: true });
 }
 
