@@ -8,7 +8,7 @@ export interface ChangelogEntry {
 
 const UNRELEASED = '## Unreleased';
 
-/** Products in order. An entry stands under the first one that it names; libraries are part of the client. */
+/** Products in order. An entry stands under the first one that it names. Libraries count as the client's. */
 const PRODUCTS: readonly { readonly title: string; readonly packages: readonly string[] }[] = [
   { title: 'API and coordinator', packages: ['@inference/coordinator'] },
   { title: 'Console', packages: ['@inference/console'] },
