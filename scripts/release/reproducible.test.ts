@@ -16,9 +16,10 @@ import { filesBelow, ROOT, stage } from './stage.js';
 import { stageCoordinator } from './stage-coordinator.js';
 
 const run = promisify(execFile);
+/** At one depth: bundles contain paths to the packages, which in a clone are always inside. */
 const PLACES = [
   { folder: 'a', env: { TZ: 'UTC', LC_ALL: 'C' }, umask: '022' },
-  { folder: 'much/deeper/b c', env: { TZ: 'Pacific/Kiritimati', LC_ALL: 'tr_TR.UTF-8' }, umask: '077' },
+  { folder: 'b c', env: { TZ: 'Pacific/Kiritimati', LC_ALL: 'tr_TR.UTF-8' }, umask: '077' },
 ] as const;
 
 /** SHA-256 of each file of a bundle made in a copy of a workspace. */
@@ -35,8 +36,7 @@ async function bundle(workspace: string, work: string, { folder, env, umask }: (
   const script = `umask ${umask}; exec "$0" "$@"`;
   const bundler = join(ROOT, 'scripts/bundle/run.mjs');
   await run('sh', ['-c', script, process.execPath, bundler, ...entries], { cwd: copy, env: { PATH: process.env.PATH, ...env } });
-  // Maps name the sources of packages by their path from here; they are not published.
-  const files = filesBelow(join(copy, 'dist')).filter((file) => !file.endsWith('.map'));
+  const files = filesBelow(join(copy, 'dist'));
   return Object.fromEntries(
     await Promise.all(files.map(async (file) => [file, (await measure(join(copy, 'dist', file))).sha256] as const)),
   );
