@@ -1,6 +1,6 @@
 /** Builds a release twice, in folders, time zones, languages and umasks that differ, and compares every byte. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from './stage.js';
@@ -34,9 +34,8 @@ function buildIn(folder: string, { env, umask }: Place, flags: readonly string[]
   mkdirSync(folder, { recursive: true });
   const archive = `${folder}.tar`;
   execFileSync('git', ['archive', '--format=tar', '--output', archive, 'HEAD'], { cwd: ROOT });
-  // Links of the workspace are relative, so that each copy has its own packages.
-  cpSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), { recursive: true, verbatimSymlinks: true, filter: isInstalled });
-  for (const app of ['apps/coordinator', 'apps/console', 'apps/provider']) copyPackages(app, folder);
+  // Inside, as in a clone: bundles contain relative paths to the packages. Links of the workspace are relative, too.
+  for (const part of ['', 'apps/coordinator', 'apps/console', 'apps/provider']) copyPackages(part, folder);
   const out = join(folder, 'release-files');
   const created = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: ROOT, encoding: 'utf8' }).trim();
   const script =
@@ -49,15 +48,18 @@ function buildIn(folder: string, { env, umask }: Place, flags: readonly string[]
   return out;
 }
 
-/** Packages that are installed below a workspace, because the root has another version. */
-function copyPackages(app: string, folder: string): void {
-  const from = join(ROOT, app, 'node_modules');
+/** Packages of the repository, or those of a workspace where the root has another version. Hard links if the disk is the same. */
+function copyPackages(part: string, folder: string): void {
+  const [from, to] = [join(ROOT, part, 'node_modules'), join(folder, part, 'node_modules')];
   if (!existsSync(from)) return;
-  cpSync(from, join(folder, app, 'node_modules'), { recursive: true, verbatimSymlinks: true, filter: isInstalled, force: true });
-}
-
-function isInstalled(path: string): boolean {
-  return !/\/node_modules\/\.(cache|vite|vite-temp|vitest)(\/|$)/.test(path);
+  mkdirSync(join(folder, part), { recursive: true });
+  try {
+    execFileSync('cp', ['-al', from, to], { stdio: 'ignore' });
+  } catch {
+    rmSync(to, { recursive: true, force: true });
+    execFileSync('cp', ['-a', from, to]);
+  }
+  rmSync(join(to, '.cache'), { recursive: true, force: true });
 }
 
 function differences(folders: readonly string[]): string[] {
