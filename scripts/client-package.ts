@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { normalizeModes, repositoryField } from './release/stage.js';
 
 const PACKAGES = fileURLToPath(new URL('../packages', import.meta.url));
 const CLIENT_FILES = ['bin', 'dist', 'examples', 'README.md'];
@@ -19,8 +20,15 @@ interface Manifest {
   readonly [member: string]: unknown;
 }
 
+interface ClientPackageOptions {
+  /** Default: the version of the workspace. */
+  readonly version?: string;
+  /** Web address of the repository. */
+  readonly repository?: string | undefined;
+}
+
 /** Writes the archive into a folder, and returns its path. Throws when npm fails or a package is not built. */
-export function packClient(folder: string): string {
+export function packClient(folder: string, options: ClientPackageOptions = {}): string {
   const stage = mkdtempSync(join(tmpdir(), 'inference-client-'));
   try {
     const client = manifestOf('client');
@@ -39,12 +47,15 @@ export function packClient(folder: string): string {
     const { private: _private, scripts: _scripts, devDependencies: _devDependencies, files: _files, ...published } = client;
     writeJson(join(stage, 'package.json'), {
       ...published,
+      version: options.version ?? client.version,
+      ...repositoryField(options.repository),
       bin: { ...published.bin, 'inference-verify': VERIFIER_PROGRAM },
       files: CLIENT_FILES,
       dependencies: { ...externalDependencies(['client', ...bundled]), ...bundledDependencies(bundled) },
       bundleDependencies: bundled.map((name) => SCOPE + name),
     });
     mkdirSync(folder, { recursive: true });
+    normalizeModes(stage);
     const output = execFileSync('npm', ['pack', '--json', '--pack-destination', resolve(folder)], { cwd: stage, encoding: 'utf8' });
     const [archive] = JSON.parse(output) as [{ readonly filename: string }];
     return join(resolve(folder), archive.filename);

@@ -6,12 +6,13 @@ import { promisify } from 'node:util';
 import type { ReleasePlatform } from '@inference/protocol';
 import { create } from 'tar';
 import type { LockEntry } from './shrinkwrap.js';
-import { filesBelow } from './stage.js';
+import { filesBelow, normalizeModes } from './stage.js';
 
 const EPOCH = new Date('2000-01-01T00:00:00Z');
 
 /** Packs a folder's content under `package/`, as npm does. Symbolic links are skipped: the agent contains none. */
 export async function archive(folder: string, file: string): Promise<void> {
+  normalizeModes(folder);
   const options = { file, cwd: folder, gzip: { level: 6 }, portable: true, mtime: EPOCH, prefix: 'package', noDirRecurse: true } as const;
   await create(options, filesBelow(folder));
 }

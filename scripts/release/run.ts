@@ -1,15 +1,19 @@
 /** `npm run release -- COMMAND` creates the operator's key, packs the agent, signs archives into the feed (docs/releasing.md). */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RELEASE_PLATFORMS, type ReleasePlatform } from '@inference/protocol';
+import { makeArtifacts } from './artifacts.js';
+import { sectionOf } from './changelog.js';
 import { addRelease } from './feed.js';
 import { type FormulaRelease, formula } from './formula.js';
 import { installerWith } from './installer.js';
 import { makeReleaseKey, publicKeyOf, readReleaseKey, signRelease } from './keys.js';
 import { stageMacPackage } from './macos-package.js';
 import { archiveName, measure, pack } from './pack.js';
-import { providerVersion } from './stage.js';
+import { providerVersion, ROOT } from './stage.js';
+import { differingFiles } from './verify-reproducible.js';
+import { prepareVersion, recordRelease } from './version.js';
 
 const USAGE = `Usage: npm run release -- COMMAND
 
@@ -20,6 +24,15 @@ const USAGE = `Usage: npm run release -- COMMAND
                                      signs the archives in DIR into DIR/releases.json; writes DIR/install.sh and,
                                      for darwin-arm64, the Homebrew formula DIR/inference-provider.rb
   macos --out DIR [--version X.Y.Z]  inputs of the macOS package, from the darwin-arm64 archive in DIR
+
+Every program at once, for a tagged release (docs/releases.md):
+  version                            applies the changesets: versions, changelogs, lock file
+  changelog --version X.Y.Z          prints the changelog's section of a version
+  artifacts --out DIR [--version X.Y.Z] [--public-key BASE64]… [--platform NAME]… [--repository URL]
+                                     packages of agent, coordinator and client, their SBOMs, and SHA256SUMS
+  verify-reproducible [--against DIR] [the flags of artifacts]
+                                     builds the commit twice and compares the files, also with those in DIR
+  record --version X.Y.Z             adds the tagged coordinator to coordinator-releases.json
 `;
 
 const NODE = '20.19.0';
@@ -35,6 +48,8 @@ const { positionals, values } = parseArgs({
     'public-key': { type: 'string', multiple: true },
     platform: { type: 'string', multiple: true },
     'demo-models': { type: 'boolean' },
+    against: { type: 'string' },
+    repository: { type: 'string' },
   },
 });
 
@@ -51,18 +66,44 @@ async function run(command: string | undefined): Promise<void> {
     process.stdout.write(`${makeReleaseKey(values.out)}\n`);
   } else if (command === 'pack' && values.out !== undefined) {
     const platforms = (values.platform ?? []).map(platformOf);
-    const onFile = (file: string): boolean => process.stdout.write(`${file}\n`);
     const releaseKeys = values['public-key'] ?? [];
-    await pack({ out: values.out, version, releaseKeys, platforms, demoModels: values['demo-models'] ?? false, onFile });
+    await pack({ out: values.out, version, releaseKeys, platforms, demoModels: values['demo-models'] ?? false, onFile: printLine });
   } else if (command === 'sign' && values.out !== undefined && values.key !== undefined && values['base-url'] !== undefined) {
     await signAll(values.out, values.key, values['base-url'].replace(/\/+$/, ''), version);
   } else if (command === 'macos' && values.out !== undefined) {
     const folder = await stageMacPackage(values.out, version);
     process.stdout.write(`${folder}\nCopy this folder to a Mac, and run there: sh build-package.sh\n`);
+  } else if (command === 'version') {
+    process.stdout.write(`${await prepareVersion(new Date().toISOString().slice(0, 10))}\n`);
+  } else if (command === 'changelog') {
+    process.stdout.write(`${sectionOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version)}\n`);
+  } else if (command === 'artifacts' && values.out !== undefined) {
+    const platforms = (values.platform ?? []).map(platformOf);
+    const { repository, 'public-key': releaseKeys = [] } = values;
+    await makeArtifacts({ out: values.out, version, releaseKeys, platforms, repository, onFile: printLine });
+  } else if (command === 'verify-reproducible') {
+    verifyReproducible(version);
+  } else if (command === 'record' && values.version !== undefined) {
+    recordRelease(values.version);
   } else {
     process.stderr.write(USAGE);
     process.exit(2);
   }
+}
+
+function verifyReproducible(version: string): void {
+  const keys = (values['public-key'] ?? []).flatMap((key) => ['--public-key', key]);
+  const platforms = (values.platform ?? []).flatMap((platform) => ['--platform', platformOf(platform)]);
+  const different = differingFiles(
+    ['--version', version, ...keys, ...platforms],
+    values.against === undefined ? null : resolve(values.against),
+  );
+  if (different.length > 0) throw new Error(`these files differ between builds of the same sources: ${different.join(', ')}`);
+  process.stdout.write('every file is the same\n');
+}
+
+function printLine(text: string): void {
+  process.stdout.write(`${text}\n`);
 }
 
 async function signAll(out: string, keyFile: string, baseUrl: string, version: string): Promise<void> {

@@ -1,5 +1,5 @@
 /** Stages the package for owners: bundled programs, the enclave helper, and a manifest that pins unbundled dependencies. */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RELEASE_KEYS_FIELD } from '../../apps/provider/src/update/release-keys.js';
@@ -17,9 +17,11 @@ export interface StageOptions {
   /** Base64 of the Ed25519 keys whose releases this build accepts. Empty: updates are disabled. */
   readonly releaseKeys: readonly string[];
   readonly demoModels: boolean;
+  /** Web address of the repository. npm's provenance requires the one that builds. */
+  readonly repository?: string | undefined;
 }
 
-interface Manifest {
+export interface Manifest {
   readonly version: string;
   readonly imports: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
@@ -54,7 +56,7 @@ export function stage(options: StageOptions): void {
 }
 
 /** Programs and their shared chunks. Source maps are excluded: they are four times the size of the code. */
-function copyBundles(from: string, to: string, programs: readonly string[]): void {
+export function copyBundles(from: string, to: string, programs: readonly string[]): void {
   for (const program of programs) {
     if (!existsSync(join(from, program))) throw new Error(`${join(from, program)} is not there: build first (npm run build)`);
     cpSync(join(from, program), join(to, program));
@@ -83,7 +85,7 @@ function stageEnclave(folder: string): void {
   }
 }
 
-function packageManifest({ version, releaseKeys }: StageOptions): Manifest {
+function packageManifest({ version, releaseKeys, repository }: StageOptions): Manifest {
   const { name, description, license, type, engines, bin, imports, dependencies } = readManifest(PROVIDER);
   const outside = Object.entries(dependencies).filter(([dependency]) => BUNDLE.external?.includes(dependency) === true);
   const enclave = readManifest(ENCLAVE).version;
@@ -94,6 +96,7 @@ function packageManifest({ version, releaseKeys }: StageOptions): Manifest {
     license,
     type,
     engines,
+    ...repositoryField(repository),
     bin,
     imports,
     [RELEASE_KEYS_FIELD]: releaseKeys,
@@ -123,11 +126,11 @@ function shrinkwrap(manifest: Manifest): object {
   };
 }
 
-function readManifest(folder: string): Manifest {
+export function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
 }
 
-function writeJson(path: string, value: unknown): void {
+export function writeJson(path: string, value: unknown): void {
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
 }
 
@@ -140,4 +143,17 @@ export function filesBelow(folder: string, below = ''): string[] {
       if (entry.isDirectory()) return filesBelow(folder, path);
       return entry.isFile() ? [path] : [];
     });
+}
+
+/** `repository` of a manifest, in npm's form. */
+export function repositoryField(address: string | undefined): { readonly repository?: { readonly type: 'git'; readonly url: string } } {
+  return address === undefined ? {} : { repository: { type: 'git', url: `git+${address}.git` } };
+}
+
+/** Sets the modes of all files to 0644, or 0755 for programs: archives contain modes, which follow from the umask of the checkout. */
+export function normalizeModes(folder: string): void {
+  for (const path of filesBelow(folder)) {
+    const file = join(folder, path);
+    chmodSync(file, (statSync(file).mode & 0o100) === 0 ? 0o644 : 0o755);
+  }
 }

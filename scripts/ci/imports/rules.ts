@@ -89,6 +89,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'config/mail.ts': { uses: ['config/environment.ts', 'config/startup-error.ts'], isNodeFree: true },
   'config/secret-files.ts': { uses: ['config/environment.ts', 'config/startup-error.ts'] },
   'config/operator.ts': { uses: ['config/environment.ts', 'protocol'] },
+  'config/program-version.ts': { uses: [] },
   'config/startup-error.ts': { uses: [], isNodeFree: true },
   'wait-group.ts': { uses: [], isNodeFree: true },
   'limits/fair-budget.ts': { uses: [], isNodeFree: true },
@@ -109,6 +110,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
       'billing',
       'billing/micro-usd.ts',
       'accounts',
+      'config/program-version.ts',
       'config/startup-error.ts',
       'limits/fair-budget.ts',
       'limits/network-address.ts',
@@ -202,7 +204,14 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   'billing/micro-usd.ts': { uses: [], isNodeFree: true },
   database: {
-    uses: ['config/startup-error.ts', 'limits/attempt-counters.ts', 'scheduler/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'],
+    uses: [
+      'config/program-version.ts',
+      'config/startup-error.ts',
+      'limits/attempt-counters.ts',
+      'scheduler/bounded-map.ts',
+      'billing/micro-usd.ts',
+      'protocol',
+    ],
   },
 });
 

@@ -1,8 +1,8 @@
 /** `migrate`: applies pending migrations, or shows them. */
 
 import { migrateDatabase } from '../database/connection/open-database.js';
-import type { MigrationDescription } from '../database/migrations/describe-migration.js';
-import { describeMigration } from '../database/migrations/describe-migration.js';
+import { describeMigration, type MigrationDescription } from '../database/migrations/describe-migration.js';
+import { tooNew } from '../database/migrations/run-migrations.js';
 import { readSchemaState, type SchemaState } from '../database/migrations/schema-state.js';
 import { type Command, EXIT, optionsOf } from './command.js';
 import { databasePlace, databaseTarget, withUnmigrated } from './open.js';
@@ -14,21 +14,21 @@ export const migrateCommand: Command = {
 Applies the migrations that the database of DATABASE_URL or DATA_DIR lacks, all or none, and creates a missing database file.
 Several coordinators and this command may start at once: one applies them, the others wait.
 
-  --plan    shows the schema and the pending migrations, and changes nothing. A migration is \`expand\` if coordinators of
-            the previous version keep working beside it, or \`contract\` if they must be stopped first.
+  --plan    shows the schema and the pending migrations, and changes nothing. Coordinators of the previous
+            version keep working beside an \`expand\` or \`data\` migration; before \`contract\` they must be stopped.
   --json    prints JSON
 
 \`serve\` applies them at its start, too, unless MIGRATE_ON_START is 0.
-Exit codes: 0 done, 1 a migration failed or the database is from a newer version, 2 the settings cannot be used.`,
+Exit codes: 0 done, 1 a migration failed or the database is too new for this version, 2 the settings cannot be used.`,
   async run(args, { env, out, err }) {
     const { plan = false, json = false } = optionsOf(args, { plan: { type: 'boolean' }, json: { type: 'boolean' } });
     const config = settingsOf(env);
     const place = databasePlace(config);
     const state = await withUnmigrated(config, readSchemaState);
     const found = planOf(state);
-    if (state.unknown.length > 0) {
+    if (state.refusal !== null) {
       if (json) out(JSON.stringify({ database: place, ...found }, null, 2));
-      err(`The database is from a newer version: this one does not know ${state.unknown.join(', ')}.`);
+      err(tooNew(state.refusal).message);
       return EXIT.problem;
     }
     if (plan) {
@@ -59,7 +59,7 @@ function planOf({ applied, pending, unknown }: SchemaState): Plan {
     applied_count: applied.length,
     pending: described,
     unknown,
-    previous_version_keeps_working: described.every(({ kind }) => kind === 'expand'),
+    previous_version_keeps_working: described.every(({ kind }) => kind !== 'contract'),
   };
 }
 

@@ -2,6 +2,7 @@
 import type { ConsoleSettings } from '@inference/formats';
 import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
 import type { Config } from '../config/config.js';
+import { programVersion } from '../config/program-version.js';
 import { operatorNames } from '../database/accounts/account-repository.js';
 import { databaseState } from '../database/connection/database-state.js';
 import { dialectOf } from '../database/connection/dialect.js';
@@ -19,7 +20,6 @@ import { serveUpgradesAsRequests } from '../routes/plugins/connections/unsupport
 import { guards } from '../routes/plugins/guards.js';
 import type { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
 import { providerRoutes } from '../routes/providers/provider-routes.js';
-import { programVersion } from '../routes/system/openapi.js';
 import { systemRoutes } from '../routes/system/system-routes.js';
 import { logRoutes } from '../routes/transparency-log/log-routes.js';
 import { PublicStatistics } from '../telemetry/statistics/public-statistics.js';

@@ -161,7 +161,7 @@ export const AdminHealthSchema = Type.Object({
   memory_bytes: count,
   database: Type.Object({
     kind: Type.Enum(['sqlite', 'postgres']),
-    state: Type.Enum(['ok', 'unreachable', 'migrations_missing']),
+    state: Type.Enum(['ok', 'unreachable', 'migrations_missing', 'too_new']),
     /** Duration of the database's answer, in milliseconds. */
     answer_ms: count,
   }),

@@ -43,12 +43,12 @@ export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
   }
 }
 
-function schemaFinding(config: Config, { applied, pending, unknown }: SchemaState): Finding {
+function schemaFinding(config: Config, { applied, pending, refusal }: SchemaState): Finding {
   const place = databasePlace(config);
-  if (unknown.length > 0) {
+  if (refusal !== null) {
     return problem(
-      `${place}: the schema is of a newer version (${unknown.at(-1)})`,
-      'Install that version, or restore a backup of this one.',
+      `${place}: the schema is too new: ${refusal}`,
+      'Install a newer version, or restore the backup from before the upgrade (docs/upgrading.md).',
     );
   }
   if (pending.length === 0) return ok(`${place}: read and written, schema ${applied.at(-1)}`);

@@ -1,9 +1,14 @@
-/** Whether the database answers and has the schema of this program. */
-import { sql } from 'kysely';
-import { MIGRATIONS } from '../migrations/all.js';
+/** Whether the database answers and has a schema with which this program runs. */
+import { errorReason } from '../../config/startup-error.js';
+import { readHistory } from '../migrations/history.js';
+import { schemaStateOf, thisProgram } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
 
-export type DatabaseState = 'ok' | 'unreachable' | 'migrations_missing';
+/** `too_new`: a newer coordinator has removed something that this one needs. */
+export type DatabaseState = 'ok' | 'unreachable' | 'migrations_missing' | 'too_new';
+
+/** Answers of a database without a history: SQLSTATE `undefined_table`, and SQLite's words. */
+const NO_HISTORY = /^(42P01$|no such table)/;
 
 /** Queries the database. Never rejects. Without an answer within `ms`, the database is unreachable. */
 export async function databaseState(database: Database, ms: number): Promise<DatabaseState> {
@@ -20,10 +25,15 @@ export async function databaseState(database: Database, ms: number): Promise<Dat
 
 async function queryState(database: Database): Promise<DatabaseState> {
   try {
-    const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(database);
-    const applied = new Set(rows.map(({ name }) => name));
-    return Object.keys(MIGRATIONS).every((name) => applied.has(name)) ? 'ok' : 'migrations_missing';
-  } catch {
-    return 'unreachable';
+    const { pending, refusal } = schemaStateOf(await readHistory(database), thisProgram());
+    if (pending.length > 0) return 'migrations_missing';
+    return refusal === null ? 'ok' : 'too_new';
+  } catch (error) {
+    return isWithoutHistory(error) ? 'migrations_missing' : 'unreachable';
   }
+}
+
+/** SQLite reports a missing table under the code of all SQL errors. */
+function isWithoutHistory(error: unknown): boolean {
+  return NO_HISTORY.test(errorReason(error)) || (error instanceof Error && NO_HISTORY.test(error.message));
 }

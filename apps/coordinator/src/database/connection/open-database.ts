@@ -1,7 +1,7 @@
 /** `openDatabase` opens SQLite or PostgreSQL and migrates the schema under a lock. A failed migration stops the start. */
-import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
+import { type Dialect, Kysely } from 'kysely';
 import { errorReason, StartupError } from '../../config/startup-error.js';
-import { MIGRATIONS } from '../migrations/all.js';
+import { FailedMigration, runMigrations, tooNew } from '../migrations/run-migrations.js';
 import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database, Tables } from '../tables.js';
 import { sqliteDialect } from './sqlite.js';
@@ -44,20 +44,23 @@ export async function migrateDatabase(target: DatabaseTarget): Promise<readonly 
   return applied;
 }
 
-/** Runs pending migrations. Throws {@link StartupError} if one fails, or if the database is from a newer program. */
+/** Runs pending migrations. Throws {@link StartupError} if one fails, or if this program is too old for the database. */
 async function applyMigrations(database: Database): Promise<readonly string[]> {
-  const provider: MigrationProvider = { getMigrations: async () => ({ ...MIGRATIONS }) };
-  const { error, results = [] } = await new Migrator({ db: database, provider }).migrateToLatest();
-  if (error === undefined) return results.map(({ migrationName }) => migrationName);
-  const failed = results.find((result) => result.status === 'Error');
-  throw databaseError(failed === undefined ? 'could not be brought up to date' : `failed in migration ${failed.migrationName}`, error);
+  try {
+    return await runMigrations(database);
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    if (error instanceof FailedMigration) throw databaseError(`failed in migration ${error.migration}`, error.cause);
+    throw databaseError('could not be brought up to date', error);
+  }
 }
 
-/** Throws {@link StartupError} if the database cannot be read or lacks migrations of this program. */
+/** Throws {@link StartupError} if the database cannot be read, lacks migrations of this program, or is too new for it. */
 async function requireMigrations(database: Database): Promise<void> {
-  const { pending } = await readSchemaState(database).catch((error: unknown) => {
+  const { pending, refusal } = await readSchemaState(database).catch((error: unknown) => {
     throw databaseError('cannot be read', error);
   });
+  if (refusal !== null) throw tooNew(refusal);
   if (pending.length === 0) return;
   const count = pending.length === 1 ? 'a migration' : `${pending.length} migrations, the first is`;
   throw new StartupError(`The database lacks ${count} ${pending[0]}. To apply: inference-coordinator migrate`);

@@ -1,5 +1,4 @@
 /** Schema history, one file per migration, applied in order of name on either database. A released migration is never edited. */
-import type { Migration } from 'kysely';
 import { accountsAndKeys } from './0001-accounts-and-keys.js';
 import { receipts } from './0002-receipts.js';
 import { ledger } from './0003-ledger.js';
@@ -40,7 +39,7 @@ import { statusPage } from './0078-status-page.js';
 import { organisations } from './0079-organisations.js';
 import { organisationLog } from './0080-organisation-log.js';
 
-export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+export const MIGRATIONS = {
   '0001_accounts_and_keys': accountsAndKeys,
   '0002_receipts': receipts,
   '0003_ledger': ledger,

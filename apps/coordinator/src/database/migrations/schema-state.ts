@@ -1,30 +1,59 @@
-/** `readSchemaState`: migrations that a database has and lacks. Changes nothing. */
-import type { Database } from '../tables.js';
+/** Compares a database with a program: what ran, what is pending, and whether the program may run. */
+import { compareVersions } from '@inference/protocol';
+import type { Kysely, Migration } from 'kysely';
+import { programVersion } from '../../config/program-version.js';
 import { MIGRATIONS } from './all.js';
+import { describeMigration, type MigrationDescription } from './describe-migration.js';
+import { type AppliedMigration, appliedMigrations } from './history.js';
 
-export interface SchemaState {
-  /** Applied migrations in order, also those that this program does not know. */
-  readonly applied: readonly string[];
-  /** Migrations of this program that the database lacks, in order. */
-  readonly pending: readonly string[];
-  /** Applied migrations of a newer program. */
-  readonly unknown: readonly string[];
+/** A program as the database sees it. Tests pass other versions and migrations. */
+export interface SchemaProgram {
+  readonly version: string;
+  readonly migrations: Readonly<Record<string, Migration>>;
+  readonly describe: (name: string) => MigrationDescription;
 }
 
-/** `database` null: a database that does not exist yet. */
-export async function readSchemaState(database: Database | null): Promise<SchemaState> {
-  const applied = database === null ? [] : await appliedMigrations(database);
-  const known = Object.keys(MIGRATIONS).sort();
+export interface SchemaState {
+  /** Applied migrations in order, also those of newer programs. */
+  readonly applied: readonly string[];
+  /** Migrations of this program that did not run yet, in order. */
+  readonly pending: readonly string[];
+  /** Applied migrations of newer programs. */
+  readonly unknown: readonly string[];
+  /** Why this program must not run with the database, as half a sentence; null if it may. */
+  readonly refusal: string | null;
+}
+
+export function thisProgram(): SchemaProgram {
+  return { version: programVersion(), migrations: MIGRATIONS, describe: describeMigration };
+}
+
+/** Changes nothing. Null: a database that does not exist yet. */
+export async function readSchemaState<T>(database: Kysely<T> | null, program: SchemaProgram = thisProgram()): Promise<SchemaState> {
+  return schemaStateOf(database === null ? [] : await appliedMigrations(database), program);
+}
+
+export function schemaStateOf(history: readonly AppliedMigration[], program: SchemaProgram): SchemaState {
+  const applied = history.map(({ name }) => name);
+  const ran = new Set(applied);
+  const unknown = history.filter(({ name }) => !Object.hasOwn(program.migrations, name));
   return {
     applied,
-    pending: known.filter((name) => !applied.includes(name)),
-    unknown: applied.filter((name) => !known.includes(name)),
+    pending: Object.keys(program.migrations)
+      .filter((name) => !ran.has(name))
+      .sort(),
+    unknown: unknown.map(({ name }) => name),
+    refusal: whyTooOld(unknown, program.version),
   };
 }
 
-async function appliedMigrations(database: Database): Promise<string[]> {
-  const tables = await database.introspection.getTables({ withInternalKyselyTables: true });
-  if (!tables.some(({ name }) => name === 'kysely_migration')) return [];
-  const rows = await database.withTables<{ kysely_migration: { name: string } }>().selectFrom('kysely_migration').select('name').execute();
-  return rows.map(({ name }) => name).sort();
+function whyTooOld(unknown: readonly AppliedMigration[], version: string): string | null {
+  for (const { name, oldestProgram } of unknown) {
+    if (oldestProgram === null) continue;
+    if (oldestProgram === undefined) return `it has migration ${name}, which coordinator ${version} does not know`;
+    if (compareVersions(version, oldestProgram) < 0) {
+      return `since migration ${name} it needs coordinator ${oldestProgram} or newer, and this is ${version}`;
+    }
+  }
+  return null;
 }

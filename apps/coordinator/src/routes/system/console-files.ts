@@ -95,9 +95,11 @@ export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }
 
-/** The console's workspace lies beside the coordinator's. */
+/** The published package contains the console. In the repository, its workspace lies beside the coordinator's. */
 function bundledConsole(): string {
-  return resolve(dirname(createRequire(import.meta.url).resolve('#package.json')), '../console/dist');
+  const root = dirname(createRequire(import.meta.url).resolve('#package.json'));
+  const packaged = resolve(root, 'console');
+  return existsSync(packaged) ? packaged : resolve(root, '../console/dist');
 }
 
 /** Public files: compressed copies are served under the original name, and build metadata not at all. */

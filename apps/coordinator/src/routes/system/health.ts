@@ -21,14 +21,16 @@ export function isHealthPath(url: string): boolean {
 
 const ReadinessSchema = Type.Object({
   status: Type.Enum(['ready', 'not_ready']),
-  reason: Type.Union([Type.Enum(['draining', 'database_unreachable', 'database_migrations_missing']), Type.Null()]),
+  reason: Type.Union([Type.Enum(['draining', 'database_unreachable', 'database_migrations_missing', 'database_too_new']), Type.Null()]),
   checks: Type.Object({
     database: Type.Enum(['ok', 'unreachable']),
-    migrations: Type.Enum(['ok', 'missing', 'unknown']),
+    migrations: Type.Enum(['ok', 'missing', 'too_new', 'unknown']),
     draining: Type.Boolean(),
   }),
 });
 type Readiness = Static<typeof ReadinessSchema>;
+
+const MIGRATION_CHECKS = { ok: 'ok', migrations_missing: 'missing', too_new: 'too_new', unreachable: 'unknown' } as const;
 
 export function addHealth(server: FastifyInstance, { isDraining, database, now }: HealthRoutes): void {
   let latest: { readonly at: number; readonly state: Promise<DatabaseState> } | null = null;
@@ -51,7 +53,7 @@ export function addHealth(server: FastifyInstance, { isDraining, database, now }
       reason: draining ? 'draining' : state === 'ok' ? null : `database_${state}`,
       checks: {
         database: state === 'unreachable' ? 'unreachable' : 'ok',
-        migrations: state === 'ok' ? 'ok' : state === 'migrations_missing' ? 'missing' : 'unknown',
+        migrations: MIGRATION_CHECKS[state],
         draining,
       },
     };

@@ -1,11 +1,11 @@
 /** `GET /openapi.json`: the OpenAPI 3.1 document of every public route, generated from the schemas of the routes. */
-import { createRequire } from 'node:module';
 import fastifySwagger from '@fastify/swagger';
 import { INFERENCE_SCHEMAS, STATS_SCHEMAS, STATUS_SCHEMAS } from '@inference/formats';
 import { AttestationFeedSchema, MachineEarningsSchema, ProviderStatusSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import Type from 'typebox';
+import { programVersion } from '../../config/program-version.js';
 import { PAYMENT_SCHEMAS } from '../billing/payment-schemas.js';
 import { E2E_SCHEMAS } from '../e2e/e2e-routes.js';
 import { CATALOGUE_SCHEMAS } from '../inference/catalogue-schemas.js';
@@ -72,8 +72,4 @@ function describe(server: FastifyInstance): string {
   addExamples(document.paths ?? {});
   // The plugin would rewrite `patternProperties` of named schemas for OpenAPI 3.0; 3.1 takes JSON Schema as it is.
   return JSON.stringify({ ...document, components: { ...COMPONENTS, schemas: COMPONENT_SCHEMAS } });
-}
-
-export function programVersion(): string {
-  return (createRequire(import.meta.url)('#package.json') as { version: string }).version;
 }

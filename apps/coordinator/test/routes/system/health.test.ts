@@ -48,6 +48,9 @@ it('is ready while the database responds, and names the reason otherwise', async
   pass(1000);
   facts.state = 'migrations_missing';
   expect(await ask('/health/ready')).toMatchObject([503, { reason: 'database_migrations_missing', checks: { migrations: 'missing' } }]);
+  pass(1000);
+  facts.state = 'too_new';
+  expect(await ask('/health/ready')).toMatchObject([503, { reason: 'database_too_new', checks: { migrations: 'too_new' } }]);
 });
 
 it('is alive, but not ready, during a shutdown', async () => {
@@ -72,11 +75,12 @@ describeDatabases('the state of a database', (fresh) => {
     const place = await fresh();
     const database = await place.open();
     expect(await databaseState(database, 10_000)).toBe('ok');
-    await sql`delete from kysely_migration where name = '0020_devices'`.execute(database);
+    await sql`delete from schema_migrations where name = '0020_devices'`.execute(database);
     expect(await databaseState(database, 10_000)).toBe('migrations_missing');
-    await sql`drop table kysely_migration`.execute(database);
-    expect(await databaseState(database, 10_000)).toBe('unreachable');
+    await sql`drop table schema_migrations`.execute(database);
+    expect(await databaseState(database, 10_000)).toBe('migrations_missing');
     await database.destroy();
+    expect(await databaseState(database, 10_000)).toBe('unreachable');
     await place.remove();
   });
 });

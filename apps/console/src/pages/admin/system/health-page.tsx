@@ -39,6 +39,7 @@ const REASONS: Readonly<Record<string, string>> = {
   draining: 'Shutting down: running jobs finish, new requests are refused.',
   database_unreachable: 'The database did not answer within two seconds. Requests fail with “billing_unavailable”.',
   database_migrations_missing: 'The database lacks migrations of this version. Was an older backup restored?',
+  database_too_new: 'A newer coordinator has migrated the database. Upgrade this one.',
 };
 
 function Readiness({ health }: Part) {

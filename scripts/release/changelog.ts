@@ -1,0 +1,50 @@
+/** Sections of the changelog, written from changesets. Format: keepachangelog.com with a list per product. */
+
+/** What a changeset says, and the packages that it names. */
+export interface ChangelogEntry {
+  readonly summary: string;
+  readonly packages: readonly string[];
+}
+
+const UNRELEASED = '## Unreleased';
+
+/** Products in order. An entry stands under the first one that it names. Libraries count as the client's. */
+const PRODUCTS: readonly { readonly title: string; readonly packages: readonly string[] }[] = [
+  { title: 'API and coordinator', packages: ['@inference/coordinator'] },
+  { title: 'Console', packages: ['@inference/console'] },
+  { title: 'Agent', packages: ['inference-provider'] },
+  { title: 'Client and verifier', packages: [] },
+];
+
+/** Turns the unreleased part into the section of a version, and opens a new one. Throws if the changelog has no such part. */
+export function withRelease(changelog: string, version: string, date: string, entries: readonly ChangelogEntry[]): string {
+  const [before, after] = changelog.split(`${UNRELEASED}\n`);
+  if (before === undefined || after === undefined) throw new Error(`CHANGELOG.md has no section "${UNRELEASED}"`);
+  const next = after.search(/^## /m);
+  const highlights = (next === -1 ? after : after.slice(0, next)).trim();
+  const older = next === -1 ? '' : after.slice(next);
+  const parts = [`## ${version} (${date})`, highlights, ...PRODUCTS.map((product, index) => listOf(product, index, entries))];
+  return `${before}${UNRELEASED}\n\n${parts.filter((part) => part !== '').join('\n\n')}\n\n${older}`;
+}
+
+function listOf({ title }: (typeof PRODUCTS)[number], index: number, entries: readonly ChangelogEntry[]): string {
+  const own = entries.filter(({ packages }) => productOf(packages) === index).map(({ summary }) => `- ${indented(summary.trim())}`);
+  return own.length === 0 ? '' : `### ${title}\n\n${own.sort().join('\n')}`;
+}
+
+function productOf(packages: readonly string[]): number {
+  const found = PRODUCTS.findIndex((product) => product.packages.some((name) => packages.includes(name)));
+  return found === -1 ? PRODUCTS.length - 1 : found;
+}
+
+function indented(text: string): string {
+  return text.replaceAll('\n', '\n  ').replaceAll(/[ ]+$/gm, '');
+}
+
+/** Text below the heading of a version. Throws if the changelog has none. */
+export function sectionOf(changelog: string, version: string): string {
+  const sections = changelog.split(/^## /m).slice(1);
+  const section = sections.find((text) => text.split(/\s/, 1)[0] === version);
+  if (section === undefined) throw new Error(`CHANGELOG.md has no section of ${version}: npm run release -- version writes it`);
+  return section.slice(section.indexOf('\n')).trim();
+}

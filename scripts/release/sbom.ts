@@ -1,0 +1,100 @@
+/** Bill of materials of a program (CycloneDX, by npm): every production package of its workspaces, bundled or not. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Lock, type LockEntry, lockedClosure } from './shrinkwrap.js';
+import { ROOT, readManifest, writeJson } from './stage.js';
+
+interface Bom {
+  readonly serialNumber?: string;
+  readonly metadata: { readonly timestamp?: string; readonly component: { readonly name: string } };
+  readonly components: readonly { readonly name: string; readonly version: string }[];
+}
+
+export interface SbomOptions {
+  /** Folder of the program, such as `apps/provider`. */
+  readonly workspace: string;
+  /** Name and version of the package that is published. */
+  readonly name: string;
+  readonly version: string;
+  /** Time in the document: that of the commit, as equal sources give equal bytes. */
+  readonly createdAt: Date;
+}
+
+/** JSON text. Serial number and time follow from the content and the commit. Rejects when npm fails. */
+export async function sbomOf({ workspace, name, version, createdAt }: SbomOptions): Promise<string> {
+  const work = mkdtempSync(join(tmpdir(), 'sbom-'));
+  try {
+    // npm names the document's subject after the folder.
+    const folder = join(work, basename(name));
+    writeLock(folder, workspace, name, version);
+    const args = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
+    const { stdout } = await promisify(execFile)('npm', args, { cwd: folder, maxBuffer: 64 << 20 });
+    const { serialNumber: _, ...document } = JSON.parse(stdout) as Bom;
+    const dated = { ...document, metadata: { ...document.metadata, timestamp: createdAt.toISOString() } };
+    const serialNumber = `urn:uuid:${uuidOf(JSON.stringify(dated))}`;
+    return `${JSON.stringify({ serialNumber, ...dated }, null, 2)}\n`;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** Manifest and lock file of a program and of the workspaces that it uses, whose code is bundled. */
+function writeLock(folder: string, workspace: string, name: string, version: string): void {
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
+  const dependencies: Record<string, string> = {};
+  const packages: Record<string, LockEntry> = {};
+  for (const member of usedWorkspaces(lock, workspace)) {
+    const own = Object.entries(readManifest(join(ROOT, member)).dependencies ?? {}).filter(
+      ([dependency]) => !isWorkspace(lock, dependency),
+    );
+    Object.assign(dependencies, Object.fromEntries(own));
+    const closure = lockedClosure(
+      lock,
+      member,
+      own.map(([dependency]) => dependency),
+    );
+    Object.assign(packages, closure);
+  }
+  const { license } = readManifest(join(ROOT, workspace));
+  const { overrides } = readManifest(ROOT);
+  const root = { name, version, license, dependencies: sorted(dependencies) };
+  mkdirSync(folder, { recursive: true });
+  writeJson(join(folder, 'package.json'), { ...root, overrides, private: true });
+  writeJson(join(folder, 'package-lock.json'), {
+    name,
+    version,
+    lockfileVersion: 3,
+    requires: true,
+    packages: { '': root, ...sorted(packages) },
+  });
+}
+
+function usedWorkspaces(lock: Lock, workspace: string): readonly string[] {
+  const found = new Set([workspace]);
+  for (const member of found) {
+    for (const dependency of Object.keys(readManifest(join(ROOT, member)).dependencies ?? {})) {
+      if (isWorkspace(lock, dependency)) found.add(String(lock.packages[`node_modules/${dependency}`]?.resolved));
+    }
+  }
+  return [...found];
+}
+
+function isWorkspace(lock: Lock, name: string): boolean {
+  return lock.packages[`node_modules/${name}`]?.link === true;
+}
+
+function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** UUID version 8 (RFC 9562 section 5.8) of a text's SHA-256. */
+function uuidOf(text: string): string {
+  const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}

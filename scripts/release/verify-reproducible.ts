@@ -1,0 +1,75 @@
+/** Builds a release twice, in folders, time zones, languages and umasks that differ, and compares every byte. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from './stage.js';
+
+interface Place {
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly umask: string;
+}
+
+const PLACES: readonly Place[] = [
+  { folder: 'one', env: { TZ: 'UTC', LANG: 'C', LC_ALL: 'C' }, umask: '022' },
+  { folder: 'another/deeper one', env: { TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' }, umask: '077' },
+];
+
+/**
+ * Names of files that differ between two builds of the commit, or between them and the files in `against`. Copies the installed packages;
+ * uses no build cache. `flags`: those of `artifacts`.
+ */
+export function differingFiles(flags: readonly string[], against: string | null): string[] {
+  const work = mkdtempSync(join(tmpdir(), 'reproducible-'));
+  try {
+    const folders = PLACES.map((place) => buildIn(join(work, place.folder), place, flags));
+    return differences([...folders, ...(against === null ? [] : [against])]);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function buildIn(folder: string, { env, umask }: Place, flags: readonly string[]): string {
+  mkdirSync(folder, { recursive: true });
+  const archive = `${folder}.tar`;
+  execFileSync('git', ['archive', '--format=tar', '--output', archive, 'HEAD'], { cwd: ROOT });
+  // Inside, as in a clone: bundles contain relative paths to the packages. Links of the workspace are relative, too.
+  for (const part of ['', 'apps/coordinator', 'apps/console', 'apps/provider']) copyPackages(part, folder);
+  const out = join(folder, 'release-files');
+  const created = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: ROOT, encoding: 'utf8' }).trim();
+  const script =
+    'umask "$1"; tar xf "$2"; npx turbo run build --force --output-logs=errors-only; shift 2; npx tsx scripts/release/run.ts "$@"';
+  execFileSync('sh', ['-ec', script, 'sh', umask, archive, 'artifacts', '--out', out, ...flags], {
+    cwd: folder,
+    env: { ...process.env, ...env, SOURCE_DATE_EPOCH: created, TURBO_TELEMETRY_DISABLED: '1' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return out;
+}
+
+/** Packages of the repository, or those of a workspace where the root has another version. Hard links if the disk is the same. */
+function copyPackages(part: string, folder: string): void {
+  const [from, to] = [join(ROOT, part, 'node_modules'), join(folder, part, 'node_modules')];
+  if (!existsSync(from)) return;
+  mkdirSync(join(folder, part), { recursive: true });
+  try {
+    execFileSync('cp', ['-al', from, to], { stdio: 'ignore' });
+  } catch {
+    rmSync(to, { recursive: true, force: true });
+    execFileSync('cp', ['-a', from, to]);
+  }
+  rmSync(join(to, '.cache'), { recursive: true, force: true });
+}
+
+function differences(folders: readonly string[]): string[] {
+  const [first = '', ...others] = folders;
+  const names = new Set(folders.flatMap((folder) => readdirSync(folder)));
+  const read = (folder: string, name: string): Buffer | null =>
+    readdirSync(folder).includes(name) ? readFileSync(join(folder, name)) : null;
+  return [...names].filter((name) => others.some((folder) => !isEqual(read(first, name), read(folder, name)))).sort();
+}
+
+function isEqual(a: Buffer | null, b: Buffer | null): boolean {
+  return a !== null && b !== null && a.equals(b);
+}
