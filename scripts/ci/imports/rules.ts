@@ -66,7 +66,8 @@ const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
 }).flatMap(([name, table]) => packageLayers(name, table));
 
 const COORDINATOR_LAYERS = appLayers('coordinator', {
-  'main.ts': { uses: WHOLE_APP },
+  'main.ts': { uses: ['commands'] },
+  commands: { uses: WHOLE_APP },
   'app.ts': { uses: WHOLE_APP },
   wiring: { uses: WHOLE_APP },
   'config/config.ts': {

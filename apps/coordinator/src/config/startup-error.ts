@@ -6,6 +6,9 @@ export class StartupError extends Error {
   }
 }
 
+/** A setting that cannot be used: the next start would fail, too. */
+export class SettingsError extends StartupError {}
+
 /** System error code (`EADDRINUSE`, `EACCES`, `SQLITE_CANTOPEN`, …) of any thrown value, or the first line of its message. */
 export function errorReason(error: unknown): string {
   if (error instanceof Error) {

@@ -70,15 +70,16 @@ describe('a command line', () => {
   it('prints help and starts no server', async () => {
     const running = launch({}, ['--help']);
     expect(await running.exit).toBe(0);
-    expect(running.stdout()).toMatch(/^usage: /);
+    expect(running.stdout()).toMatch(/^Usage: inference-coordinator /);
     expect(running.stdout()).not.toContain('listening');
   });
 
-  it('refuses arguments, because settings are environment variables', async () => {
-    const running = launch({}, ['--port=8080']);
-    expect(await running.exit).toBe(2);
-    expect(running.stderr()).toContain('The coordinator takes no argument --port=8080.');
-    expect(running.stdout()).toBe('');
+  it('refuses unknown options and commands', async () => {
+    const [option, command] = [launch({}, ['--port=8080']), launch({}, ['serv'])];
+    expect([await option.exit, await command.exit]).toEqual([2, 2]);
+    expect(option.stderr()).toContain("Unknown option '--port'.");
+    expect(command.stderr()).toContain('There is no command "serv" (did you mean serve?).');
+    expect([option.stdout(), command.stdout()]).toEqual(['', '']);
   });
 });
 
@@ -160,7 +161,7 @@ describe('a second start', () => {
   });
 });
 
-describe('a start that fails says why in one sentence and exits with 1', () => {
+describe('a start that fails says why in one sentence', () => {
   it('when the port is taken', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -180,14 +181,14 @@ describe('a start that fails says why in one sentence and exits with 1', () => {
     expect(running.stderr()).toMatch(/^The database .*coordinator\.db cannot be opened: [A-Z]+\.\n$/);
   });
 
-  it('when a value is wrong', async () => {
+  it('when a value is wrong, with exit code 2', async () => {
     for (const [name, value] of [
       ['PORT', '99999'],
       ['DEVELOPMENT', 'maybe'],
       ['LOG_LEVEL', 'loud'],
     ]) {
       const running = launch({ [name as string]: value as string });
-      expect(await running.exit).toBe(1);
+      expect(await running.exit).toBe(2);
       expect(running.stderr()).toMatch(new RegExp(`^${name} must be .*not "${value}"\\.\\n$`));
     }
     expect(existsSync(join(dataDir, 'coordinator'))).toBe(false);

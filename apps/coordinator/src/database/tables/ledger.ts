@@ -1,7 +1,7 @@
 /**
  * Tables of the ledger and its roll-ups. Amounts are whole micro-USD, times milliseconds since 1970.
  *
- * `postings` is the source for money, `jobs` for usage; all others are projections, which `scripts/ledger-check` verifies. Roll-ups
+ * `postings` is the source for money, `jobs` for usage; all others are projections, which `ledger-check` verifies. Roll-ups
  * and the balance of `system:fees` exclude `unfolded_jobs`. Other projections are written with their source.
  *
  * Keys of accounts: id of an `accounts` row, `provider:<provider id>` for unclaimed earnings, or `system:…` (ledger-policy.ts).

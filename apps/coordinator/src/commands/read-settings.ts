@@ -1,0 +1,14 @@
+/** `settingsOf`: the validated settings of a command. */
+import { type Config, readConfig } from '../config/config.js';
+import type { Environment } from '../config/environment.js';
+import { SettingsError, StartupError } from '../config/startup-error.js';
+
+/** Throws {@link SettingsError} naming the first bad setting. */
+export function settingsOf(env: Environment): Config {
+  try {
+    return readConfig(env);
+  } catch (error) {
+    if (error instanceof StartupError) throw new SettingsError(error.message, { cause: error });
+    throw error;
+  }
+}

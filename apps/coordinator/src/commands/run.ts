@@ -1,0 +1,78 @@
+/** `runCommandLine` finds and runs the command of a command line, and converts errors to one sentence and an exit code. */
+import { createRequire } from 'node:module';
+import { SettingsError, StartupError } from '../config/startup-error.js';
+import { errorFacts } from '../log.js';
+import { type Command, type CommandContext, EXIT, UsageError } from './command.js';
+import { COMMANDS, overview, unknownCommand, usageOf } from './command-table.js';
+import { readSettingsFile } from './settings-file.js';
+
+/** The process of a command, replaced by tests. */
+interface CommandProcess {
+  /** Receives the values of `--env-file`: packages such as `pg` read their variables themselves. */
+  readonly env: Record<string, string | undefined>;
+  readonly out: (line: string) => void;
+  readonly err: (line: string) => void;
+}
+
+const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
+
+/** Returns the exit code. Without a command, `serve` runs. */
+export async function runCommandLine(typed: readonly string[], { env, out, err }: CommandProcess): Promise<number> {
+  let name = 'serve';
+  try {
+    const { settingsFile, words } = withoutEnvFile(typed);
+    const [first, ...rest] = words;
+    if (first === '--version') {
+      out((createRequire(import.meta.url)('#package.json') as { version: string }).version);
+      return EXIT.ok;
+    }
+    if (first !== undefined && (HELP.has(first) || (first === 'help' && rest.length === 0))) {
+      out(overview());
+      return EXIT.ok;
+    }
+    const asksForHelp = first === 'help' || rest.some((word) => HELP.has(word));
+    const hasName = first !== undefined && !first.startsWith('-');
+    if (hasName) name = first === 'help' ? (rest[0] ?? '') : first;
+    const entry = COMMANDS.find((known) => known.name === name);
+    if (entry === undefined) {
+      err(unknownCommand(name));
+      return EXIT.unusable;
+    }
+    const command = await entry.load();
+    if (asksForHelp) {
+      out(usageOf(command, entry));
+      return EXIT.ok;
+    }
+    return await run(command, hasName ? rest : words, settingsFile, { env, out, err });
+  } catch (error) {
+    if (error instanceof UsageError) {
+      err(`${error.message}\n\`inference-coordinator ${name} --help\` lists the options.`);
+      return EXIT.unusable;
+    }
+    // Only messages written for the operator are printed; others could quote secrets.
+    err(error instanceof StartupError ? error.message : `\`${name}\` failed: ${JSON.stringify(errorFacts(error))}`);
+    return error instanceof SettingsError ? EXIT.unusable : EXIT.problem;
+  }
+}
+
+function run(command: Command, args: readonly string[], settingsFile: string | null, { env, out, err }: CommandProcess): Promise<number> {
+  const fileSettings = settingsFile === null ? {} : readSettingsFile(settingsFile);
+  // An empty variable counts as absent, so that the file's value applies.
+  for (const [name, value] of Object.entries(fileSettings)) env[name] ||= value;
+  const context: CommandContext = { env, fileSettings, out, err };
+  return command.run(args, context);
+}
+
+/** Takes `--env-file FILE` out of the words before `--`. Throws {@link UsageError}. */
+function withoutEnvFile(typed: readonly string[]): { readonly settingsFile: string | null; readonly words: readonly string[] } {
+  const OPTION = '--env-file';
+  const end = typed.includes('--') ? typed.indexOf('--') : typed.length;
+  const at = typed.slice(0, end).findIndex((word) => word === OPTION || word.startsWith(`${OPTION}=`));
+  if (at < 0) return { settingsFile: null, words: typed };
+  const isApart = typed[at] === OPTION;
+  const value = isApart ? typed.slice(0, end)[at + 1] : typed[at]?.slice(OPTION.length + 1);
+  if (value === undefined || value === '') throw new UsageError(`${OPTION} needs a file.`);
+  const words = typed.toSpliced(at, isApart ? 2 : 1);
+  if (withoutEnvFile(words).settingsFile !== null) throw new UsageError(`${OPTION} is given twice.`);
+  return { settingsFile: value, words };
+}
