@@ -27,6 +27,7 @@ export interface BackupOptions {
   readonly settings: readonly string[];
   readonly signal: AbortSignal;
   /** Replaced by tests. */
+  readonly now?: () => Date;
   readonly copyDatabase?: typeof copyDatabase;
 }
 
@@ -43,7 +44,7 @@ export const KEY_FILES = ['auth-secret', 'development-keys.json'] as const;
 /** Writes one backup. Throws {@link StartupError}; no incomplete backup stays then. */
 export async function createBackup(options: BackupOptions): Promise<Backup> {
   const { out, signal } = options;
-  const createdAt = new Date();
+  const createdAt = options.now?.() ?? new Date();
   let manifest: Manifest | undefined;
   const path = await writeBackupFolder(out, backupName(createdAt), async (folder) => {
     const { facts, figures, secrets } = await (options.copyDatabase ?? copyDatabase)(options, folder);
@@ -121,6 +122,7 @@ async function copyImages({ config, signal }: BackupOptions, folder: string): Pr
     if (name.endsWith('.part')) continue;
     try {
       await copyFile(join(source, name), join(folder, name));
+      await chmod(join(folder, name), 0o600);
     } catch (error) {
       if (errorReason(error) !== 'ENOENT') throw error;
     }

@@ -41,7 +41,8 @@ export async function copySqlite(file: string, copy: string): Promise<CopiedData
 
 function openExisting(file: string): Sqlite.Database {
   try {
-    return new Sqlite(file, { readonly: true, fileMustExist: true, timeout: LOCK_WAIT_MS });
+    // A read-only connection to a stopped coordinator's file would leave `-wal` and `-shm` behind.
+    return new Sqlite(file, { fileMustExist: true, timeout: LOCK_WAIT_MS });
   } catch (error) {
     throw new StartupError(`The database ${file} cannot be opened: ${errorReason(error)}. Set DATA_DIR or DATABASE_URL.`, { cause: error });
   }
