@@ -1,6 +1,6 @@
 /** A folder of backups: each backup is written under a temporary name, renamed when complete, and removed by rotation. */
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { MANIFEST_FILE } from './manifest.js';
 
@@ -24,7 +24,7 @@ export async function writeBackupFolder(parent: string, name: string, write: (fo
   const path = join(parent, name);
   const partial = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
   try {
-    await mkdir(parent, { recursive: true, mode: 0o700 });
+    await makeDirectory(parent);
     if (await exists(path)) throw new StartupError(`There is a backup ${path} already. Try again in a second.`);
     await mkdir(partial, { mode: 0o700 });
     await write(partial);
@@ -63,6 +63,20 @@ export async function rotateBackups(parent: string, keep: number | null, now: nu
     if (facts !== null && now - facts.mtimeMs > ABANDONED_MS) await rm(path, { recursive: true, force: true });
   }
   return old;
+}
+
+/** Creates a private directory and its ancestors, without Node's recursive `mkdir`, which never returns under /proc. */
+export async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const reason = errorReason(error);
+    if (reason === 'EEXIST') return;
+    const parent = dirname(path);
+    if (reason !== 'ENOENT' || parent === path) throw error;
+    await makeDirectory(parent);
+    await mkdir(path, { mode: 0o700 });
+  }
 }
 
 /** Makes renames and new names in a folder durable. */

@@ -3,7 +3,7 @@ import { chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { isInUse } from '../database/backup/sqlite-copy.js';
-import { exists, isDiskFull, syncFolder } from './backup-folder.js';
+import { exists, isDiskFull, makeDirectory, syncFolder } from './backup-folder.js';
 
 const FOLDER = 'coordinator';
 
@@ -46,7 +46,7 @@ export async function stageFolder(dataDir: string, stamp: string, write: (staged
     return old;
   };
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeDirectory(dataDir);
     await mkdir(staging, { mode: 0o700 });
     await write({ path: staging, activate });
   } catch (error) {

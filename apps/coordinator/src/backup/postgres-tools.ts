@@ -1,6 +1,5 @@
 /** PostgreSQL's own programs: finding those of the server's major version, and running them without a password in the arguments. */
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -138,10 +137,16 @@ function start(path: string, args: readonly string[], url: string, signal: Abort
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     messages = (messages + text).slice(-MAX_MESSAGES);
   });
+  // The event `close` follows, also when the program was not started.
+  child.on('error', (error) => {
+    messages ||= error.message;
+  });
   const ended = (async (): Promise<void> => {
-    const [code, killedBy] = (await once(child, 'close')) as [number | null, string | null];
-    if (code === 0) return;
+    const [code, killedBy] = await new Promise<[number | null, string | null]>((resolve) => {
+      child.once('close', (...end) => resolve(end));
+    });
     signal.throwIfAborted();
+    if (code === 0) return;
     const reason = messages.trim() === '' ? `it ended by ${killedBy ?? `exit code ${code}`}` : firstError(messages);
     throw new StartupError(`${path.split('/').at(-1)} failed: ${reason}`);
   })();

@@ -1,6 +1,7 @@
 /** One snapshot of a PostgreSQL database for figures and `pg_dump`, and facts about a database to restore into. */
 import { Kysely, sql } from 'kysely';
-import { errorReason, StartupError } from '../../config/startup-error.js';
+import { StartupError } from '../../config/startup-error.js';
+import { refusalReason } from '../connection/open-database.js';
 import { COORDINATOR_APPLICATION, postgresDialect } from '../connection/postgres.js';
 import type { Database, Tables } from '../tables.js';
 import { type DatabaseFigures, databaseFigures } from './database-figures.js';
@@ -92,7 +93,7 @@ async function onConnection<T>(url: string, work: (connection: Database) => Prom
     });
   } catch (error) {
     if (error instanceof StartupError) throw error;
-    throw new StartupError(`The database cannot be read: ${errorReason(error)}.`, { cause: error });
+    throw new StartupError(`The database cannot be read: ${refusalReason(error)}.`, { cause: error });
   } finally {
     await database.destroy();
   }

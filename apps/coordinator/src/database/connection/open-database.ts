@@ -40,9 +40,14 @@ async function migrate(database: Database): Promise<void> {
   if (error === undefined) return;
   const failed = results?.find((result) => result.status === 'Error');
   const what = failed === undefined ? 'could not be brought up to date' : `failed in migration ${failed.migrationName}`;
+  throw new StartupError(`The database ${what}: ${refusalReason(error)}.`, { cause: error });
+}
+
+/** Code of an error, with words for refusals of a PostgreSQL server. */
+export function refusalReason(error: unknown): string {
   const reason = errorReason(error);
   const words = REFUSALS[reason];
-  throw new StartupError(`The database ${what}: ${reason}${words === undefined ? '' : ` (${words})`}.`, { cause: error });
+  return words === undefined ? reason : `${reason} (${words})`;
 }
 
 async function migrated(dialect: Dialect): Promise<Database> {
