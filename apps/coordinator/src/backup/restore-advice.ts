@@ -12,12 +12,12 @@ export function restoreAdvice(
   const { manifest } = restored;
   const createdAt = Date.parse(manifest.created_at);
   return [
-    `The network is in the state of ${manifest.created_at}, ${ageWords(now - createdAt)} ago. Before you start coordinators, redo what happened since:`,
+    `The network is in the state of ${manifest.created_at}, ${ageWords(now - createdAt)} ago. Redo what happened since:`,
     '  - Revoke the API keys, provider tokens and admin flags that were revoked since; suspend and quarantine again. Keys created since are unknown.',
     keepSessions
       ? '  - Sessions that were ended since are open again (--keep-sessions).'
       : '  - All sessions were ended: people sign in again. Passwords and second factors are those of the backup.',
-    '  - Send the payment events since then again (Stripe: stripe events resend). Each is credited once; credit orders opened since by hand.',
+    '  - Have Stripe send the events since then again (stripe events resend): each is credited once. Credit orders opened since by hand.',
     ...withdrawalAdvice(restored.openWithdrawals),
     ...(now - createdAt < HOUR_MS
       ? [

@@ -8,7 +8,8 @@ import { settingsOf } from './read-settings.js';
 import { untilSignalled } from './until-signalled.js';
 
 /** Settings that a restored coordinator needs and a backup does not contain. */
-const NAMED_SETTINGS = /^(AUTH_SECRET|ADMIN_KEY|PUBLIC_URL|AGENT_RELEASES|(LOG|STRIPE|MAIL|SMTP|MDM|NATS)_[A-Z_]+?)(_FILE)?$/;
+const NAMED_SETTINGS =
+  /^(AUTH_SECRET|ADMIN_KEY|PUBLIC_URL|AGENT_RELEASES|LOG_(ORIGIN|WITNESSES|WITNESS_QUORUM)|(STRIPE|MAIL|SMTP|MDM|NATS)_[A-Z_]+?)(_FILE)?$/;
 const MAX_NAMED_SETTINGS = 100;
 const MAX_KEPT = 10_000;
 

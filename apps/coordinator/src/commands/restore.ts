@@ -1,6 +1,6 @@
 /** `restore`: replaces the data of a stopped coordinator, or of all coordinators of a PostgreSQL database, by a backup. */
 import { restoreAdvice } from '../backup/restore-advice.js';
-import { restoreBackup } from '../backup/restore-backup.js';
+import { type Restored, restoreBackup } from '../backup/restore-backup.js';
 import { type Command, EXIT, optionsOf, UsageError } from './command.js';
 import { settingsOf } from './read-settings.js';
 import { untilSignalled } from './until-signalled.js';
@@ -66,10 +66,17 @@ Exit codes: 0 restored, 1 refused or failed with nothing changed, or restored wi
       out(JSON.stringify({ problems, ledger, publishedEntries, movedAside, newLogKey, openWithdrawals, advice }, null, 2));
     } else {
       out(`restored  ${from}, ${ledger.postings.toLocaleString('en')} postings, ${ledger.accounts.toLocaleString('en')} accounts`);
-      if (problems.length === 0) out('checked   the ledger holds; the transparency log agrees with its checkpoint');
+      if (problems.length === 0) out(`checked   ${checkedWords(restored)}`);
       for (const line of ['', ...advice]) out(line);
     }
     for (const problem of problems) err(`PROBLEM: ${problem}`);
     return problems.length === 0 ? EXIT.ok : EXIT.problem;
   },
 };
+
+function checkedWords({ publishedEntries, newLogKey, manifest }: Restored): string {
+  if (newLogKey !== null) return 'the ledger holds; the transparency log is new';
+  if (publishedEntries === null) return 'the ledger holds; there is no transparency log';
+  const isCompared = manifest.transparency_log !== null;
+  return `the ledger holds; the transparency log ${isCompared ? 'agrees with its checkpoint' : 'agrees with its entries'}`;
+}
