@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ProviderId } from '@inference/protocol';
 import Sqlite from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
@@ -26,7 +27,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'images', `1-${'0'.repeat(64)}`), 'image');
   const database = await openDatabase({ file: join(folder, 'coordinator.db') });
   const log = await TransparencyLog.open({ database, origin: 'a.example/e2e/log', witnesses: [], quorum: 0, onWitnessFailure: () => {} });
-  for (let n = 0; n < 5; n++) await log.append({ v: 1, kind: 'revoked', provider_id: `provider-${n}`, since: n });
+  for (let n = 0; n < 5; n++) await log.append({ v: 1, kind: 'revoked', provider_id: `provider-${n}` as ProviderId, since: n });
   await database.destroy();
   good = (await backUp(temporaryDirectory('backups'), { hasImages: true })).path;
 });
@@ -185,7 +186,7 @@ describe('a restored data directory', () => {
     expect(problems).toEqual([]);
     await withLog(join(dataDir, 'coordinator'), async (log) => {
       expect(log.verifierKey).toBe(newLogKey);
-      expect(await log.append({ v: 1, kind: 'revoked', provider_id: 'one', since: 1 })).toBe(0);
+      expect(await log.append({ v: 1, kind: 'revoked', provider_id: 'one' as ProviderId, since: 1 })).toBe(0);
     });
   });
 
