@@ -23,8 +23,15 @@ export async function refuseOpenFile(dataDir: string): Promise<void> {
 
 export interface StagedFolder {
   readonly path: string;
-  /** Renames the staged folder into place. Returns the new path of the old folder; null: there was none. */
-  activate(): Promise<string | null>;
+  /** Renames the staged folder into place. */
+  activate(): Promise<ActiveFolder>;
+}
+
+export interface ActiveFolder {
+  /** New path of the old folder; null: there was none. */
+  readonly old: string | null;
+  /** Renames both folders back. */
+  undo(): Promise<void>;
 }
 
 /**
@@ -36,14 +43,23 @@ export interface StagedFolder {
 export async function stageFolder(dataDir: string, stamp: string, write: (staged: StagedFolder) => Promise<void>): Promise<void> {
   const staging = join(dataDir, `.${FOLDER}-restoring-${stamp}-${process.pid}`);
   const target = join(dataDir, FOLDER);
-  const activate = async (): Promise<string | null> => {
+  const activate = async (): Promise<ActiveFolder> => {
     await chownTree(staging, dataDir);
     const old = (await isOccupied(dataDir)) ? join(dataDir, `${FOLDER}.before-restore-${stamp}`) : null;
     if (old !== null) await rename(target, old);
-    // The target is missing or empty now; a folder with files would be refused.
-    await rename(staging, target);
+    const undo = async (): Promise<void> => {
+      await rename(target, staging);
+      if (old !== null) await rename(old, target);
+    };
+    try {
+      // The target is missing or empty now; a folder with files would be refused.
+      await rename(staging, target);
+    } catch (error) {
+      if (old !== null) await rename(old, target);
+      throw error;
+    }
     await syncFolder(dataDir);
-    return old;
+    return { old, undo };
   };
   try {
     await makeDirectory(dataDir);

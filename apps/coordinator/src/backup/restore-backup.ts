@@ -68,13 +68,18 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       await restoreFile(options, manifest, rows, file);
       check = await openAndCheck({ file }, manifest, options);
       await refuseOpenFile(config.dataDir);
-    } else {
-      const aside = `before_restore_${stamp.toLowerCase()}`;
-      await restoreDump({ options, manifest, rows, url: databaseUrl, target, aside });
-      if (target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);
     }
-    const old = await staged.activate();
+    const { old, undo } = await staged.activate();
     if (old !== null) movedAside.push(old);
+    if (databaseUrl === null || target === null) return;
+    const aside = `before_restore_${stamp.toLowerCase()}`;
+    try {
+      await restoreDump({ options, manifest, rows, url: databaseUrl, target, aside });
+    } catch (error) {
+      await undo();
+      throw error;
+    }
+    if (target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);
   });
   if (databaseUrl !== null) check = await openAndCheck({ url: databaseUrl }, manifest, options);
   if (check === undefined) throw new Error('the restored data were not checked');
