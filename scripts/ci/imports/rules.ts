@@ -147,6 +147,10 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'transparency-log/settings.ts': { uses: ['config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'] },
   'transparency-log': { uses: ['transparency-log/settings.ts', 'scheduler/bounded-map.ts', 'database', 'protocol', 'protocol/crypto'] },
   images: { uses: ['database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
+  backup: {
+    uses: ['transparency-log', 'database', 'config/startup-error.ts', 'protocol', 'protocol/crypto'],
+    usesTypesOf: ['config/config.ts'],
+  },
   accounts: { uses: ['database', 'config/mail.ts', 'config/startup-error.ts', 'protocol'] },
   devices: {
     uses: ['providers/verification', 'database', 'config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'],

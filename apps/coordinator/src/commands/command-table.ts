@@ -35,6 +35,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: 'Verifies the whole ledger.',
     load: async () => (await import('./ledger-check.js')).ledgerCheckCommand,
   },
+  {
+    name: 'backup',
+    summary: 'Copies the database, keys and images while the coordinator runs.',
+    load: async () => (await import('./backup.js')).backupCommand,
+  },
+  {
+    name: 'restore',
+    summary: 'Restores a backup, and checks the ledger.',
+    load: async () => (await import('./restore.js')).restoreCommand,
+  },
 ];
 
 /** Help without a command. */

@@ -16,7 +16,8 @@ import { locked } from './connection/row-lock.js';
 import { withRetries } from './connection/transaction-retry.js';
 import type { Database } from './tables.js';
 
-const LOG = 'e2e';
+/** Name of the log's row in `log_heads`. */
+export const LOG_NAME = 'e2e';
 const HOUR_MS = 3_600_000;
 /** Maximum time for the retries of one append, in milliseconds. */
 const APPEND_MS = 10_000;
@@ -48,7 +49,7 @@ export class LogRepository {
   static async open(database: Database, sha256: Sha256, origin: string): Promise<LogRepository> {
     await database
       .insertInto('log_heads')
-      .values({ name: LOG, origin, size: 0, published_size: 0, published_root: toHex(sha256(new Uint8Array())), cosignatures: '' })
+      .values({ name: LOG_NAME, origin, size: 0, published_size: 0, published_root: toHex(sha256(new Uint8Array())), cosignatures: '' })
       .onConflict((conflict) => conflict.column('name').doNothing())
       .execute();
     return new LogRepository(database, sha256);
@@ -66,7 +67,7 @@ export class LogRepository {
   }
 
   async #append(transaction: Database, kind: LogEntryKind, bytes: Uint8Array, hash: Uint8Array): Promise<number | null> {
-    const head = transaction.selectFrom('log_heads').select('size').where('name', '=', LOG);
+    const head = transaction.selectFrom('log_heads').select('size').where('name', '=', LOG_NAME);
     const { size } = await locked(transaction, head, 'update').executeTakeFirstOrThrow();
     const existing = await indexOf(transaction, hash);
     if (existing !== null) return existing;
@@ -89,7 +90,7 @@ export class LogRepository {
     await transaction
       .updateTable('log_heads')
       .set({ size: size + 1 })
-      .where('name', '=', LOG)
+      .where('name', '=', LOG_NAME)
       .execute();
     return size;
   }
@@ -108,7 +109,7 @@ export class LogRepository {
 
   /** Number of leaves, published or not. */
   async size(): Promise<number> {
-    const head = await this.#database.selectFrom('log_heads').select('size').where('name', '=', LOG).executeTakeFirstOrThrow();
+    const head = await this.#database.selectFrom('log_heads').select('size').where('name', '=', LOG_NAME).executeTakeFirstOrThrow();
     return head.size;
   }
 
@@ -116,7 +117,7 @@ export class LogRepository {
     const head = await this.#database
       .selectFrom('log_heads')
       .select(['origin', 'published_size', 'published_root', 'cosignatures', databaseTime(this.#database).as('read_at')])
-      .where('name', '=', LOG)
+      .where('name', '=', LOG_NAME)
       .executeTakeFirstOrThrow();
     const { origin, published_size: size, published_root: root, cosignatures, read_at: readAt } = head;
     return { origin, size, root: fromHex(root), cosignatures, readAt: Number(readAt) };
@@ -127,7 +128,7 @@ export class LogRepository {
     await this.#database
       .updateTable('log_heads')
       .set({ published_size: size, published_root: toHex(root), cosignatures })
-      .where('name', '=', LOG)
+      .where('name', '=', LOG_NAME)
       .where('published_size', '<=', size)
       .execute();
   }

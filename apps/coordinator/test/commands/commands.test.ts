@@ -123,7 +123,7 @@ describeDatabases('commands', (fresh, dialect) => {
     );
     const later = { name: '9999_later', timestamp: '2030-01-01' };
     await database
-      .insertInto('kysely_migration' as 'secrets')
+      .insertInto('schema_migrations' as 'secrets')
       .values(later as unknown as { name: string; value: string })
       .execute();
     await database.destroy();

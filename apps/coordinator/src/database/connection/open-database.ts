@@ -68,11 +68,14 @@ async function requireMigrations(database: Database): Promise<void> {
 
 /** Error for the operator, with the server's reason. */
 export function databaseError(what: string, error: unknown): StartupError {
+  return new StartupError(`The database ${what}: ${refusalReason(error)}.`, { cause: error });
+}
+
+/** Code of an error, with words for refusals of a PostgreSQL server. */
+export function refusalReason(error: unknown): string {
   const reason = errorReason(error);
   const words = REFUSALS[reason];
-  return new StartupError(`The database ${what}: ${reason.replace(/\.$/, '')}${words === undefined ? '' : ` (${words})`}.`, {
-    cause: error,
-  });
+  return `${reason.replace(/\.$/, '')}${words === undefined ? '' : ` (${words})`}`;
 }
 
 async function dialectFor(target: DatabaseTarget): Promise<Dialect> {

@@ -11,7 +11,12 @@ interface PostgresOptions {
   readonly statementTimeoutMs?: number;
   /** Called when an idle connection breaks. The pool replaces the connection. */
   readonly onConnectionLost?: (error: Error) => void;
+  /** Name in `pg_stat_activity`. Default: that of coordinators. */
+  readonly applicationName?: string;
 }
+
+/** Name of coordinators' connections in `pg_stat_activity`. */
+export const COORDINATOR_APPLICATION = 'inference-coordinator';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
@@ -29,7 +34,7 @@ export function postgresDialect(options: PostgresOptions): Dialect {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    application_name: 'inference-coordinator',
+    application_name: options.applicationName ?? COORDINATOR_APPLICATION,
     types: { getTypeParser },
     Client: preparedClient(new StatementNames()),
   });

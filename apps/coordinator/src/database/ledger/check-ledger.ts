@@ -6,7 +6,7 @@ import { ACTIVITY, DAY_MS, HOUR_MS, MAX_MATURITY_DAYS, QUARTER_MS, RETAINED_PAYE
 import { BUDGET_PERIODS, PERIOD_COLUMNS, periodStart } from './key-budget.js';
 import { oldestHour } from './totals.js';
 
-interface LedgerFigures {
+export interface LedgerFigures {
   readonly postings: number;
   readonly events: number;
   readonly accounts: number;
@@ -47,7 +47,7 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
       name(kind, await rowsOf(view, query));
     for (const [kind, query] of await periodChecks(view)) name(kind, await rowsOf(view, query));
     for (const [kind, query] of await windowChecks(view)) name(kind, await rowsOf(view, query));
-    return { figures: await figures(view), problems };
+    return { figures: await ledgerFigures(view), problems };
   });
 }
 
@@ -276,7 +276,8 @@ async function windowChecks(view: Database): Promise<Check[]> {
   return checks;
 }
 
-async function figures(view: Database): Promise<LedgerFigures> {
+/** Counts and sums of the ledger, in micro-USD. */
+export async function ledgerFigures(view: Database): Promise<LedgerFigures> {
   const { rows } = await sql<LedgerFigures>`select
       (select count(*) from postings) as postings,
       (select count(distinct event) from postings) as events,

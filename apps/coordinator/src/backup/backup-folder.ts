@@ -1,0 +1,115 @@
+/** A folder of backups: each backup is written under a temporary name, renamed when complete, and removed by rotation. */
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { errorReason, StartupError } from '../config/startup-error.js';
+import { MANIFEST_FILE } from './manifest.js';
+
+const NAME = /^coordinator-\d{8}T\d{6}Z$/;
+const PARTIAL_PREFIX = '.partial-';
+/** Age after which the rest of an interrupted backup is removed, in milliseconds. */
+const ABANDONED_MS = 86_400_000;
+
+/** Name of a backup by its time: `coordinator-20260131T043000Z`. */
+export function backupName(at: Date): string {
+  return `coordinator-${at.toISOString().replace(/[-:]|\.\d+/g, '')}`;
+}
+
+/**
+ * Runs `write` with a new private folder, which gets its name after `write` has succeeded, and is removed otherwise.
+ *
+ * @returns Path of the backup.
+ * @throws {StartupError} The folder cannot be written.
+ */
+export async function writeBackupFolder(parent: string, name: string, write: (folder: string) => Promise<void>): Promise<string> {
+  const path = join(parent, name);
+  const partial = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
+  try {
+    await makeDirectory(parent);
+    if (await exists(path)) throw new StartupError(`There is a backup ${path} already. Try again in a second.`);
+    await mkdir(partial, { mode: 0o700 });
+    await write(partial);
+    await syncFolder(partial);
+    await rename(partial, path);
+    await syncFolder(parent);
+    return path;
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    throw isDiskFull(error)
+      ? new StartupError(`There is no space left for a backup in ${parent}.`, { cause: error })
+      : named(error, parent);
+  }
+}
+
+/** Complete backups of a folder, oldest first. */
+export async function listBackups(parent: string): Promise<string[]> {
+  const names = (await readdir(parent)).filter((name) => NAME.test(name)).sort();
+  const complete = await Promise.all(names.map((name) => exists(join(parent, name, MANIFEST_FILE))));
+  return names.filter((_, index) => complete[index]);
+}
+
+/** Removes all but the newest `keep` backups, and the rest of interrupted ones. Returns the names of removed backups. */
+export async function rotateBackups(parent: string, keep: number | null, now: number): Promise<string[]> {
+  const old = keep === null ? [] : (await listBackups(parent)).slice(0, -keep);
+  for (const name of old) {
+    // An interrupted removal must not look like a backup.
+    const condemned = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
+    await rename(join(parent, name), condemned);
+    await rm(condemned, { recursive: true, force: true });
+  }
+  for (const name of await readdir(parent)) {
+    if (!name.startsWith(PARTIAL_PREFIX)) continue;
+    const path = join(parent, name);
+    const facts = await stat(path).catch(() => null);
+    if (facts !== null && now - facts.mtimeMs > ABANDONED_MS) await rm(path, { recursive: true, force: true });
+  }
+  return old;
+}
+
+/** Creates a private directory and its ancestors, without Node's recursive `mkdir`, which never returns under /proc. */
+export async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const reason = errorReason(error);
+    if (reason === 'EEXIST') return;
+    const parent = dirname(path);
+    if (reason !== 'ENOENT' || parent === path) throw error;
+    await makeDirectory(parent);
+    await mkdir(path, { mode: 0o700 });
+  }
+}
+
+/** Makes renames and new names in a folder durable. */
+export async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (errorReason(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Codes of Node.js, SQLite and a message of PostgreSQL's programs. */
+export function isDiskFull(error: unknown): boolean {
+  const reason = errorReason(error);
+  return (
+    reason === 'ENOSPC' || reason === 'EDQUOT' || reason === 'SQLITE_FULL' || /No space left on device|Disk quota exceeded/.test(reason)
+  );
+}
+
+/** System errors name the folder; others stay as they are. */
+function named(error: unknown, parent: string): unknown {
+  const reason = errorReason(error);
+  const isSystem = /^(E[A-Z]+|SQLITE_[A-Z_]+)$/.test(reason);
+  return isSystem ? new StartupError(`No backup could be written to ${parent}: ${reason}.`, { cause: error }) : error;
+}

@@ -1,0 +1,88 @@
+/** The coordinator's folder in the data directory: staged beside it, then renamed into place. An old folder is renamed, never deleted. */
+import { chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorReason, StartupError } from '../config/startup-error.js';
+import { isInUse } from '../database/backup/sqlite-copy.js';
+import { exists, isDiskFull, makeDirectory, syncFolder } from './backup-folder.js';
+
+const FOLDER = 'coordinator';
+
+/** Whether the coordinator's folder has any files. */
+export async function isOccupied(dataDir: string): Promise<boolean> {
+  const folder = join(dataDir, FOLDER);
+  return (await exists(folder)) && (await readdir(folder)).length > 0;
+}
+
+/** Throws {@link StartupError} while a process has the database file open. */
+export async function refuseOpenFile(dataDir: string): Promise<void> {
+  const file = join(dataDir, FOLDER, 'coordinator.db');
+  if ((await exists(file)) && isInUse(file)) {
+    throw new StartupError(`A coordinator, or another program, has ${file} open. Stop it, then restore again.`);
+  }
+}
+
+export interface StagedFolder {
+  readonly path: string;
+  /** Renames the staged folder into place. */
+  activate(): Promise<ActiveFolder>;
+}
+
+export interface ActiveFolder {
+  /** New path of the old folder; null: there was none. */
+  readonly old: string | null;
+  /** Renames both folders back. */
+  undo(): Promise<void>;
+}
+
+/**
+ * Runs `write` with a new private folder in the data directory. Without `activate`, the folder is removed.
+ *
+ * @param stamp Suffix of the old folder's new name.
+ * @throws {StartupError} The data directory cannot be written.
+ */
+export async function stageFolder(dataDir: string, stamp: string, write: (staged: StagedFolder) => Promise<void>): Promise<void> {
+  const staging = join(dataDir, `.${FOLDER}-restoring-${stamp}-${process.pid}`);
+  const target = join(dataDir, FOLDER);
+  const activate = async (): Promise<ActiveFolder> => {
+    await chownTree(staging, dataDir);
+    const old = (await isOccupied(dataDir)) ? join(dataDir, `${FOLDER}.before-restore-${stamp}`) : null;
+    if (old !== null) await rename(target, old);
+    const undo = async (): Promise<void> => {
+      await rename(target, staging);
+      if (old !== null) await rename(old, target);
+    };
+    try {
+      // The target is missing or empty now; a folder with files would be refused.
+      await rename(staging, target);
+    } catch (error) {
+      if (old !== null) await rename(old, target);
+      throw error;
+    }
+    await syncFolder(dataDir);
+    return { old, undo };
+  };
+  try {
+    await makeDirectory(dataDir);
+    await mkdir(staging, { mode: 0o700 });
+    await write({ path: staging, activate });
+  } catch (error) {
+    if (isDiskFull(error)) throw new StartupError(`There is no space left in ${dataDir}. Nothing was restored.`, { cause: error });
+    const reason = errorReason(error);
+    if (/^E[A-Z]+$/.test(reason))
+      throw new StartupError(`${dataDir} cannot be written: ${reason}. Nothing was restored.`, { cause: error });
+    throw error;
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/** Gives files that root restores to the owner of the data directory, as whom the coordinator runs. */
+async function chownTree(path: string, like: string): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = await lstat(like);
+  await chown(path, uid, gid);
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) await chownTree(join(path, entry.name), like);
+    else await chown(join(path, entry.name), uid, gid);
+  }
+}

@@ -1,0 +1,56 @@
+/** The keys of a backup: the rows of `secrets`, and files of the data directory. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { StartupError } from '../config/startup-error.js';
+import type { SecretRow } from '../database/backup/restored-rows.js';
+import { copyVerified, verifyFiles } from './files.js';
+import { verifierKeyOf } from './log-key.js';
+import { type BackupFile, KEYS_FOLDER, type Manifest, readManifest, SECRETS_FILE } from './manifest.js';
+
+const SecretsSchema = Type.Array(
+  Type.Object({
+    name: Type.String({ pattern: '^[A-Za-z0-9 _-]{1,100}$' }),
+    value: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  }),
+  { maxItems: 1000 },
+);
+const validator = Compile(SecretsSchema);
+
+export interface BackupKeys {
+  readonly secrets: readonly SecretRow[];
+  /** Copies key files into the coordinator's folder. */
+  copyTo(folder: string): Promise<void>;
+}
+
+/** No keys: coordinators create new ones at their start. */
+export const NO_KEYS: BackupKeys = { secrets: [], copyTo: async () => {} };
+
+/**
+ * Reads the keys of a backup, perhaps another one than the data's.
+ *
+ * @param from Folder of the backup with the keys.
+ * @param manifest Manifest of the restored backup.
+ * @throws {StartupError} The keys are missing, damaged, or of another network.
+ */
+export async function readKeys(from: string, manifest: Manifest, signal: AbortSignal): Promise<BackupKeys> {
+  const { files } = await readManifest(from);
+  const keyFiles = files.filter(({ path }) => path.startsWith(`${KEYS_FOLDER}/`));
+  if (!keyFiles.some(({ path }) => path === SECRETS_FILE)) throw new StartupError(`The backup ${from} has no keys.`);
+  await verifyFiles(from, keyFiles, signal);
+  const value: unknown = JSON.parse(await readFile(join(from, SECRETS_FILE), 'utf8'));
+  if (!validator.Check(value)) throw new StartupError(`${SECRETS_FILE} of ${from} is damaged.`);
+  const log = manifest.transparency_log;
+  if (log !== null && verifierKeyOf(log.verifier_key.split('+')[0] ?? '', value) !== log.verifier_key) {
+    throw new StartupError(`The keys of ${from} are not those of the backup: the transparency log has another key.`);
+  }
+  const copied = keyFiles.filter(({ path }) => path !== SECRETS_FILE);
+  const nameOf = ({ path }: BackupFile): string => path.slice(KEYS_FOLDER.length + 1);
+  return {
+    secrets: value,
+    copyTo: async (folder) => {
+      for (const file of copied) await copyVerified(from, file, join(folder, nameOf(file)), signal);
+    },
+  };
+}

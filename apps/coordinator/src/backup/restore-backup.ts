@@ -1,0 +1,227 @@
+/** `restoreBackup` verifies a backup, then replaces database, keys and images. Old ones are moved aside, never deleted. */
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Config } from '../config/config.js';
+import { StartupError } from '../config/startup-error.js';
+import { unknownMigrations } from '../database/backup/database-figures.js';
+import { loadScript } from '../database/backup/load-script.js';
+import { type PostgresTarget, postgresTarget } from '../database/backup/postgres-snapshot.js';
+import { type RestoredRows, restoredRowStatements } from '../database/backup/restored-rows.js';
+import { type DatabaseTarget, openDatabase } from '../database/connection/open-database.js';
+import { LOG_KEY_SECRET } from '../transparency-log/transparency-log.js';
+import { listBackups } from './backup-folder.js';
+import { isOccupied, refuseOpenFile, type StagedFolder, stageFolder } from './data-directory.js';
+import { copyVerified, verifyFiles } from './files.js';
+import { type BackupKeys, NO_KEYS, readKeys } from './keys.js';
+import { verifierKeyOf } from './log-key.js';
+import { DATABASE_FILES, IMAGES_FOLDER, type Manifest, readManifest } from './manifest.js';
+import { findPostgresTool, loadDump } from './postgres-tools.js';
+import { checkRestored, type RestoredCheck } from './restored-check.js';
+
+export interface RestoreOptions {
+  readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
+  /** Folder of one backup. */
+  readonly from: string;
+  /** Moves existing data aside. False refuses them. */
+  readonly force: boolean;
+  /** Another backup with the keys; null: those of `from`. */
+  readonly keysFrom: string | null;
+  /** Accepts that coordinators create new keys. */
+  readonly newKeys: boolean;
+  /** Retains sessions, which may have been ended since the backup. */
+  readonly keepSessions: boolean;
+  /** Origin of a new transparency log; null retains the log. */
+  readonly newLogOrigin: string | null;
+  readonly postgresBin: string | null;
+  readonly signal: AbortSignal;
+}
+
+export interface Restored extends RestoredCheck {
+  readonly manifest: Manifest;
+  /** Where the replaced data are: a folder, a schema of the database. */
+  readonly movedAside: readonly string[];
+  /** Verifier key of the new transparency log; null without one. */
+  readonly newLogKey: string | null;
+}
+
+/** Throws {@link StartupError}; until the data are in place, nothing is changed then. */
+export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const { config, from, force, signal } = options;
+  await refuseFolderOfBackups(from);
+  const manifest = await readManifest(from);
+  refuseMix(manifest, config);
+  await verifyFiles(from, manifest.files, signal);
+  const keys = await keysFor(options, manifest);
+  const rows = restoredRows(options, keys);
+  await refuseOpenFile(config.dataDir);
+  const target = config.databaseUrl === null ? null : await checkedTarget(config.databaseUrl, manifest);
+  if (!force) await refuseOccupied(config.dataDir, target);
+  const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+  const movedAside: string[] = [];
+  let check: RestoredCheck | undefined;
+  const { databaseUrl } = config;
+  await stageFolder(config.dataDir, stamp, async (staged) => {
+    await copyImages(options, manifest, staged);
+    await keys.copyTo(staged.path);
+    if (databaseUrl === null || target === null) {
+      const file = join(staged.path, 'coordinator.db');
+      await restoreFile(options, manifest, rows, file);
+      check = await openAndCheck({ file }, manifest, options);
+      await refuseOpenFile(config.dataDir);
+    }
+    const { old, undo } = await staged.activate();
+    if (old !== null) movedAside.push(old);
+    if (databaseUrl === null || target === null) return;
+    const aside = `before_restore_${stamp.toLowerCase()}`;
+    try {
+      await restoreDump({ options, manifest, rows, url: databaseUrl, target, aside });
+    } catch (error) {
+      await undo();
+      throw error;
+    }
+    if (target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);
+  });
+  if (databaseUrl !== null) check = await openAndCheck({ url: databaseUrl }, manifest, options);
+  if (check === undefined) throw new Error('the restored data were not checked');
+  return { ...check, manifest, movedAside, newLogKey: rows.newLogOrigin === null ? null : rows.newLogKey };
+}
+
+async function refuseFolderOfBackups(from: string): Promise<void> {
+  const newest = (await listBackups(from).catch(() => [])).at(-1);
+  if (newest !== undefined)
+    throw new StartupError(`${from} is a folder of backups. Name one of them; the newest is ${join(from, newest)}.`);
+}
+
+function refuseMix({ database, migrations, program }: Manifest, { databaseUrl }: RestoreOptions['config']): void {
+  const unknown = unknownMigrations(migrations);
+  if (unknown.length > 0) {
+    throw new StartupError(
+      `The backup is of a newer program (${program}) with migrations that this one lacks: ${unknown.join(', ')}. Restore with that program.`,
+    );
+  }
+  if (database.kind === 'sqlite' && databaseUrl !== null) {
+    throw new StartupError('The backup is of a database file, and DATABASE_URL names a PostgreSQL database. Unset DATABASE_URL.');
+  }
+  if (database.kind === 'postgres' && databaseUrl === null) {
+    throw new StartupError('The backup is of a PostgreSQL database. Set DATABASE_URL to the database that it shall be restored into.');
+  }
+}
+
+async function keysFor({ from, keysFrom, newKeys, signal }: RestoreOptions, manifest: Manifest): Promise<BackupKeys> {
+  if (newKeys) return NO_KEYS;
+  if (!manifest.has_keys && keysFrom === null) {
+    throw new StartupError(
+      'The backup has no keys. Name a backup of the same network that has them with --keys-from, or have new keys made with --new-keys: ' +
+        'second factors, image URLs and the transparency log of the backup are then lost.',
+    );
+  }
+  return readKeys(keysFrom ?? from, manifest, signal);
+}
+
+interface RowsWithKey extends RestoredRows {
+  readonly newLogKey: string | null;
+}
+
+/** Without its key, a log cannot be continued, so new keys need a new log. */
+function restoredRows({ keepSessions, newLogOrigin, newKeys }: RestoreOptions, keys: BackupKeys): RowsWithKey {
+  if (newKeys && newLogOrigin === null) {
+    throw new StartupError('--new-keys needs --new-log with another origin: nobody can sign the log of the backup without its key.');
+  }
+  const secrets = newLogOrigin === null ? keys.secrets : withNewLogKey(keys.secrets);
+  return {
+    secrets,
+    endSessions: !keepSessions,
+    newLogOrigin,
+    newLogKey: newLogOrigin === null ? null : verifierKeyOf(newLogOrigin, secrets),
+  };
+}
+
+function withNewLogKey(secrets: RestoredRows['secrets']): RestoredRows['secrets'] {
+  const others = secrets.filter(({ name }) => name !== LOG_KEY_SECRET);
+  return [...others, { name: LOG_KEY_SECRET, value: randomBytes(32).toString('hex') }];
+}
+
+async function checkedTarget(url: string, { database }: Manifest): Promise<PostgresTarget> {
+  const target = await postgresTarget(url);
+  if (target.coordinators > 0) {
+    throw new StartupError(`A coordinator is connected to the database (${target.coordinators} connections). Stop all coordinators first.`);
+  }
+  if (database.kind !== 'postgres') throw new Error('the backup has no dump');
+  if (target.serverMajor < Number.parseInt(database.server_version, 10)) {
+    throw new StartupError(
+      `The backup is of PostgreSQL ${database.server_version}, and this server is the older version ${target.serverVersion}.`,
+    );
+  }
+  if (target.schema !== database.schema) {
+    throw new StartupError(
+      `The backup is of the schema ${database.schema}, and the user of DATABASE_URL uses ${target.schema}: set its search_path.`,
+    );
+  }
+  return target;
+}
+
+async function refuseOccupied(dataDir: string, target: PostgresTarget | null): Promise<void> {
+  if (target !== null && target.tables.length > 0) {
+    throw new StartupError(
+      `The database has ${target.tables.length} tables already. With --force, they are moved to another schema first.`,
+    );
+  }
+  if (await isOccupied(dataDir)) {
+    throw new StartupError(`${join(dataDir, 'coordinator')} is not empty. With --force, the folder is renamed first.`);
+  }
+}
+
+async function copyImages({ from, signal }: RestoreOptions, { files }: Manifest, staged: StagedFolder): Promise<void> {
+  for (const file of files.filter(({ path }) => path.startsWith(`${IMAGES_FOLDER}/`))) {
+    await copyVerified(from, file, join(staged.path, file.path), signal);
+  }
+}
+
+async function restoreFile({ from, signal }: RestoreOptions, { files }: Manifest, rows: RestoredRows, file: string): Promise<void> {
+  await copyVerified(from, databaseEntry(files, 'sqlite'), file, signal);
+  // Migrated by the opening, so that all tables are present.
+  const database = await openDatabase({ file });
+  try {
+    await database.transaction().execute(async (transaction) => {
+      for (const { statement } of restoredRowStatements(rows, null)) await statement.execute(transaction);
+    });
+  } finally {
+    await database.destroy();
+  }
+}
+
+async function openAndCheck(place: DatabaseTarget, manifest: Manifest, { newLogOrigin }: RestoreOptions): Promise<RestoredCheck> {
+  const database = await openDatabase(place);
+  try {
+    return await checkRestored(database, manifest, newLogOrigin !== null);
+  } finally {
+    await database.destroy();
+  }
+}
+
+interface DumpOptions {
+  readonly options: RestoreOptions;
+  readonly manifest: Manifest;
+  readonly rows: RestoredRows;
+  readonly url: string;
+  readonly target: PostgresTarget;
+  readonly aside: string;
+}
+
+/** One transaction of `psql` moves present tables aside and loads the dump. */
+async function restoreDump({ options, manifest, rows, url, target, aside }: DumpOptions): Promise<void> {
+  const { from, postgresBin, signal } = options;
+  const { schema, serverMajor, tables } = target;
+  const dump = join(from, databaseEntry(manifest.files, 'postgres').path);
+  const pgRestore = await findPostgresTool('pg_restore', serverMajor, postgresBin);
+  const psql = await findPostgresTool('psql', serverMajor, postgresBin);
+  const { before, after } = loadScript({ schema, tables, aside, rows });
+  const restore = [pgRestore, '--no-owner', '--no-privileges', `--schema=${schema}`, '--file=-', dump] as const;
+  await loadDump({ restore, psql, before, after }, { url, signal });
+}
+
+function databaseEntry(files: Manifest['files'], kind: 'sqlite' | 'postgres') {
+  const file = files.find(({ path }) => path === DATABASE_FILES[kind]);
+  if (file === undefined) throw new StartupError(`The backup is damaged: its manifest names no ${DATABASE_FILES[kind]}.`);
+  return file;
+}

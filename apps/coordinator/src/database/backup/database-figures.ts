@@ -1,0 +1,56 @@
+/** Figures of a database that a backup states, so that a restored one can be compared with them. */
+import { sql } from 'kysely';
+import { type LedgerFigures, ledgerFigures } from '../ledger/check-ledger.js';
+import { MIGRATIONS } from '../migrations/all.js';
+import type { Database } from '../tables.js';
+
+export interface LogHead {
+  readonly origin: string;
+  /** Leaves, published or not. */
+  readonly size: number;
+  readonly publishedSize: number;
+  /** Hexadecimal. */
+  readonly publishedRoot: string;
+  /** Signature lines of witnesses for the published tree. */
+  readonly cosignatures: string;
+}
+
+export interface DatabaseFigures {
+  /** Names of the applied migrations, in order. */
+  readonly migrations: readonly string[];
+  /** Null: the schema is not the one of this program, whose queries would not fit. */
+  readonly ledger: LedgerFigures | null;
+  /** Null as `ledger`, or without a log. */
+  readonly logHead: LogHead | null;
+}
+
+/** Reads the figures. Inside a transaction, they belong to its snapshot. */
+export async function databaseFigures(view: Database): Promise<DatabaseFigures> {
+  const migrations = await appliedMigrations(view);
+  if (unknownMigrations(migrations).length > 0 || missingMigrations(migrations).length > 0)
+    return { migrations, ledger: null, logHead: null };
+  return { migrations, ledger: await ledgerFigures(view), logHead: await logHead(view) };
+}
+
+/** Names of the applied migrations, in order. Rejects if the database is not a coordinator's. */
+export async function appliedMigrations(view: Database): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(view);
+  return rows.map(({ name }) => name);
+}
+
+/** Migrations that this program lacks: of a newer one. */
+export function unknownMigrations(applied: readonly string[]): string[] {
+  return applied.filter((name) => !Object.hasOwn(MIGRATIONS, name));
+}
+
+/** Migrations of this program that the database lacks: it is of an older one. */
+export function missingMigrations(applied: readonly string[]): string[] {
+  return Object.keys(MIGRATIONS).filter((name) => !applied.includes(name));
+}
+
+async function logHead(view: Database): Promise<LogHead | null> {
+  const head = await view.selectFrom('log_heads').selectAll().executeTakeFirst();
+  if (head === undefined) return null;
+  const { origin, size, published_size: publishedSize, published_root: publishedRoot, cosignatures } = head;
+  return { origin, size, publishedSize, publishedRoot, cosignatures };
+}

@@ -1,0 +1,100 @@
+/** One snapshot of a PostgreSQL database for figures and `pg_dump`, and facts about a database to restore into. */
+import { Kysely, sql } from 'kysely';
+import { StartupError } from '../../config/startup-error.js';
+import { refusalReason } from '../connection/open-database.js';
+import { COORDINATOR_APPLICATION, postgresDialect } from '../connection/postgres.js';
+import type { Database, Tables } from '../tables.js';
+import { type DatabaseFigures, databaseFigures } from './database-figures.js';
+import type { SecretRow } from './restored-rows.js';
+
+/** Name of backup and restore in `pg_stat_activity`. */
+export const BACKUP_APPLICATION = 'inference-coordinator-backup';
+
+export interface PostgresSnapshot {
+  /** For `pg_dump --snapshot`, valid until the end of `use`. */
+  readonly id: string;
+  /** Such as 15.4. */
+  readonly serverVersion: string;
+  readonly serverMajor: number;
+  /** Schema of the tables. */
+  readonly schema: string;
+  readonly secrets: readonly SecretRow[];
+}
+
+/** Runs `use` and reads the figures in one read-only snapshot. Throws {@link StartupError} if the database cannot be read. */
+export async function withSnapshot(
+  url: string,
+  use: (snapshot: PostgresSnapshot) => Promise<void>,
+): Promise<{
+  readonly figures: DatabaseFigures;
+  readonly snapshot: PostgresSnapshot;
+}> {
+  return onConnection(url, (connection) =>
+    connection
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only')
+      .execute(async (view) => {
+        const snapshot = await readSnapshot(view);
+        await use(snapshot);
+        return { figures: await databaseFigures(view), snapshot };
+      }),
+  );
+}
+
+async function readSnapshot(view: Database): Promise<PostgresSnapshot> {
+  const { rows } = await sql<{ id: string; schema: string | null; has_secrets: boolean }>`select pg_export_snapshot() as id,
+    current_schema() as schema, to_regclass('secrets') is not null as has_secrets`.execute(view);
+  const [row] = rows;
+  if (row === undefined || row.schema === null || !row.has_secrets) throw new StartupError('The database is not one of a coordinator.');
+  const secrets = await view.selectFrom('secrets').select(['name', 'value']).orderBy('name').execute();
+  return { id: row.id, schema: row.schema, secrets, ...(await serverVersionOf(view)) };
+}
+
+export interface PostgresTarget {
+  readonly serverVersion: string;
+  readonly serverMajor: number;
+  readonly schema: string;
+  /** Tables of the schema. */
+  readonly tables: readonly string[];
+  /** Connections of coordinators. */
+  readonly coordinators: number;
+}
+
+/** Facts about the database to restore into. Throws {@link StartupError} if the database cannot be read. */
+export async function postgresTarget(url: string): Promise<PostgresTarget> {
+  return onConnection(url, async (connection) => {
+    const { rows } = await sql<{ schema: string | null; coordinators: number }>`select current_schema() as schema,
+      (select count(*) from pg_stat_activity where datname = current_database()
+        and application_name = ${COORDINATOR_APPLICATION}) as coordinators`.execute(connection);
+    const { schema = null, coordinators = 0 } = rows[0] ?? {};
+    if (schema === null) throw new StartupError('The database has no schema that this user may use.');
+    const { rows: tables } = await sql<{ name: string }>`select relname as name from pg_class
+      where relnamespace = ${schema}::regnamespace and relkind in ('r', 'p') order by relname`.execute(connection);
+    return { schema, coordinators, tables: tables.map(({ name }) => name), ...(await serverVersionOf(connection)) };
+  });
+}
+
+async function serverVersionOf(connection: Database): Promise<{ readonly serverVersion: string; readonly serverMajor: number }> {
+  const { rows } = await sql<{ version: string }>`select current_setting('server_version') as version`.execute(connection);
+  const serverVersion = rows[0]?.version.split(' ')[0] ?? '';
+  return { serverVersion, serverMajor: Number.parseInt(serverVersion, 10) };
+}
+
+async function onConnection<T>(url: string, work: (connection: Database) => Promise<T>): Promise<T> {
+  const database = new Kysely<Tables>({
+    dialect: postgresDialect({ url, maxConnections: 1, statementTimeoutMs: 0, applicationName: BACKUP_APPLICATION }),
+  });
+  try {
+    return await database.connection().execute(async (connection) => {
+      // The dump of a large database takes longer than transactions of coordinators may be idle.
+      await sql`set idle_in_transaction_session_timeout = 0`.execute(connection);
+      return work(connection);
+    });
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(`The database cannot be read: ${refusalReason(error)}.`, { cause: error });
+  } finally {
+    await database.destroy();
+  }
+}

@@ -1,0 +1,63 @@
+/** Rows that a restore changes in the transaction that loads them: secrets, sessions, keyset epochs, and the head of a new log. */
+import { createHash } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import { LOG_NAME } from '../log-repository.js';
+
+/** Row of the table `secrets`: the name, and 32 bytes in hexadecimal. */
+export interface SecretRow {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface RestoredRows {
+  /** Empty: coordinators create new ones at their start. */
+  readonly secrets: readonly SecretRow[];
+  /** Ends sessions, pending sign-ins and device codes: some may have been ended since the backup. */
+  readonly endSessions: boolean;
+  /** Replaces the transparency log by an empty one of this origin; null retains the log. */
+  readonly newLogOrigin: string | null;
+}
+
+/** Credentials that people renew by signing in. */
+const SESSION_TABLES = ['auth_sessions', 'auth_verifications', 'device_codes'];
+const LOG_TABLES = ['log_entries', 'log_nodes', 'log_heads'];
+/** Keyset epochs skipped by a restore, far more than were published since: running clients refuse two keysets of one epoch. */
+const SKIPPED_EPOCHS = 1_000_000;
+
+/** A statement without parameters, for a script or a connection. */
+export interface RowStatement {
+  /** Table that a backup of an older schema may lack. */
+  readonly table: string;
+  readonly statement: RawBuilder<unknown>;
+}
+
+/** Statements in their order. `schema`: of the tables on PostgreSQL, whose scripts have no search path; null on SQLite. */
+export function restoredRowStatements(rows: RestoredRows, schema: string | null): RowStatement[] {
+  const table = (name: string) => (schema === null ? sql.table(name) : sql.id(schema, name));
+  const emptied = [...(rows.endSessions ? SESSION_TABLES : []), ...(rows.newLogOrigin === null ? [] : LOG_TABLES)];
+  return [
+    ...rows.secrets.map(({ name, value }) => ({
+      table: 'secrets',
+      statement: sql`insert into ${table('secrets')} (name, value) values (${sql.lit(name)}, ${sql.lit(value)})`,
+    })),
+    ...emptied.map((name) => ({ table: name, statement: sql`delete from ${table(name)}` })),
+    ...laterEpochs(table),
+    ...(rows.newLogOrigin === null ? [] : [{ table: 'log_heads', statement: emptyHead(table('log_heads'), rows.newLogOrigin) }]),
+  ];
+}
+
+/** The newest keyset counts as expired, so the first start publishes one of a later epoch. */
+function laterEpochs(table: (name: string) => RawBuilder<unknown>): RowStatement[] {
+  const keysets = table('e2e_keysets');
+  return [
+    { table: 'e2e_keyset_claims', statement: sql`delete from ${table('e2e_keyset_claims')}` },
+    { table: 'e2e_keysets', statement: sql`delete from ${keysets} where epoch < (select max(epoch) from ${keysets})` },
+    { table: 'e2e_keysets', statement: sql`update ${keysets} set epoch = epoch + ${sql.lit(SKIPPED_EPOCHS)}, issued_at = 0` },
+  ];
+}
+
+function emptyHead(heads: RawBuilder<unknown>, origin: string): RawBuilder<unknown> {
+  const root = createHash('sha256').digest('hex');
+  return sql`insert into ${heads} (name, origin, size, published_size, published_root, cosignatures)
+    values (${sql.lit(LOG_NAME)}, ${sql.lit(origin)}, 0, 0, ${sql.lit(root)}, '')`;
+}
