@@ -5,7 +5,7 @@
 ARG NODE_IMAGE=docker.io/library/node:24.21.0-bookworm@sha256:64af3819f9275802414d7cdc38c27e9d82bd564dec4d4da87d008255d36c63b4
 ARG RUNTIME_IMAGE=gcr.io/distroless/cc-debian12:nonroot@sha256:66aa873a4a14fb164aa01296058efd8253744606d72715e45acface073359faa
 
-# Compiles and bundles the programs.
+# Compiles and bundles the programs, and installs the packages that are not bundled, with the binaries that they contain.
 FROM ${NODE_IMAGE} AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
@@ -27,17 +27,8 @@ COPY . .
 RUN npx turbo run build --filter=inference-provider \
     && npx tsx scripts/deploy/stage-image.ts agent /out
 
-# Installs the packages that are not bundled, with the binaries that they contain. Their install scripts are not needed on Linux.
-FROM ${NODE_IMAGE} AS packages
-WORKDIR /app
-COPY --from=build /out/app/package.json /out/app/npm-shrinkwrap.json ./
-COPY --from=build /out/app/node_modules/ node_modules/
-RUN mv node_modules/@inference/enclave /enclave \
-    && npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-    && rm -rf node_modules/@inference/enclave && mkdir -p node_modules/@inference && mv /enclave node_modules/@inference/enclave
-WORKDIR /sbom
-COPY --from=build /out/sbom/ ./
-RUN cd inference-provider && npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application > /sbom.cdx.json
+RUN cd /out/sbom/inference-provider \
+    && npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application > /out/app/sbom.cdx.json
 # The volume's first content: a folder of the image's user.
 RUN mkdir -m 700 /data && chown 65532:65532 /data
 
@@ -50,11 +41,9 @@ LABEL org.opencontainers.image.title="inference-provider" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 # `env` is all that the command's first line needs besides Node. There is no shell.
-COPY --from=packages /usr/bin/env /usr/bin/env
-COPY --from=packages /usr/local/bin/node /usr/local/bin/node
-COPY --from=packages /app/node_modules/ /app/node_modules/
-COPY --from=packages /sbom.cdx.json /app/sbom.cdx.json
-COPY --from=packages --chown=65532:65532 /data/ /data/
+COPY --from=build /usr/bin/env /usr/bin/env
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
+COPY --from=build --chown=65532:65532 /data/ /data/
 COPY --from=build /out/app/ /app/
 ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin \
     NODE_ENV=production \

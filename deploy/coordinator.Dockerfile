@@ -3,6 +3,7 @@
 # Digests are of multi-platform indexes. Renovate's dockerfile manager updates tag and digest of an ARG that FROM uses.
 # Checked without a registry by `npm run check-images -- --bases debian` (docs/deployment.md).
 ARG NODE_IMAGE=docker.io/library/node:24.21.0-bookworm@sha256:64af3819f9275802414d7cdc38c27e9d82bd564dec4d4da87d008255d36c63b4
+ARG POSTGRES_IMAGE=docker.io/library/postgres:17.10-bookworm@sha256:4f736ae292687621d4dbe0d499ffd024a36bd2ee7d8ca6f2ccd4c800f047b394
 ARG RUNTIME_IMAGE=gcr.io/distroless/cc-debian12:nonroot@sha256:66aa873a4a14fb164aa01296058efd8253744606d72715e45acface073359faa
 
 # Compiles and bundles the programs and the console.
@@ -41,6 +42,14 @@ RUN cd coordinator && npm sbom --package-lock-only --sbom-format cyclonedx --sbo
 # The volume's first content: a folder of the image's user.
 RUN mkdir -m 700 /data && chown 65532:65532 /data
 
+# PostgreSQL's programs for `backup` and `restore`, of the server's major version, with the libraries that the last stage lacks.
+FROM ${POSTGRES_IMAGE} AS postgres
+RUN libraries="/tools/usr/lib/$(uname -m)-linux-gnu" \
+    && mkdir -p /tools/usr/local/bin "$libraries" \
+    && for program in pg_dump pg_restore psql; do cp /usr/lib/postgresql/*/bin/$program /tools/usr/local/bin/; done \
+    && ldd /tools/usr/local/bin/* | awk '$2 == "=>" { print $3 }' | sort -u \
+       | grep -v -E '/(libc|libm|libcrypto|libssl|libgcc_s|libstdc\+\+)\.so' | xargs -I {} cp -L {} "$libraries"
+
 FROM ${RUNTIME_IMAGE}
 ARG VERSION=0.1.0
 ARG REVISION=unknown
@@ -52,6 +61,7 @@ LABEL org.opencontainers.image.title="inference-coordinator" \
 # `env` is all that the command's first line needs besides Node. There is no shell.
 COPY --from=packages /usr/bin/env /usr/bin/env
 COPY --from=packages /usr/local/bin/node /usr/local/bin/node
+COPY --from=postgres /tools/ /
 COPY --from=packages /app/node_modules/ /app/node_modules/
 COPY --from=packages /sbom.cdx.json /app/sbom.cdx.json
 COPY --from=packages --chown=65532:65532 /data/ /data/

@@ -1,12 +1,14 @@
 /**
  * Writes what a container image contains into a folder, after the build: `tsx scripts/deploy/stage-image.ts coordinator|agent FOLDER`.
  *
- * `FOLDER/app` gets the bundled programs, a manifest of the packages that are not bundled, and their lock file, for `npm ci`.
+ * `FOLDER/app` gets the bundled programs, and a manifest and lock file of the packages that are not bundled. Those of the coordinator
+ * are left to `npm ci`, because one is compiled.
  * `FOLDER/sbom/NAME` gets a manifest and lock file of every package of the image, bundled ones included, for `npm sbom`.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { BUNDLE } from '../bundle/options.mjs';
+import { installDependencies } from '../release/archive.js';
 import { type Lock, type LockEntry, lockedClosure } from '../release/shrinkwrap.js';
 import { providerVersion, ROOT, stage } from '../release/stage.js';
 
@@ -27,7 +29,7 @@ if (stageImage === null || folder === '' || existsSync(folder)) {
   process.stderr.write('usage: stage-image.ts coordinator|agent FOLDER\n\nFOLDER must not exist.\n');
   process.exit(2);
 }
-stageImage(join(folder, 'app'));
+await stageImage(join(folder, 'app'));
 writeSbomLock(image === 'agent' ? 'apps/provider' : 'apps/coordinator', join(folder, 'sbom'));
 
 function stageCoordinator(app: string): void {
@@ -45,9 +47,10 @@ function stageCoordinator(app: string): void {
   writePackage(app, { name, version, description, license, type, engines, bin, imports, dependencies: unbundled }, packages);
 }
 
-/** The package for owners is the image, too: it can be updated, serves the demo model and brings its lock file. */
-function stageAgent(app: string): void {
+/** The same package that owners install on Linux, with its dependencies. Updates are new images, so that it accepts no release. */
+async function stageAgent(app: string): Promise<void> {
   stage({ folder: app, version: providerVersion(), releaseKeys: [], demoModels: true });
+  await installDependencies(app, process.arch === 'arm64' ? 'linux-arm64' : 'linux-x64');
   linkCommands(app, manifestOf('apps/provider').bin);
 }
 
