@@ -28,7 +28,9 @@ interface Service {
 
 interface Compose {
   readonly services: Readonly<Record<string, Service>>;
-  readonly networks: Readonly<Record<string, { readonly internal?: boolean; readonly ipam?: { readonly config: readonly { subnet: string }[] } }>>;
+  readonly networks: Readonly<
+    Record<string, { readonly internal?: boolean; readonly ipam?: { readonly config: readonly { subnet: string }[] } }>
+  >;
   readonly volumes: Readonly<Record<string, object>>;
   readonly secrets: Readonly<Record<string, { readonly file: string }>>;
 }
@@ -96,7 +98,8 @@ describe('deploy/compose.yaml', () => {
         const [source = ''] = volume.split(':');
         expect(source.startsWith('./') || compose.volumes[source] !== undefined, `${name}: ${source}`).toBe(true);
       }
-      for (const setting of Object.keys(environment)) expect(SECRET_SETTINGS as readonly string[], name).not.toContain(setting === 'NATS_URL' ? '' : setting);
+      for (const setting of Object.keys(environment))
+        expect(SECRET_SETTINGS as readonly string[], name).not.toContain(setting === 'NATS_URL' ? '' : setting);
     }
     const [coordinator] = services.filter(([name]) => name === 'coordinator-1').map(([, service]) => service);
     const fileSettings = Object.keys(coordinator?.environment ?? {}).filter((name) => name.endsWith('_FILE') && !name.startsWith('NATS_'));

@@ -42,6 +42,7 @@ export const AUTH_PATH = '/console/auth';
 /** Session cookies are named `<COOKIE_PREFIX>.session_token`. */
 export const COOKIE_PREFIX = 'inference';
 export const MIN_PASSWORD_LENGTH = 10;
+export const MAX_PASSWORD_LENGTH = 128;
 
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
@@ -70,7 +71,7 @@ export function authOptions(settings: AuthSettings) {
     emailAndPassword: {
       enabled: true,
       minPasswordLength: MIN_PASSWORD_LENGTH,
-      maxPasswordLength: 128,
+      maxPasswordLength: MAX_PASSWORD_LENGTH,
       ...(passwords === undefined
         ? {}
         : {

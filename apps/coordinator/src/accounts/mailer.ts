@@ -1,4 +1,4 @@
-/** Outgoing mail: to the operator's HTTP endpoint, or in development to the log. Without either, mail functions are refused. */
+/** Outgoing mail: by SMTP (`smtp-mailer.ts`), to the operator's HTTP endpoint, or in development to the log. Without either, mail functions are refused. */
 
 export type Mail = ActionMail | LowBalanceMail | KeyBudgetMail | NoticeMail;
 
@@ -49,6 +49,7 @@ export interface Mailer {
   send(mail: Mail): Promise<void>;
 }
 
+/** Maximum time for the HTTP service to answer, in milliseconds. */
 const SEND_MS = 10_000;
 
 const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
@@ -68,6 +69,11 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
 /** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
 export function developmentMailer(logMail: (mail: Mail) => void): Mailer {
   return { send: async (mail) => logMail(mail) };
+}
+
+/** Subject and plain text of a mail. */
+export function contentOf(mail: Mail): { readonly subject: string; readonly text: string } {
+  return { subject: SUBJECTS[mail.kind], text: textOf(mail) };
 }
 
 /** Body of a mail. Contains no text of the requester, who may be a stranger to the recipient. */
@@ -95,8 +101,7 @@ function textOf(mail: Mail): string {
 export function httpMailer(options: { readonly url: string; readonly token: string | null }): Mailer {
   return {
     async send(mail) {
-      const subject = SUBJECTS[mail.kind];
-      const text = textOf(mail);
+      const { subject, text } = contentOf(mail);
       const answer = await fetch(options.url, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...(options.token === null ? {} : { authorization: `Bearer ${options.token}` }) },

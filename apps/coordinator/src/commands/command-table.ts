@@ -16,6 +16,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./serve.js')).serveCommand,
   },
   {
+    name: 'migrate',
+    summary: 'Applies database migrations, or shows the pending ones.',
+    load: async () => (await import('./migrate.js')).migrateCommand,
+  },
+  {
+    name: 'admin',
+    summary: 'Creates and lists accounts with the admin flag.',
+    load: async () => (await import('./admin.js')).adminCommand,
+  },
+  {
     name: 'ledger-check',
     summary: 'Verifies the whole ledger.',
     load: async () => (await import('./ledger-check.js')).ledgerCheckCommand,

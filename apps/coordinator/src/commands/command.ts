@@ -20,6 +20,8 @@ export interface CommandContext {
   readonly out: (line: string) => void;
   /** Writes a line to standard error. */
   readonly err: (line: string) => void;
+  /** Asks on the terminal without echo; null without a terminal. */
+  readonly askHidden: ((question: string) => Promise<string>) | null;
 }
 
 /** A loaded command. Option `--env-file` is read before. */

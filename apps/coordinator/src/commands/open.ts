@@ -1,10 +1,15 @@
-/** `withDatabase`: opens the database of the settings for the time of a command. */
+/** The database of the settings, for the time of a command. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
 import type { Config } from '../config/config.js';
-import { StartupError } from '../config/startup-error.js';
-import { type DatabaseTarget, openDatabase } from '../database/connection/open-database.js';
-import type { Database } from '../database/tables.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
+import { type DatabaseTarget, databaseError, openDatabase } from '../database/connection/open-database.js';
+import { postgresDialect } from '../database/connection/postgres.js';
+import type { Database, Tables } from '../database/tables.js';
+
+type Place = Pick<Config, 'dataDir' | 'databaseUrl'>;
 
 /** The coordinator's folder in the data directory, with the database file, keys and images. */
 export function coordinatorDirectory({ dataDir }: Pick<Config, 'dataDir'>): string {
@@ -12,23 +17,53 @@ export function coordinatorDirectory({ dataDir }: Pick<Config, 'dataDir'>): stri
 }
 
 /** PostgreSQL at `DATABASE_URL`, else the file in the data directory. */
-export function databaseTarget(config: Pick<Config, 'dataDir' | 'databaseUrl'>): DatabaseTarget {
+export function databaseTarget(config: Place): DatabaseTarget {
   return config.databaseUrl === null ? { file: join(coordinatorDirectory(config), 'coordinator.db') } : { url: config.databaseUrl };
 }
 
-/** Opens an existing database, runs `work` and closes it. Pending migrations are applied. Throws StartupError. */
-export async function withDatabase<T>(
-  config: Pick<Config, 'dataDir' | 'databaseUrl'>,
-  work: (database: Database) => Promise<T>,
-): Promise<T> {
+/** Where the database is, without user and password. */
+export function databasePlace(config: Place): string {
+  const target = databaseTarget(config);
+  if ('file' in target) return `SQLite, ${target.file}`;
+  const { hostname, port, pathname } = new URL(target.url);
+  return `PostgreSQL, ${decodeURIComponent(pathname.slice(1)) || 'default database'} on ${hostname || 'the local socket'}${port && `:${port}`}`;
+}
+
+/** Opens an existing database with all migrations, runs `work` and closes it. Throws StartupError. */
+export async function withDatabase<T>(config: Place, work: (database: Database) => Promise<T>): Promise<T> {
   const target = databaseTarget(config);
   if ('file' in target && !existsSync(target.file)) {
-    throw new StartupError(`There is no database ${target.file}; set DATA_DIR or DATABASE_URL.`);
+    throw new StartupError(
+      `There is no database ${target.file}; set DATA_DIR or DATABASE_URL, or create one: inference-coordinator migrate`,
+    );
   }
-  const database = await openDatabase(target);
+  const database = await openDatabase(target, { migrate: false });
   try {
     return await work(database);
   } finally {
     await database.destroy();
+  }
+}
+
+/** Runs `work` on the database as it is, whatever its schema. Null: there is no database yet. Changes nothing. Throws StartupError. */
+export async function withUnmigrated<T>(config: Place, work: (database: Database | null) => Promise<T>): Promise<T> {
+  const target = databaseTarget(config);
+  if ('file' in target && !existsSync(target.file)) return work(null);
+  const dialect = 'url' in target ? postgresDialect({ url: target.url, maxConnections: 1 }) : readOnly(target.file);
+  const database = new Kysely<Tables>({ dialect });
+  try {
+    return await work(database);
+  } catch (error) {
+    throw error instanceof StartupError ? error : databaseError('cannot be read', error);
+  } finally {
+    await database.destroy();
+  }
+}
+
+function readOnly(file: string): SqliteDialect {
+  try {
+    return new SqliteDialect({ database: new Sqlite(file, { readonly: true, fileMustExist: true }) });
+  } catch (error) {
+    throw new StartupError(`The database ${file} cannot be opened: ${errorReason(error)}.`, { cause: error });
   }
 }

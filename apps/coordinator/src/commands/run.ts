@@ -7,17 +7,16 @@ import { COMMANDS, overview, unknownCommand, usageOf } from './command-table.js'
 import { readSettingsFile } from './settings-file.js';
 
 /** The process of a command, replaced by tests. */
-interface CommandProcess {
+interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings'> {
   /** Receives the values of `--env-file`: packages such as `pg` read their variables themselves. */
   readonly env: Record<string, string | undefined>;
-  readonly out: (line: string) => void;
-  readonly err: (line: string) => void;
 }
 
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
 
 /** Returns the exit code. Without a command, `serve` runs. */
-export async function runCommandLine(typed: readonly string[], { env, out, err }: CommandProcess): Promise<number> {
+export async function runCommandLine(typed: readonly string[], owner: CommandProcess): Promise<number> {
+  const { out, err } = owner;
   let name = 'serve';
   try {
     const { settingsFile, words } = withoutEnvFile(typed);
@@ -43,7 +42,7 @@ export async function runCommandLine(typed: readonly string[], { env, out, err }
       out(usageOf(command, entry));
       return EXIT.ok;
     }
-    return await run(command, hasName ? rest : words, settingsFile, { env, out, err });
+    return await run(command, hasName ? rest : words, settingsFile, owner);
   } catch (error) {
     if (error instanceof UsageError) {
       err(`${error.message}\n\`inference-coordinator ${name} --help\` lists the options.`);
@@ -55,12 +54,11 @@ export async function runCommandLine(typed: readonly string[], { env, out, err }
   }
 }
 
-function run(command: Command, args: readonly string[], settingsFile: string | null, { env, out, err }: CommandProcess): Promise<number> {
+function run(command: Command, args: readonly string[], settingsFile: string | null, owner: CommandProcess): Promise<number> {
   const fileSettings = settingsFile === null ? {} : readSettingsFile(settingsFile);
   // An empty variable counts as absent, so that the file's value applies.
-  for (const [name, value] of Object.entries(fileSettings)) env[name] ||= value;
-  const context: CommandContext = { env, fileSettings, out, err };
-  return command.run(args, context);
+  for (const [name, value] of Object.entries(fileSettings)) owner.env[name] ||= value;
+  return command.run(args, { ...owner, fileSettings });
 }
 
 /** Takes `--env-file FILE` out of the words before `--`. Throws {@link UsageError}. */

@@ -21,7 +21,7 @@ const TRUST_IN_FORCE = {
 export const serveCommand: Command = {
   usage: `serve [--env-file FILE]
 
-Applies pending migrations, listens at HOST and PORT, and logs to standard output until SIGTERM or SIGINT.
+Applies pending migrations (unless MIGRATE_ON_START is 0), listens at HOST and PORT, and logs to standard output until SIGTERM or SIGINT.
 Exit codes: 0 shut down, 1 the start or the shutdown failed, 2 a setting cannot be used.`,
   run: serve,
 };

@@ -5,8 +5,10 @@ import { readClusterSettings } from '../cluster/settings.js';
 import { readDeviceManagement } from '../devices/settings.js';
 import { readTracing } from '../telemetry/tracing-settings.js';
 import { readTransparencyLog } from '../transparency-log/settings.js';
-import { checked, choice, type Environment, flag, integer, list, text } from './environment.js';
+import { checked, choice, type Environment, flag, httpUrl, integer, list, secret, text } from './environment.js';
+import { readMail } from './mail.js';
 import { readOperator } from './operator.js';
+import { withSecretFiles } from './secret-files.js';
 import { StartupError } from './startup-error.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -15,7 +17,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const TRUST_LEVELS = ['self_signed', 'hardware'] as const satisfies readonly TrustLevel[];
 
 /** Reads the environment. Throws {@link StartupError} naming the first bad value. */
-export function readConfig(env: Environment) {
+export function readConfig(environment: Environment) {
+  const env = withSecretFiles(environment);
   const allowSimulatedEnclave = flag(env, 'ALLOW_SIMULATED_ENCLAVE');
   const development = flag(env, 'DEVELOPMENT');
   // A test network is an explicit choice. Elsewhere, unproved claims of a device do not count.
@@ -35,6 +38,8 @@ export function readConfig(env: Environment) {
     dataDir: text(env, 'DATA_DIR') ?? '.data',
     /** PostgreSQL (`postgres://…`) in place of the database file under the data directory. */
     databaseUrl: postgresUrl(env, 'DATABASE_URL'),
+    /** Whether a start applies pending migrations. False: a database that lacks some stops the start. */
+    migrateOnStart: text(env, 'MIGRATE_ON_START') === null || flag(env, 'MIGRATE_ON_START'),
     /** Null: a coordinator without peers. */
     cluster: readClusterSettings(env),
     /** Creates the first account and keys, stored in a file. */
@@ -140,20 +145,19 @@ const MAX_IMAGE_STORE_MB = 2 ** 24;
 const MAX_IMAGE_QUEUE_SECONDS = 600;
 
 function readConsole(env: Environment) {
-  const mailUrl = httpUrl(env, 'MAIL_URL');
   const config = {
     /** Origin of this coordinator in browsers, such as `https://gateway.example`; null: loopback addresses only. */
     publicOrigin: origin(env, 'PUBLIC_URL'),
     /** Secret for signing session cookies; null: a generated secret in the data directory. */
     authSecret: secret(env, 'AUTH_SECRET', /^.{32,}$/, 'at least 32 characters'),
     requireEmailVerification: flag(env, 'REQUIRE_EMAIL_VERIFICATION'),
-    /** HTTP service that accepts mail as JSON; null: no mail. */
-    mail: mailUrl === null ? null : { url: mailUrl, token: secret(env, 'MAIL_TOKEN', /^\S+$/, 'a token without spaces') },
+    /** Null: no mail. */
+    mail: readMail(env),
     /** Admin key chosen by the operator; null: only admin keys in the database. */
     adminKey: secret(env, 'ADMIN_KEY', /^service-[A-Za-z0-9_-]{43}$/, 'service- and 43 letters, digits, dashes and underscores'),
   };
   if (config.requireEmailVerification && config.mail === null && !flag(env, 'DEVELOPMENT')) {
-    throw new StartupError('REQUIRE_EMAIL_VERIFICATION needs MAIL_URL, or nobody could sign in.');
+    throw new StartupError('REQUIRE_EMAIL_VERIFICATION needs SMTP_URL or MAIL_URL, or nobody could sign in.');
   }
   return config;
 }
@@ -181,15 +185,6 @@ function readMetrics(env: Environment) {
 function postgresUrl(env: Environment, name: string): string | null {
   const isUrl = (value: string): boolean => /^postgres(ql)?:\/\//.test(value) && URL.canParse(value);
   return checked(env, name, isUrl, 'look like postgres://user:password@host:5432/database');
-}
-
-function secret(env: Environment, name: string, pattern: RegExp, what: string): string | null {
-  return checked(env, name, (value) => pattern.test(value), `be ${what}`);
-}
-
-function httpUrl(env: Environment, name: string): string | null {
-  const isUrl = (value: string): boolean => /^https?:\/\//.test(value) && URL.canParse(value);
-  return checked(env, name, isUrl, 'be an address that begins with http:// or https://');
 }
 
 function origin(env: Environment, name: string): string | null {

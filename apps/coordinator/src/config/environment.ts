@@ -46,3 +46,12 @@ export function checked(env: Environment, name: string, holds: (value: string) =
   if (value !== null && !holds(value)) throw new StartupError(`${name} must ${what}.`);
   return value;
 }
+
+export function secret(env: Environment, name: string, pattern: RegExp, what: string): string | null {
+  return checked(env, name, (value) => pattern.test(value), `be ${what}`);
+}
+
+export function httpUrl(env: Environment, name: string): string | null {
+  const isUrl = (value: string): boolean => /^https?:\/\//.test(value) && URL.canParse(value);
+  return checked(env, name, isUrl, 'be an address that begins with http:// or https://');
+}

@@ -84,7 +84,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   disposal.defer(() => passwords.close());
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
   registerPasswordGauges(metrics, passwords, signInQueue);
-  const mailer = createMailer(config, log);
+  const mailer = await createMailer(config, log);
   const lowBalanceAlerts = openAlerts(context, database, mailer);
   const onMailError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'mail failed');
   const organisations = new OrganisationRepository({ database, apiKeyCache, now });
@@ -169,8 +169,10 @@ function openAlerts({ config, log, now, disposal }: StartContext, database: Data
 }
 
 /** In development mode without a mail service, mail goes to the log. */
-function createMailer(config: Config, log: Log): Mailer | null {
-  if (config.console.mail !== null) return httpMailer(config.console.mail);
-  if (!config.development) return null;
-  return developmentMailer(({ kind, to, link }) => log.info({ kind, to, link }, 'mail'));
+async function createMailer({ development, console: { mail } }: Config, log: Log): Promise<Mailer | null> {
+  if (mail === null) return development ? developmentMailer(({ kind, to, link }) => log.info({ kind, to, link }, 'mail')) : null;
+  if (mail.kind === 'http') return httpMailer(mail);
+  // Imported on demand: few development coordinators send mail.
+  const { SmtpMailer } = await import('../accounts/smtp-mailer.js');
+  return new SmtpMailer(mail);
 }

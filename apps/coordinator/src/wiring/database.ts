@@ -32,6 +32,7 @@ export async function connectDatabase({ config, options, log, directory, disposa
           ...(options.databaseBusyMs === undefined ? {} : { busyMs: options.databaseBusyMs }),
         }
       : { url: config.databaseUrl, onConnectionLost: (error) => log.warn({ error: errorFacts(error) }, 'database connection lost') },
+    { migrate: config.migrateOnStart },
   );
   disposal.defer(() => database.destroy());
   return database;

@@ -2,6 +2,7 @@
 import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
 import { errorReason, StartupError } from '../../config/startup-error.js';
 import { MIGRATIONS } from '../migrations/all.js';
+import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database, Tables } from '../tables.js';
 import { sqliteDialect } from './sqlite.js';
 
@@ -10,45 +11,81 @@ export type DatabaseTarget =
   | { readonly file: string /** Maximum wait for another process that holds the lock. */; readonly busyMs?: number }
   | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
 
-/** Explanations of server refusals during setup, by SQLSTATE (PostgreSQL, appendix A). */
+/** Explanations of server refusals during setup, by SQLSTATE (PostgreSQL, appendix A) or system error code. */
 const REFUSALS: Readonly<Record<string, string>> = {
   '28000': 'the server does not let this user in',
   '28P01': 'the server refuses the password',
   '3D000': 'the server has no database of this name; createdb makes one',
   '42501': 'this user may not make tables there; the owner of the database may',
+  ECONNREFUSED: 'no server listens there',
+  ENOTFOUND: 'there is no host of this name',
 };
 
 /**
- * Opens, creates or migrates the database. Throws {@link StartupError} if the database is unusable. Callers destroy the database.
+ * Opens, creates or migrates the database. `migrate` false: refuses a database that lacks migrations instead. Throws
+ * {@link StartupError} if the database is unusable. Callers destroy the database.
  */
-export async function openDatabase(target: DatabaseTarget): Promise<Database> {
-  if ('url' in target) {
-    // Imported on demand: a coordinator with the embedded database starts faster without the driver.
-    const { postgresDialect } = await import('./postgres.js');
-    // Only migrations run without a statement timeout: a large table may take long.
-    const first = await migrated(postgresDialect({ url: target.url, maxConnections: 1, statementTimeoutMs: 0 }));
-    await first.destroy();
-    return new Kysely<Tables>({ dialect: postgresDialect(target) });
-  }
-  return migrated(sqliteDialect(target.file, target.busyMs));
+export async function openDatabase(target: DatabaseTarget, { migrate = true }: { readonly migrate?: boolean } = {}): Promise<Database> {
+  if (migrate && 'file' in target) return opened(sqliteDialect(target.file, target.busyMs), applyMigrations);
+  if (migrate) await migrateDatabase(target);
+  return opened(await dialectFor(target), migrate ? async () => {} : requireMigrations);
+}
+
+/** Applies pending migrations and returns their names. Throws {@link StartupError}. */
+export async function migrateDatabase(target: DatabaseTarget): Promise<readonly string[]> {
+  // Only migrations run without a statement timeout: a large table may take long.
+  const dialect =
+    'url' in target ? await postgres({ url: target.url, maxConnections: 1, statementTimeoutMs: 0 }) : await dialectFor(target);
+  let applied: readonly string[] = [];
+  const database = await opened(dialect, async (first) => {
+    applied = await applyMigrations(first);
+  });
+  await database.destroy();
+  return applied;
 }
 
 /** Runs pending migrations. Throws {@link StartupError} if one fails, or if the database is from a newer program. */
-async function migrate(database: Database): Promise<void> {
+async function applyMigrations(database: Database): Promise<readonly string[]> {
   const provider: MigrationProvider = { getMigrations: async () => ({ ...MIGRATIONS }) };
-  const { error, results } = await new Migrator({ db: database, provider }).migrateToLatest();
-  if (error === undefined) return;
-  const failed = results?.find((result) => result.status === 'Error');
-  const what = failed === undefined ? 'could not be brought up to date' : `failed in migration ${failed.migrationName}`;
-  const reason = errorReason(error);
-  const words = REFUSALS[reason];
-  throw new StartupError(`The database ${what}: ${reason}${words === undefined ? '' : ` (${words})`}.`, { cause: error });
+  const { error, results = [] } = await new Migrator({ db: database, provider }).migrateToLatest();
+  if (error === undefined) return results.map(({ migrationName }) => migrationName);
+  const failed = results.find((result) => result.status === 'Error');
+  throw databaseError(failed === undefined ? 'could not be brought up to date' : `failed in migration ${failed.migrationName}`, error);
 }
 
-async function migrated(dialect: Dialect): Promise<Database> {
+/** Throws {@link StartupError} if the database cannot be read or lacks migrations of this program. */
+async function requireMigrations(database: Database): Promise<void> {
+  const { pending } = await readSchemaState(database).catch((error: unknown) => {
+    throw databaseError('cannot be read', error);
+  });
+  if (pending.length === 0) return;
+  const count = pending.length === 1 ? 'a migration' : `${pending.length} migrations, the first is`;
+  throw new StartupError(`The database lacks ${count} ${pending[0]}. To apply: inference-coordinator migrate`);
+}
+
+/** Error for the operator, with the server's reason. */
+export function databaseError(what: string, error: unknown): StartupError {
+  const reason = errorReason(error);
+  const words = REFUSALS[reason];
+  return new StartupError(`The database ${what}: ${reason.replace(/\.$/, '')}${words === undefined ? '' : ` (${words})`}.`, {
+    cause: error,
+  });
+}
+
+async function dialectFor(target: DatabaseTarget): Promise<Dialect> {
+  return 'url' in target ? postgres(target) : sqliteDialect(target.file, target.busyMs);
+}
+
+async function postgres(options: Parameters<typeof import('./postgres.js')['postgresDialect']>[0]): Promise<Dialect> {
+  // Imported on demand: a coordinator with the embedded database starts faster without the driver.
+  const { postgresDialect } = await import('./postgres.js');
+  return postgresDialect(options);
+}
+
+async function opened(dialect: Dialect, prepare: (database: Database) => Promise<unknown>): Promise<Database> {
   const database = new Kysely<Tables>({ dialect });
   try {
-    await migrate(database);
+    await prepare(database);
   } catch (error) {
     await database.destroy();
     throw error;

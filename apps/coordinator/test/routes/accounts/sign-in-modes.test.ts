@@ -25,7 +25,7 @@ describe('a coordinator that requires verified e-mail addresses', () => {
     });
     const url = `${await listenLocally(post)}/send`;
     const harness = await startHarness({
-      config: { development: false, console: { ...CONSOLE, requireEmailVerification: true, mail: { url, token: 'mail-token' } } },
+      config: { development: false, console: { ...CONSOLE, requireEmailVerification: true, mail: { kind: 'http', url, token: 'mail-token' } } },
     });
     const person = new Browser(harness.url);
     const first = await person.signUp('ada@example.com');
@@ -143,7 +143,7 @@ describe('settings of the console', () => {
       [{ STRIPE_SECRET_KEY: 'sk_live_x' }, /must be set together/],
       [{ TRUSTED_PROXIES: '10.0.0.0/8,everyone' }, /not "everyone"/],
       [{ TRUSTED_PROXIES: '10.0.0.0/64' }, /TRUSTED_PROXIES/],
-      [{ REQUIRE_EMAIL_VERIFICATION: '1' }, /needs MAIL_URL/],
+      [{ REQUIRE_EMAIL_VERIFICATION: '1' }, /needs SMTP_URL or MAIL_URL/],
       [{ RATE_LIMIT_KEY: '-1' }, /RATE_LIMIT_KEY must be a whole number/],
     ];
     for (const [env, message] of bad) expect(() => readConfig(env)).toThrow(message);

@@ -1,0 +1,147 @@
+/** `admin`: accounts with the admin flag. Works beside running coordinators, which read the flag at each request. */
+
+import { StartupError } from '../config/startup-error.js';
+import { AccountRepository } from '../database/accounts/account-repository.js';
+import { newKeyText } from '../database/accounts/api-key-repository.js';
+import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
+import { OperatorRepository } from '../database/accounts/operator-repository.js';
+import type { Database } from '../database/tables.js';
+import { type Command, type CommandContext, EXIT, optionsOf, UsageError } from './command.js';
+import { checkPassword, checkPerson, createAdmin } from './create-admin.js';
+import { withDatabase } from './open.js';
+import { newPassword } from './password.js';
+import { settingsOf } from './read-settings.js';
+
+/** Actor of the audit log. */
+const OPERATOR = 'command';
+
+type Action = (args: readonly string[], context: CommandContext) => Promise<number>;
+
+const ACTIONS: Readonly<Record<string, Action>> = { create, grant: changer(true), revoke: changer(false), list, key };
+
+export const adminCommand: Command = {
+  usage: `admin create|grant|revoke|list|key [OPTIONS] [--env-file FILE]
+
+  create --email ADDRESS [--name NAME] [--password-file FILE | --generate-password]
+            creates an account with the admin flag. The password is asked for, read from a file, or generated and
+            printed. The address counts as confirmed.
+  grant --email ADDRESS
+            gives an existing account the admin flag
+  revoke --email ADDRESS
+            takes the flag away
+  list [--json]
+            lists the accounts with the flag
+  key       prints a new value for ADMIN_KEY, and stores nothing
+
+Changes are written to the audit log, with the actor \`${OPERATOR}\`. Coordinators may run meanwhile.
+Exit codes: 0 done, 1 refused or failed, 2 the command line or the settings cannot be used.`,
+  async run([name = '', ...args], context) {
+    const action = ACTIONS[name];
+    if (action === undefined || !Object.hasOwn(ACTIONS, name)) {
+      const given = name === '' ? 'A word is missing after admin' : `There is no command ${JSON.stringify(`admin ${name}`)}`;
+      throw new UsageError(`${given}; there are: ${Object.keys(ACTIONS).join(', ')}.`);
+    }
+    return action(args, context);
+  },
+};
+
+async function create(args: readonly string[], context: CommandContext): Promise<number> {
+  const options = optionsOf(args, {
+    email: { type: 'string' },
+    name: { type: 'string' },
+    'password-file': { type: 'string' },
+    'generate-password': { type: 'boolean' },
+  });
+  const email = required(options.email);
+  const name = options.name ?? (email.split('@')[0] as string);
+  checkPerson({ email, name });
+  return withDatabase(settingsOf(context.env), async (database) => {
+    if ((await new OperatorRepository(database).findUser(email)) !== null) {
+      throw new StartupError(`${email} has an account. To give it the admin flag: inference-coordinator admin grant --email ${email}`);
+    }
+    const { password, isGenerated } = await newPassword(options, context);
+    checkPassword(password);
+    const details = { email: email.toLowerCase(), name };
+    const id = await logged(database, { action: 'admin create', subject: null, details }, () =>
+      createAdmin(database, { email, name, password }, Date.now),
+    );
+    context.out(`Created the account ${details.email} (${id}) with the admin flag.`);
+    if (isGenerated) context.out(`Password, shown only now: ${password}`);
+    return EXIT.ok;
+  });
+}
+
+function changer(isGrant: boolean): Action {
+  return async (args, { env, out }) => {
+    const email = required(optionsOf(args, { email: { type: 'string' } }).email);
+    return withDatabase(settingsOf(env), async (database) => {
+      const operators = new OperatorRepository(database);
+      const user = await operators.findUser(email);
+      if (user === null) throw new StartupError(`No account has the e-mail address ${email}.`);
+      const accounts = new AccountRepository({ database, now: Date.now, onChange: () => {} });
+      const { isAdmin, suspendedAt } = await accounts.ensure(user);
+      if (isAdmin === isGrant) {
+        out(`${email} ${isGrant ? 'has the admin flag already' : 'does not have the admin flag'}. Nothing was changed.`);
+        return EXIT.ok;
+      }
+      const action = isGrant ? 'admin grant' : 'admin revoke';
+      await logged(database, { action, subject: user.id, details: { email: email.toLowerCase() } }, async () => {
+        if (!(await accounts.setAdmin(user.id, isGrant))) throw new StartupError(`The account of ${email} is closed.`);
+      });
+      out(isGrant ? `${email} has the admin flag.` : `${email} no longer has the admin flag.`);
+      if (suspendedAt !== null) out('The account is suspended, so nobody can use it.');
+      if (!isGrant && (await operators.list()).length === 0)
+        out('No account has the flag now. ADMIN_KEY, if set, still opens the admin API.');
+      return EXIT.ok;
+    });
+  };
+}
+
+async function list(args: readonly string[], { env, out }: CommandContext): Promise<number> {
+  const { json = false } = optionsOf(args, { json: { type: 'boolean' } });
+  const operators = await withDatabase(settingsOf(env), (database) => new OperatorRepository(database).list());
+  const rows = operators.map(({ accountId, email, name, adminSince, isSuspended }) => ({
+    account_id: accountId,
+    email,
+    name,
+    admin_since: new Date(adminSince).toISOString(),
+    suspended: isSuspended,
+  }));
+  if (json) out(JSON.stringify(rows, null, 2));
+  else if (rows.length === 0) out('No account has the admin flag. To create one: inference-coordinator admin create');
+  for (const row of json ? [] : rows) {
+    out(`${row.email ?? row.name}  ${row.account_id}  since ${row.admin_since}${row.suspended ? '  suspended' : ''}`);
+  }
+  return EXIT.ok;
+}
+
+async function key(args: readonly string[], { out }: CommandContext): Promise<number> {
+  optionsOf(args, {});
+  out(newKeyText());
+  return EXIT.ok;
+}
+
+function required(email: string | undefined): string {
+  if (email === undefined) throw new UsageError('--email is missing.');
+  return email;
+}
+
+interface LoggedAction {
+  readonly action: string;
+  readonly subject: string | null;
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/** Runs `work` between its entry in the audit log and its outcome. An action that cannot be logged does not run. */
+async function logged<T>(database: Database, { action, subject, details }: LoggedAction, work: () => Promise<T>): Promise<T> {
+  const log = new OperatorAuditLog({ database, now: Date.now });
+  const id = await log.begin({ operator: OPERATOR, action, subject, details: JSON.stringify(details) });
+  try {
+    const result = await work();
+    await log.end(id, 'done');
+    return result;
+  } catch (error) {
+    await log.end(id, 'failed');
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+/** `createAdmin`: signs a person up as the console would, with the admin flag and a confirmed address. */
+import { randomBytes } from 'node:crypto';
+import { isName } from '@inference/protocol';
+import { createAuth, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
+import { StartupError } from '../config/startup-error.js';
+import { AccountRepository } from '../database/accounts/account-repository.js';
+import { OperatorRepository } from '../database/accounts/operator-repository.js';
+import type { Database } from '../database/tables.js';
+import { MAX_LENGTHS } from '../routes/accounts/auth-routes.js';
+import { UsageError } from './command.js';
+
+interface NewAdmin {
+  readonly email: string;
+  readonly name: string;
+  readonly password: string;
+}
+
+/** Refusals of the sign-in library, in the words of the command. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  INVALID_EMAIL: '--email must be an e-mail address.',
+  // Of the parameters, only the address can still be invalid.
+  VALIDATION_ERROR: '--email must be an e-mail address.',
+  USER_ALREADY_EXISTS_USE_ANOTHER_EMAIL: 'This e-mail address has an account. To give it the admin flag: inference-coordinator admin grant',
+  // The sign-up of the same address at the same moment.
+  FAILED_TO_CREATE_USER: 'The account could not be created. Try again.',
+};
+
+/** Throws {@link UsageError} for a name or address that no sign-up accepts. */
+export function checkPerson({ email, name }: Pick<NewAdmin, 'email' | 'name'>): void {
+  if (email.length > MAX_LENGTHS.email || !/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError('--email must be an e-mail address.');
+  if (name.length > MAX_LENGTHS.name || !isName(name)) {
+    throw new UsageError(`--name must be one line of at most ${MAX_LENGTHS.name} characters.`);
+  }
+}
+
+/** Throws StartupError for a password that no sign-up accepts. */
+export function checkPassword(password: string): void {
+  if (password.length >= MIN_PASSWORD_LENGTH && password.length <= MAX_PASSWORD_LENGTH) return;
+  throw new StartupError(`The password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters. Nothing was changed.`);
+}
+
+/** Returns the account's id. Throws StartupError if the sign-up is refused; nothing is stored then. */
+export async function createAdmin(database: Database, person: NewAdmin, now: () => number): Promise<string> {
+  const accounts = new AccountRepository({ database, now, onChange: () => {} });
+  const auth = createAuth({
+    database,
+    // Signs the cookie of a session that ends at once.
+    secret: randomBytes(32).toString('base64url'),
+    publicUrl: null,
+    mailer: null,
+    // With the requirement, the library would answer for an existing account as for a new one.
+    requireEmailVerification: false,
+    onSignUp: async (user) => void (await accounts.ensure(user)),
+    onPasswordChange: async () => {},
+    onDelete: async () => {},
+    secondSteps: undefined,
+    onError: () => {},
+  });
+  const { id } = await signUp(auth, person);
+  await new OperatorRepository(database).confirmSignUp(id);
+  await accounts.ensure({ id, name: person.name });
+  await accounts.setAdmin(id, true);
+  return id;
+}
+
+async function signUp(auth: ReturnType<typeof createAuth>, { email, name, password }: NewAdmin): Promise<{ readonly id: string }> {
+  try {
+    return (await auth.api.signUpEmail({ body: { email, name, password } })).user;
+  } catch (error) {
+    const code = (error as { body?: { code?: unknown } }).body?.code;
+    const text = typeof code === 'string' ? REFUSALS[code] : undefined;
+    if (text === undefined) throw error;
+    throw new StartupError(text, { cause: error });
+  }
+}

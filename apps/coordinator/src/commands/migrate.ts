@@ -1,0 +1,78 @@
+/** `migrate`: applies pending migrations, or shows them. */
+
+import { migrateDatabase } from '../database/connection/open-database.js';
+import type { MigrationDescription } from '../database/migrations/describe-migration.js';
+import { describeMigration } from '../database/migrations/describe-migration.js';
+import { readSchemaState, type SchemaState } from '../database/migrations/schema-state.js';
+import { type Command, EXIT, optionsOf } from './command.js';
+import { databasePlace, databaseTarget, withUnmigrated } from './open.js';
+import { settingsOf } from './read-settings.js';
+
+export const migrateCommand: Command = {
+  usage: `migrate [--plan] [--json] [--env-file FILE]
+
+Applies the migrations that the database of DATABASE_URL or DATA_DIR lacks, all or none, and creates a missing database file.
+Several coordinators and this command may start at once: one applies them, the others wait.
+
+  --plan    shows the schema and the pending migrations, and changes nothing. A migration is \`expand\` if coordinators of
+            the previous version keep working beside it, or \`contract\` if they must be stopped first.
+  --json    prints JSON
+
+\`serve\` applies them at its start, too, unless MIGRATE_ON_START is 0.
+Exit codes: 0 done, 1 a migration failed or the database is from a newer version, 2 the settings cannot be used.`,
+  async run(args, { env, out, err }) {
+    const { plan = false, json = false } = optionsOf(args, { plan: { type: 'boolean' }, json: { type: 'boolean' } });
+    const config = settingsOf(env);
+    const place = databasePlace(config);
+    const state = await withUnmigrated(config, readSchemaState);
+    const found = planOf(state);
+    if (state.unknown.length > 0) {
+      if (json) out(JSON.stringify({ database: place, ...found }, null, 2));
+      err(`The database is from a newer version: this one does not know ${state.unknown.join(', ')}.`);
+      return EXIT.problem;
+    }
+    if (plan) {
+      for (const line of json ? [JSON.stringify({ database: place, ...found }, null, 2)] : planLines(place, found)) out(line);
+      return EXIT.ok;
+    }
+    const applied = await migrateDatabase(databaseTarget(config));
+    if (json) out(JSON.stringify({ database: place, applied }, null, 2));
+    else for (const line of [...applied.map((name) => `applied ${name}`), `The schema is up to date (${place}).`]) out(line);
+    return EXIT.ok;
+  },
+};
+
+interface Plan {
+  /** Newest applied migration; null for an empty or missing database. */
+  readonly schema: string | null;
+  readonly applied_count: number;
+  readonly pending: readonly (MigrationDescription & { readonly name: string })[];
+  readonly unknown: readonly string[];
+  /** Whether coordinators of the previous version may run during and after the migration. */
+  readonly previous_version_keeps_working: boolean;
+}
+
+function planOf({ applied, pending, unknown }: SchemaState): Plan {
+  const described = pending.map((name) => ({ name, ...describeMigration(name) }));
+  return {
+    schema: applied.at(-1) ?? null,
+    applied_count: applied.length,
+    pending: described,
+    unknown,
+    previous_version_keeps_working: described.every(({ kind }) => kind === 'expand'),
+  };
+}
+
+function planLines(place: string, { schema, applied_count, pending, previous_version_keeps_working }: Plan): string[] {
+  const lines = [`database  ${place}`, `schema    ${schema === null ? 'none yet' : `${schema} (${applied_count} migrations)`}`, ''];
+  if (pending.length === 0) return [...lines, 'The schema is up to date.'];
+  const width = Math.max(...pending.map(({ name }) => name.length)) + 2;
+  lines.push(`${pending.length} ${pending.length === 1 ? 'migration' : 'migrations'} would run:`);
+  for (const { name, kind, effect } of pending) lines.push(`  ${name.padEnd(width)}${kind}${effect === null ? '' : `: ${effect}`}`);
+  // A new database has no coordinators yet.
+  if (schema === null) return lines;
+  const advice = previous_version_keeps_working
+    ? 'Coordinators of the previous version keep working meanwhile and afterwards.'
+    : 'Stop all coordinators of the previous version first: they do not work with this schema.';
+  return [...lines, '', advice];
+}

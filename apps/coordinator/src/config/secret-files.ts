@@ -1,0 +1,51 @@
+/** `withSecretFiles`: secret settings whose value is in a file, as Docker, Kubernetes and systemd hand them over. */
+import { readFileSync } from 'node:fs';
+import { type Environment, text } from './environment.js';
+import { errorReason, StartupError } from './startup-error.js';
+
+/** Settings that may contain a secret. Each can be replaced by `<NAME>_FILE`, the path of a file with the value. */
+export const SECRET_SETTINGS = [
+  'ADMIN_KEY',
+  'AUTH_SECRET',
+  'DATABASE_URL',
+  'MAIL_TOKEN',
+  'MDM_ACME_HOOK_SECRET',
+  'MDM_API_KEY',
+  'MDM_SCEP_CHALLENGE',
+  'MDM_WEBHOOK_SECRET',
+  'NATS_URL',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'SMTP_PASSWORD',
+  'SMTP_URL',
+  'STRIPE_SECRET_KEY',
+  'STRIPE_WEBHOOK_SECRET',
+] as const;
+
+const MAX_BYTES = 64 * 1024;
+
+/** The environment with the values of secret files. Throws {@link StartupError} naming the setting, never a value. */
+export function withSecretFiles(env: Environment): Environment {
+  const values: Record<string, string> = {};
+  for (const name of SECRET_SETTINGS) {
+    const path = text(env, `${name}_FILE`);
+    if (path === null) continue;
+    if (text(env, name) !== null) throw new StartupError(`${name} and ${name}_FILE are both set: remove one of them.`);
+    values[name] = readSecret(`${name}_FILE`, path);
+  }
+  return Object.assign(Object.create(env) as Environment, values);
+}
+
+/** Content of a secret file, without one final line break. Throws {@link StartupError} naming the setting. */
+function readSecret(setting: string, path: string): string {
+  let content: string;
+  try {
+    content = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new StartupError(`${setting} names the file ${path}, which cannot be read: ${errorReason(error)}.`, { cause: error });
+  }
+  if (content === '') throw new StartupError(`${setting} names the file ${path}, which is empty.`);
+  if (content.length > MAX_BYTES || content.includes('\n')) {
+    throw new StartupError(`${setting} names the file ${path}, which must contain one line.`);
+  }
+  return content;
+}

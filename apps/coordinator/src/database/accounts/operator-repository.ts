@@ -1,0 +1,64 @@
+/** `OperatorRepository`: users by e-mail address, and accounts with the admin flag. For the command line. */
+import { cleanName } from '@inference/protocol';
+import { dialectOf } from '../connection/dialect.js';
+import type { Database } from '../tables.js';
+
+export interface Operator {
+  readonly accountId: string;
+  /** Null for an account without a sign-in. */
+  readonly email: string | null;
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly adminSince: number;
+  readonly isSuspended: boolean;
+}
+
+export class OperatorRepository {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** User with an e-mail address, in any letter case; null: none. */
+  async findUser(email: string): Promise<{ readonly id: string; readonly name: string } | null> {
+    const row = await this.#database
+      .selectFrom('auth_users')
+      .select(['id', 'name'])
+      .where('email', '=', email.toLowerCase())
+      .executeTakeFirst();
+    return row ?? null;
+  }
+
+  /** Accounts with the admin flag, the first one first. */
+  async list(): Promise<Operator[]> {
+    const rows = await this.#database
+      .selectFrom('accounts')
+      .leftJoin('auth_users', 'auth_users.id', 'accounts.id')
+      .select(['accounts.id', 'accounts.name', 'auth_users.name as user_name', 'auth_users.email', 'admin_since', 'suspended_at'])
+      .where('admin_since', 'is not', null)
+      .where('deleted_at', 'is', null)
+      .orderBy('admin_since')
+      .execute();
+    return rows.map((row) => ({
+      accountId: row.id,
+      email: row.email,
+      name: cleanName(row.user_name ?? row.name),
+      adminSince: row.admin_since ?? 0,
+      isSuspended: row.suspended_at !== null,
+    }));
+  }
+
+  /** Marks the address of a new user as confirmed by the operator, and ends the session of the sign-up, which no browser has. */
+  async confirmSignUp(userId: string): Promise<void> {
+    const isPostgres = dialectOf(this.#database) === 'postgres';
+    await this.#database.transaction().execute(async (transaction) => {
+      await transaction
+        .updateTable('auth_users')
+        .set({ email_verified: isPostgres ? true : 1 })
+        .where('id', '=', userId)
+        .execute();
+      await transaction.deleteFrom('auth_sessions').where('user_id', '=', userId).execute();
+    });
+  }
+}
