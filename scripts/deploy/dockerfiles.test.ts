@@ -28,7 +28,7 @@ describe.each(['coordinator', 'agent'])('deploy/%s.Dockerfile', (name) => {
   it('copies files that exist, and every manifest of a workspace before the installation', () => {
     const sources = dockerfile
       .getCOPYs()
-      .filter((copy: Copy) => copy.getFromFlag() === null)
+      .filter((copy: Copy) => copy.getFlags().every((flag) => flag.getName() !== 'from'))
       .flatMap((copy) =>
         copy
           .getArguments()
