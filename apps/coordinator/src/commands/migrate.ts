@@ -42,18 +42,27 @@ Exit codes: 0 done, 1 a migration failed or the database is too new for this ver
   },
 };
 
+interface PendingMigration extends Pick<MigrationDescription, 'kind' | 'effect'> {
+  readonly name: string;
+  /** Oldest version that runs after the migration; null: any. */
+  readonly oldest_program: string | null;
+}
+
 interface Plan {
   /** Newest applied migration; null for an empty or missing database. */
   readonly schema: string | null;
   readonly applied_count: number;
-  readonly pending: readonly (MigrationDescription & { readonly name: string })[];
+  readonly pending: readonly PendingMigration[];
   readonly unknown: readonly string[];
   /** Whether coordinators of the previous version may run during and after the migration. */
   readonly previous_version_keeps_working: boolean;
 }
 
 function planOf({ applied, pending, unknown }: SchemaState): Plan {
-  const described = pending.map((name) => ({ name, ...describeMigration(name) }));
+  const described = pending.map((name) => {
+    const { kind, effect, oldestProgram } = describeMigration(name);
+    return { name, kind, effect, oldest_program: oldestProgram };
+  });
   return {
     schema: applied.at(-1) ?? null,
     applied_count: applied.length,

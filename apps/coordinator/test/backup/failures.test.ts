@@ -143,7 +143,7 @@ describe('a restore refuses', () => {
     const folder = join(temporaryDirectory('backup-source'), 'coordinator');
     await cp(join(source, 'coordinator'), folder, { recursive: true });
     const newer = new Sqlite(join(folder, 'coordinator.db'));
-    newer.exec(`insert into kysely_migration (name, timestamp) values ('9999_future', '')`);
+    newer.exec(`insert into schema_migrations (name, timestamp) values ('9999_future', '')`);
     newer.close();
     const { path, manifest } = await createBackup(backupOptions(temporaryDirectory('backups'), env(join(folder, '..'))));
     expect(manifest).toMatchObject({ schema: '9999_future', ledger: null, transparency_log: null });

@@ -96,7 +96,12 @@ describeDatabases('commands', (fresh, dialect) => {
     const first = await plan();
     expect(first).toMatchObject({ schema: null, applied_count: 0, unknown: [], previous_version_keeps_working: false });
     expect(first.pending.map(({ name }: { name: string }) => name)).toEqual(names);
-    expect(first.pending).toContainEqual({ name: '0045_hashed_sign_in_tokens', kind: 'contract', effect: expect.any(String) });
+    expect(first.pending).toContainEqual({
+      name: '0045_hashed_sign_in_tokens',
+      kind: 'contract',
+      effect: expect.any(String),
+      oldest_program: '0.1.0',
+    });
     expect(await plan()).toEqual(first);
     for (const args of [['ledger-check'], ['admin', 'list']]) {
       expect(await runCommand(args, env)).toMatchObject({ err: expect.stringContaining('inference-coordinator migrate') });
@@ -110,7 +115,7 @@ describeDatabases('commands', (fresh, dialect) => {
       env.DATABASE_URL === undefined ? { file: join(env.DATA_DIR ?? '', 'coordinator/coordinator.db') } : { url: env.DATABASE_URL };
     const database = await openDatabase(target);
     await database
-      .deleteFrom('kysely_migration' as 'secrets')
+      .deleteFrom('schema_migrations' as 'secrets')
       .where('name', '=', names.at(-1) ?? '')
       .execute();
     expect(await plan()).toMatchObject({

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { type LedgerFigures, ledgerFigures } from '../ledger/check-ledger.js';
 import { MIGRATIONS } from '../migrations/all.js';
+import { appliedMigrations as readAppliedMigrations } from '../migrations/history.js';
 import type { Database } from '../tables.js';
 
 export interface LogHead {
@@ -34,8 +35,9 @@ export async function databaseFigures(view: Database): Promise<DatabaseFigures> 
 
 /** Names of the applied migrations, in order. Rejects if the database is not a coordinator's. */
 export async function appliedMigrations(view: Database): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(view);
-  return rows.map(({ name }) => name);
+  const history = await readAppliedMigrations(view);
+  if (history.length === 0) throw new Error('the database has no migrations');
+  return history.map(({ name }) => name);
 }
 
 /** Migrations that this program lacks: of a newer one. */

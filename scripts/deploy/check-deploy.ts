@@ -1,0 +1,67 @@
+/**
+ * `npm run check-deploy [-- --write]`: checks deploy/ with the programs that will read it, where they are installed or can be fetched.
+ *
+ * Helm lints the chart and renders it; deploy/helm/rendered must be what it prints, and `--write` updates it. Compose resolves
+ * deploy/compose.yaml, and Caddy and nginx read their files. `npm test` checks the rest without these programs.
+ */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../release/stage.js';
+import { CASES, CHART, chartDigest, RENDERED } from './chart.js';
+import { findHelm } from './helm-program.js';
+import { run, works } from './run-program.js';
+
+const isWriting = process.argv.includes('--write');
+const folder = mkdtempSync(join(tmpdir(), 'check-deploy-'));
+const notTried: string[] = [];
+try {
+  await checkChart();
+  await checkCompose();
+  await checkCaddy();
+  console.log(notTried.length === 0 ? 'everything was checked' : `NOT CHECKED, because it is not installed: ${notTried.join(', ')}`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function checkChart(): Promise<void> {
+  const helm = await findHelm(join(folder, 'helm-program'));
+  // Packed with the alert rules, as docs/deployment.md says.
+  const chart = join(folder, 'inference-coordinator');
+  cpSync(CHART, chart, { recursive: true });
+  if (existsSync(join(ROOT, 'deploy/prometheus/rules'))) {
+    cpSync(join(ROOT, 'deploy/prometheus/rules'), join(chart, 'rules'), { recursive: true });
+  } else {
+    mkdirSync(join(chart, 'rules'));
+    writeFileSync(join(chart, 'rules/none.yml'), 'groups: [{ name: none, rules: [] }]\n');
+  }
+  mkdirSync(RENDERED, { recursive: true });
+  for (const [name, values] of Object.entries(CASES)) {
+    const valuesFile = join(folder, `${name}.json`);
+    writeFileSync(valuesFile, JSON.stringify(values));
+    await run(helm, ['lint', '--strict', chart, '-f', valuesFile]);
+    const { stdout } = await run(helm, ['template', 'inference-coordinator', chart, '--namespace', 'inference', '-f', valuesFile]);
+    const text = `# Rendered by \`npm run check-deploy -- --write\`. Chart: ${chartDigest()}\n${stdout}`;
+    const file = join(RENDERED, `${name}.yaml`);
+    if (isWriting) writeFileSync(file, text);
+    else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) throw new Error(`${file} is old: npm run check-deploy -- --write`);
+    console.log(`chart: ${name} is linted and rendered`);
+  }
+}
+
+async function checkCompose(): Promise<void> {
+  if (!(await works('docker', ['compose', 'version']))) return void notTried.push('deploy/compose.yaml (docker compose)');
+  const copy = join(folder, 'compose');
+  cpSync(join(ROOT, 'deploy'), copy, { recursive: true });
+  cpSync(join(copy, 'settings.env.example'), join(copy, 'settings.env'));
+  const env = { ...process.env, PUBLIC_HOST: 'gateway.example' };
+  await run('docker', ['compose', '-f', join(copy, 'compose.yaml'), 'config', '--quiet'], { env });
+  console.log('compose: resolved');
+}
+
+async function checkCaddy(): Promise<void> {
+  if (!(await works('caddy', ['version']))) return void notTried.push('deploy/Caddyfile (caddy)');
+  const env = { ...process.env, PUBLIC_HOST: 'gateway.example', COORDINATORS: '127.0.0.1:8081 127.0.0.1:8082', HOME: folder };
+  await run('caddy', ['validate', '--adapter', 'caddyfile', '--config', join(ROOT, 'deploy/Caddyfile')], { env });
+  console.log('caddy: valid');
+}

