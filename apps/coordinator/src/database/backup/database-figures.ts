@@ -1,5 +1,4 @@
 /** Figures of a database that a backup states, so that a restored one can be compared with them. */
-import { sql } from 'kysely';
 import { type LedgerFigures, ledgerFigures } from '../ledger/check-ledger.js';
 import { MIGRATIONS } from '../migrations/all.js';
 import { appliedMigrations as readAppliedMigrations } from '../migrations/history.js';
