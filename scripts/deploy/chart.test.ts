@@ -55,7 +55,9 @@ describe.each(Object.keys(CASES))('the chart, rendered for %s', (name) => {
   it('has manifests that the schemas of Kubernetes and of the Prometheus operator accept', () => {
     expect(manifests.length).toBeGreaterThan(3);
     for (const manifest of manifests) {
-      const Model = MODELS[manifest.kind as keyof typeof MODELS] as unknown as new (data: Manifest) => { validate(): void; apiVersion: string };
+      const Model = MODELS[manifest.kind as keyof typeof MODELS] as unknown as new (
+        data: Manifest,
+      ) => { validate(): void; apiVersion: string };
       expect(Model, manifest.kind).toBeDefined();
       const model = new Model(manifest);
       expect(model.apiVersion).toBe(manifest.apiVersion);

@@ -33,7 +33,9 @@ describe('mail', () => {
       });
     });
     const url = `${await listenLocally(post)}/send`;
-    harness = await startHarness({ config: { rateLimits: NO_RATE_LIMITS, console: { ...CONSOLE, mail: { kind: 'http', url, token: null } } } });
+    harness = await startHarness({
+      config: { rateLimits: NO_RATE_LIMITS, console: { ...CONSOLE, mail: { kind: 'http', url, token: null } } },
+    });
     const stranger = new Browser(harness.url);
     const signUp = (fields: Record<string, unknown>): Promise<Response> =>
       stranger.post('/console/auth/sign-up/email', { email: 'victim@example.com', password: PASSWORD, name: 'Ada', ...fields });
