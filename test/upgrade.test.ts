@@ -188,7 +188,8 @@ const adminKeyIn = (dataDir: string): string =>
   (JSON.parse(readFileSync(join(dataDir, 'coordinator', 'development-keys.json'), 'utf8')) as { admin_key: string }).admin_key;
 
 describeDatabases('an upgrade from the last release', (fresh, dialect) => {
-  it('loses nothing, and goes back', async (context) => {
+  // Eight starts of a coordinator, on machines that run other tests meanwhile.
+  it('loses nothing, and goes back', { timeout: 300_000 }, async (context) => {
     if (last === undefined || !(await hasCommit(last))) {
       const why = `commit ${last?.commit} of release ${last?.version} is not in this clone: git fetch --unshallow`;
       console.warn(`\n*** NOT TESTED: upgrade from the last release. ${why}\n`);

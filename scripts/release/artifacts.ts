@@ -36,7 +36,7 @@ export async function makeArtifacts(options: ArtifactOptions): Promise<void> {
   const { out, version, repository, onFile = () => {} } = options;
   mkdirSync(out, { recursive: true });
   if (readdirSync(out).length > 0) throw new Error(`${out} is not empty`);
-  await pack({ ...options, demoModels: false, onFile });
+  await pack({ ...options, demoModels: false, onFile: () => {} });
   const work = mkdtempSync(join(tmpdir(), 'release-'));
   try {
     stageCoordinator({ folder: join(work, 'coordinator'), version, repository });
