@@ -4,7 +4,7 @@ import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
-import type { Metrics } from './metrics.js';
+import type { Metrics, Reading } from './metrics.js';
 
 /** Sums of the counters of ended sessions. */
 export class EndedSessions {
@@ -24,14 +24,23 @@ export class EndedSessions {
   }
 }
 
-/** Registers gauges of request bodies in memory, in bytes. */
+/** Registers gauges of request bodies in memory, and their limits, in bytes. */
 export function registerBodyGauges(
   metrics: Metrics,
-  bodies: { readonly heldBytes: number; readonly unauthenticatedHeldBytes: number },
+  bodies: {
+    readonly heldBytes: number;
+    readonly maxHeldBytes: number;
+    readonly unauthenticatedHeldBytes: number;
+    readonly maxUnauthenticatedHeldBytes: number;
+  },
 ): void {
   metrics.gauge('request_bytes_held', 'Bytes of request bodies in memory.', [], () => [[{}, bodies.heldBytes]]);
   metrics.gauge('stranger_bytes_held', 'Bytes of unauthenticated requests in memory, connections included.', [], () => [
     [{}, bodies.unauthenticatedHeldBytes],
+  ]);
+  metrics.gauge('request_bytes_limit', 'Maximum of request_bytes_held and of stranger_bytes_held.', ['of'], () => [
+    [{ of: 'accounts' }, bodies.maxHeldBytes],
+    [{ of: 'strangers' }, bodies.maxUnauthenticatedHeldBytes],
   ]);
 }
 
@@ -67,6 +76,9 @@ export function registerProviderGauges(
       }
     },
   );
+  metrics.gauge('model_providers', 'Providers of this coordinator that can get requests, by model.', ['model'], function* () {
+    for (const { offer, providers } of registry.models.list()) yield [{ model: metrics.modelLabel(offer.id) }, providers.length];
+  });
   metrics.gauge('models_served', 'Models that at least one provider serves.', [], () => [[{}, registry.models.list().length]]);
   metrics.gauge('provider_messages', 'Challenge answers and unexpected messages since the start, by kind.', ['kind'], function* () {
     const running = [...registry.snapshots()].map(({ counters }) => counters);
@@ -80,8 +92,39 @@ export function registerImageGauges(metrics: Metrics, store: Pick<ImageStore, 'u
     [{ state: 'stored' }, store.usage.bytes],
     [{ state: 'promised' }, store.usage.heldBytes],
   ]);
+  metrics.gauge('image_store_limit_bytes', 'Maximum of image_store_bytes, all states together.', [], () => [[{}, store.usage.maxBytes]]);
   metrics.gauge('image_store_images', 'Stored images.', [], () => [[{}, store.usage.images]]);
   metrics.gauge('image_queue_length', 'Requests waiting for an image provider.', [], () => [[{}, supply.waiting]]);
+}
+
+interface WriteBacklog {
+  readonly rows: number;
+  readonly maxRows: number;
+}
+
+/** Registers gauges of rows that wait to be written. At its maximum a queue drops its oldest rows. */
+export function registerBacklogGauges(metrics: Metrics, queues: Readonly<Record<string, { readonly backlog: WriteBacklog }>>): void {
+  const read = (value: (backlog: WriteBacklog) => number) => () =>
+    Object.entries(queues).map(([queue, { backlog }]): Reading<'queue'> => [{ queue }, value(backlog)]);
+  metrics.gauge(
+    'write_behind_rows',
+    'Rows that wait to be written to the database.',
+    ['queue'],
+    read((backlog) => backlog.rows),
+  );
+  metrics.gauge(
+    'write_behind_max_rows',
+    'Maximum of write_behind_rows.',
+    ['queue'],
+    read((backlog) => backlog.maxRows),
+  );
+}
+
+/** `at`: end of validity in milliseconds since 1970. */
+export function registerCertificateGauge(metrics: Metrics, certificates: Readonly<Record<string, number>>): void {
+  metrics.gauge('certificate_expiry_timestamp_seconds', 'End of validity of configured certificates.', ['certificate'], () =>
+    Object.entries(certificates).map(([certificate, at]): Reading<'certificate'> => [{ certificate }, at / 1000]),
+  );
 }
 
 export function registerPasswordGauges(metrics: Metrics, hasher: { readonly running: number }, queue: { readonly waiting: number }): void {

@@ -79,6 +79,12 @@ export class Metrics implements JobObserver {
   readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers disabled by reputation, and enabled again.', ['event']);
   readonly #statusReports = this.#counter('provider_standings_told_total', 'Status changes reported to providers.', ['trust_level']);
 
+  readonly #paymentEvents = this.#counter('payment_events_total', 'Events of the payment processor, by outcome.', ['outcome']);
+  readonly #paymentFailures = this.#counter('payment_processor_failures_total', 'Calls that the payment processor did not answer.', []);
+  readonly #mails = this.#counter('mails_total', 'Mails handed to the mail service, by kind and outcome.', ['kind', 'outcome']);
+  readonly #witnesses = this.#counter('witness_requests_total', 'Checkpoints sent to witnesses, by outcome.', ['witness', 'outcome']);
+  readonly #deviceFailures = this.#counter('device_management_failures_total', 'Failed work of device management.', []);
+
   constructor(now: () => number = Date.now) {
     this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
     this.recentProblems = new RecentCounts(now, RECENT_MINUTES);
@@ -172,6 +178,33 @@ export class Metrics implements JobObserver {
         this.#quarantines.inc({ event: event.type });
         if (event.type === 'quarantined') this.recentProblems.add('provider_quarantined');
     }
+  }
+
+  /** Counts an event of the payment processor. `outcome`: a code of the deposit, `forged` or `failed`. */
+  paymentEvent(outcome: string): void {
+    this.#paymentEvents.inc({ outcome });
+  }
+
+  paymentProcessorFailed(): void {
+    this.#paymentFailures.inc();
+  }
+
+  mail(kind: string, outcome: 'sent' | 'failed'): void {
+    this.#mails.inc({ kind, outcome });
+  }
+
+  /** `witness`: a configured name. */
+  witnessAsked(witness: string, outcome: 'cosigned' | 'failed'): void {
+    this.#witnesses.inc({ witness, outcome });
+  }
+
+  deviceManagementFailed(): void {
+    this.#deviceFailures.inc();
+  }
+
+  /** The model's name, or `other` beyond the maximum of models with own labels. */
+  modelLabel(model: string): string {
+    return this.#models.name(model);
   }
 
   /** Registers a gauge that is read at each scrape: values by labels. */

@@ -5,7 +5,7 @@ import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecre
 import { accountCloser, type CloseAccount, closeAccountOfUser } from '../accounts/close-account.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
-import { developmentMailer, httpMailer, type Mailer } from '../accounts/mailer.js';
+import { developmentMailer, httpMailer, type Mailer, observedMailer } from '../accounts/mailer.js';
 import { MAX_HASHES_AT_ONCE, PasswordHasher } from '../accounts/passwords/password-hasher.js';
 import { SignInQueue } from '../accounts/passwords/sign-in-queue.js';
 import type { ProviderLinks } from '../accounts/provider-links.js';
@@ -84,7 +84,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   disposal.defer(() => passwords.close());
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
   registerPasswordGauges(metrics, passwords, signInQueue);
-  const mailer = createMailer(config, log);
+  const mailer = createMailer(config, log, metrics);
   const lowBalanceAlerts = openAlerts(context, database, mailer);
   const onMailError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'mail failed');
   const organisations = new OrganisationRepository({ database, apiKeyCache, now });
@@ -129,7 +129,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     invitations: new InvitationRepository({ database, now }),
     closeAccount,
     lowBalanceAlerts,
-    payments: await openPayments(context, { database, ledger, accounts }),
+    payments: await openPayments(context, { database, ledger, accounts, metrics }),
     consoleAccess: {
       sessions: new SessionReader(auth, accounts),
       organisations,
@@ -169,8 +169,9 @@ function openAlerts({ config, log, now, disposal }: StartContext, database: Data
 }
 
 /** In development mode without a mail service, mail goes to the log. */
-function createMailer(config: Config, log: Log): Mailer | null {
-  if (config.console.mail !== null) return httpMailer(config.console.mail);
-  if (!config.development) return null;
-  return developmentMailer(({ kind, to, link }) => log.info({ kind, to, link }, 'mail'));
+function createMailer(config: Config, log: Log, metrics: Metrics): Mailer | null {
+  const { mail } = config.console;
+  if (mail === null && !config.development) return null;
+  const mailer = mail === null ? developmentMailer(({ kind, to, link }) => log.info({ kind, to, link }, 'mail')) : httpMailer(mail);
+  return observedMailer(mailer, (kind, outcome) => metrics.mail(kind, outcome));
 }

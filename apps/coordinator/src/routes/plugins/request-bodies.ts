@@ -95,6 +95,14 @@ class RequestBodies {
     return this.#unauthenticated.bytes;
   }
 
+  get maxHeldBytes(): number {
+    return this.#funded.maxBytes + this.#unfunded.maxBytes;
+  }
+
+  get maxUnauthenticatedHeldBytes(): number {
+    return MAX_UNAUTHENTICATED_BYTES;
+  }
+
   /** Reads a body within the budget of its account, or of requests without an account. */
   read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
     const account = accountIdOf(request);
