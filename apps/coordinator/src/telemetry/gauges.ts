@@ -4,7 +4,7 @@ import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
-import type { Metrics, Reading } from './metrics.js';
+import { MAX_MODELS, type Metrics, OTHER, type Reading } from './metrics.js';
 
 /** Sums of the counters of ended sessions. */
 export class EndedSessions {
@@ -32,11 +32,15 @@ export function registerBodyGauges(
     readonly maxHeldBytes: number;
     readonly unauthenticatedHeldBytes: number;
     readonly maxUnauthenticatedHeldBytes: number;
+    readonly overloadedCount: number;
   },
 ): void {
   metrics.gauge('request_bytes_held', 'Bytes of request bodies in memory.', [], () => [[{}, bodies.heldBytes]]);
   metrics.gauge('stranger_bytes_held', 'Bytes of unauthenticated requests in memory, connections included.', [], () => [
     [{}, bodies.unauthenticatedHeldBytes],
+  ]);
+  metrics.gauge('request_bodies_overloaded', 'Bodies refused for lack of memory since the start.', [], () => [
+    [{}, bodies.overloadedCount],
   ]);
   metrics.gauge('request_bytes_limit', 'Maximum of request_bytes_held and of stranger_bytes_held.', ['of'], () => [
     [{ of: 'accounts' }, bodies.maxHeldBytes],
@@ -53,12 +57,15 @@ export function registerProviderGauges(
   metrics.gauge('queue_length', 'Jobs in the request queue.', [], () => [[{}, requestQueue.waiting]]);
   metrics.gauge('provider_connections', 'Open provider sockets, registered or not.', [], () => [[{}, registry.connections]]);
   metrics.gauge('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {
+    // Zeros, because a missing series is not a fleet of no providers.
+    for (const trust_level of ['hardware', 'self_signed', 'none']) yield [{ trust_level, status: 'online' }, 0];
     for (const { trust, status } of registry.snapshots()) yield [{ trust_level: trust.level ?? 'none', status }, 1];
   });
   metrics.gauge('provider_trust_parts', 'Registered providers by the state of each trust part.', ['part', 'state'], function* () {
     for (const { trust } of registry.snapshots()) for (const { name, state } of trust.parts) yield [{ part: name, state }, 1];
   });
   metrics.gauge('provider_slots', 'Slots of registered providers, and slots in use.', ['state'], function* () {
+    for (const state of ['all', 'used']) yield [{ state }, 0];
     for (const { registration, usedSlots } of registry.snapshots()) {
       yield [{ state: 'all' }, registration.slots];
       yield [{ state: 'used' }, usedSlots];
@@ -77,7 +84,10 @@ export function registerProviderGauges(
     },
   );
   metrics.gauge('model_providers', 'Providers of this coordinator that can get requests, by model.', ['model'], function* () {
-    for (const { offer, providers } of registry.models.list()) yield [{ model: metrics.modelLabel(offer.id) }, providers.length];
+    const models = registry.models.list().map(({ offer, providers }) => ({ id: offer.id, count: providers.length }));
+    // Providers choose names, so the models with most providers get labels.
+    models.sort((a, b) => b.count - a.count || (a.id < b.id ? -1 : 1));
+    for (const [index, { id, count }] of models.entries()) yield [{ model: index < MAX_MODELS ? id : OTHER }, count];
   });
   metrics.gauge('models_served', 'Models that at least one provider serves.', [], () => [[{}, registry.models.list().length]]);
   metrics.gauge('provider_messages', 'Challenge answers and unexpected messages since the start, by kind.', ['kind'], function* () {

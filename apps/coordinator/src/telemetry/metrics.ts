@@ -11,9 +11,12 @@ import { type AnswerTimes, ModelPerformance } from './statistics/model-performan
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 /** Maximum number of models with own metrics; later ones share the label `other`. */
-const MAX_MODELS = 64;
+export const MAX_MODELS = 64;
 /** Time span of recent problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
+
+const STEPS: readonly StepType[] = ['reserve', 'take_nonce', 'settle', 'release', 'deposit', 'request_withdrawal', 'end_withdrawal'];
+const PAYMENT_OUTCOMES = ['posted', 'noted', 'flagged', 'replayed', 'mismatch', 'unknown_order', 'ignored', 'forged', 'failed'];
 
 /** An ended job, as counted. */
 interface CountedJob {
@@ -86,11 +89,21 @@ export class Metrics implements JobObserver {
   readonly #deviceFailures = this.#counter('device_management_failures_total', 'Failed work of device management.', []);
 
   constructor(now: () => number = Date.now) {
+    this.#beginAtZero();
     this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
     this.recentProblems = new RecentCounts(now, RECENT_MINUTES);
     this.modelPerformance = new ModelPerformance(now);
     // The default precision of 10 ms costs half of an idle coordinator's CPU time.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
+  }
+
+  /** Counters of rare events begin at 0: PromQL's `increase` does not see the first event of a new series. */
+  #beginAtZero(): void {
+    for (const event of ['quarantined', 'reinstated']) this.#quarantines.inc({ event }, 0);
+    for (const step of STEPS) this.#steps.inc({ step, outcome: 'failed' }, 0);
+    for (const outcome of ['settled', 'already_settled', 'released_before', 'unknown_job']) this.#steps.inc({ step: 'settle', outcome }, 0);
+    for (const outcome of PAYMENT_OUTCOMES) this.#paymentEvents.inc({ outcome }, 0);
+    for (const outcome of ['sent', 'failed']) this.#mails.inc({ kind: 'verify_email', outcome }, 0);
   }
 
   /** Content type and text of all metrics. */
@@ -200,11 +213,6 @@ export class Metrics implements JobObserver {
 
   deviceManagementFailed(): void {
     this.#deviceFailures.inc();
-  }
-
-  /** The model's name, or `other` beyond the maximum of models with own labels. */
-  modelLabel(model: string): string {
-    return this.#models.name(model);
   }
 
   /** Registers a gauge that is read at each scrape: values by labels. */

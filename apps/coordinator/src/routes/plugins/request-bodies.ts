@@ -78,6 +78,8 @@ class RequestBodies {
     evictsOwn: true,
   });
 
+  #overloadedCount = 0;
+
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
     const { maxHeldBytes, maxRequestBytes } = options;
@@ -93,6 +95,11 @@ class RequestBodies {
   /** Bytes of requests without an account in memory now, including their connections. */
   get unauthenticatedHeldBytes(): number {
     return this.#unauthenticated.bytes;
+  }
+
+  /** Bodies refused or abandoned for lack of memory since the start. */
+  get overloadedCount(): number {
+    return this.#overloadedCount;
   }
 
   get maxHeldBytes(): number {
@@ -139,9 +146,13 @@ class RequestBodies {
       refuse(unread);
       return;
     }
-    const claim = budget.open(claimant, () => stop(refusal('overloaded')));
+    const claim = budget.open(claimant, () => {
+      this.#overloadedCount++;
+      stop(refusal('overloaded'));
+    });
     request.bodyClaim = claim;
     if (claim === null) {
+      this.#overloadedCount++;
       refuse('overloaded');
       return;
     }
