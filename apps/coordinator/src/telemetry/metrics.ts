@@ -100,6 +100,7 @@ export class Metrics implements JobObserver {
   /** Counters of rare events begin at 0: PromQL's `increase` does not see the first event of a new series. */
   #beginAtZero(): void {
     for (const event of ['quarantined', 'reinstated']) this.#quarantines.inc({ event }, 0);
+    for (const retried of ['true', 'false']) this.#attempts.inc({ reason: 'bad_signature', retried }, 0);
     for (const step of STEPS) this.#steps.inc({ step, outcome: 'failed' }, 0);
     for (const outcome of ['settled', 'already_settled', 'released_before', 'unknown_job']) this.#steps.inc({ step: 'settle', outcome }, 0);
     for (const outcome of PAYMENT_OUTCOMES) this.#paymentEvents.inc({ outcome }, 0);
