@@ -8,12 +8,20 @@ export interface HealthChart {
   readonly kind: 'line' | 'bar';
   readonly isStacked: boolean;
   readonly format: (value: number) => string;
-  readonly series: readonly { readonly label: string; readonly values: readonly (number | null)[] }[];
+  readonly series: readonly { readonly label: string; readonly values: readonly (number | null)[]; readonly colour?: number }[];
 }
 
 /** Error codes with their own series; the others share one. */
 const MAX_CODES = 5;
 const OTHER_ERRORS = 'Other errors';
+
+/** Failures in the warm colour, beside deliveries in the first one. */
+const REQUEST_COLOURS: Readonly<Record<string, number>> = { Delivered: 1, Failed: 3, Refused: 4, Cancelled: 2 };
+
+function colourOf(label: string): { readonly colour?: number } {
+  const colour = REQUEST_COLOURS[label];
+  return colour === undefined ? {} : { colour };
+}
 
 const LEVELS: Readonly<Record<string, string>> = { hardware: 'Hardware', self_signed: 'Self-signed', none: 'No trust level' };
 
@@ -22,8 +30,8 @@ export function hasFigures({ data }: AdminHealthHistory): boolean {
 }
 
 /** Beginnings of the intervals in the browser's time zone, each text once per range. */
-export function timeLabels({ range, data }: AdminHealthHistory, locale?: string, timeZone?: string): string[] {
-  const format = new Intl.DateTimeFormat(locale, {
+export function timeLabels({ range, data }: AdminHealthHistory, timeZone?: string): string[] {
+  const format = new Intl.DateTimeFormat('en', {
     hour: '2-digit',
     minute: '2-digit',
     hourCycle: 'h23',
@@ -46,7 +54,7 @@ export function healthCharts({ data }: AdminHealthHistory): readonly HealthChart
     isStacked: false,
     format: formatShort,
     ...options,
-    series: Object.entries(series).map(([label, read]) => ({ label, values: values(read) })),
+    series: Object.entries(series).map(([label, read]) => ({ label, values: values(read), ...colourOf(label) })),
   });
   const bars = { kind: 'bar', isStacked: true } as const;
   return [
