@@ -102,8 +102,12 @@ export class ImageStore {
   }
 
   /** Stored images and bytes, and bytes of unfinished images. */
-  get usage(): { readonly images: number; readonly bytes: number; readonly heldBytes: number; readonly maxBytes: number } {
-    return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes, maxBytes: this.#options.maxBytes };
+  get usage(): { readonly images: number; readonly bytes: number; readonly heldBytes: number } {
+    return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes };
+  }
+
+  get maxBytes(): number {
+    return this.#options.maxBytes;
   }
 
   /** Null without space, or above the account's share. An account without stored images may always have one job. */

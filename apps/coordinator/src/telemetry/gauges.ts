@@ -97,12 +97,16 @@ export function registerProviderGauges(
   });
 }
 
-export function registerImageGauges(metrics: Metrics, store: Pick<ImageStore, 'usage'>, supply: Pick<ImageSupply, 'waiting'>): void {
+export function registerImageGauges(
+  metrics: Metrics,
+  store: Pick<ImageStore, 'usage' | 'maxBytes'>,
+  supply: Pick<ImageSupply, 'waiting'>,
+): void {
   metrics.gauge('image_store_bytes', 'Bytes of stored images, and bytes reserved for unfinished ones.', ['state'], () => [
     [{ state: 'stored' }, store.usage.bytes],
     [{ state: 'promised' }, store.usage.heldBytes],
   ]);
-  metrics.gauge('image_store_limit_bytes', 'Maximum of image_store_bytes, all states together.', [], () => [[{}, store.usage.maxBytes]]);
+  metrics.gauge('image_store_limit_bytes', 'Maximum of image_store_bytes, all states together.', [], () => [[{}, store.maxBytes]]);
   metrics.gauge('image_store_images', 'Stored images.', [], () => [[{}, store.usage.images]]);
   metrics.gauge('image_queue_length', 'Requests waiting for an image provider.', [], () => [[{}, supply.waiting]]);
 }
