@@ -34,6 +34,11 @@ if ! PATH="$PATH:/usr/sbin" command -v nats-server >/dev/null; then
   { apt-get update -qq && apt-get install -y -qq --no-install-recommends nats-server; } >/dev/null || echo 'no nats-server: its tests will not run'
 fi
 
+step 'promtool'
+if ! command -v promtool >/dev/null; then
+  { apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq --no-install-recommends prometheus; } >/dev/null || echo 'no promtool: the tests of alerting rules will not run'
+fi
+
 # A failing test file runs once more by itself. Files that pass only then are listed last as FLAKY.
 step 'tests'
 FLAKY_LIST="$(mktemp)"

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
+import { showHealthHistory } from '../support/console/health-history.js';
 import { linkedMachine, makeDear, newMachine, serveJobs } from '../support/console/machines.js';
 import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson } from '../support/console/people.js';
@@ -15,6 +16,17 @@ const dialogOf = (page: Page) => page.locator('.dialog');
 async function look(page: Page, name: string): Promise<void> {
   await screenshot(page, name);
   await expectAccessible(page);
+}
+
+/** Changes the range of the charts by keyboard, and reads one as a table. */
+async function readCharts(page: Page): Promise<void> {
+  const day = page.getByRole('button', { name: '24 hours' });
+  await day.press('Enter');
+  await expect.poll(() => day.getAttribute('aria-pressed')).toBe('true');
+  await page.getByRole('img', { name: /^Latency, last 24 hours\. From .+ to .+\. Median: highest 946 ms/ }).waitFor();
+  const machines = page.getByRole('figure', { name: 'Machines, last 24 hours.' });
+  await machines.getByRole('button', { name: 'Show as a table' }).press('Enter');
+  await machines.getByRole('row').filter({ hasText: '—' }).first().waitFor();
 }
 
 const chat = async (network: DemoNetwork, model: string): Promise<number> =>
@@ -192,11 +204,12 @@ describeInBrowser('an operator', () => {
   ] as const)('finds every page accessible and still, %s and %s', async (theme, width) => {
     const network = await sharedNetwork();
     const operator = await newPerson(network, { admin: true });
-    const page = await openPage('/admin', { signedInAs: operator, theme, width });
+    const page = await openPage('/admin', { signedInAs: operator, theme, width, prepare: showHealthHistory });
     for (const [path, heading] of PAGES) {
       await page.goto(`/admin/${path}`);
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
       await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
+      if (path === 'health') await readCharts(page);
       await look(page, `admin-${path}-${width}`);
       await expectStill(page);
       const fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);

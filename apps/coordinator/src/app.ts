@@ -2,7 +2,9 @@
 import { openAccounts } from './wiring/accounts.js';
 import type { App, AppOptions } from './wiring/app-options.js';
 import { openBilling } from './wiring/billing.js';
+import { openChecks } from './wiring/checks.js';
 import { connectDatabase, openRepositories } from './wiring/database.js';
+import { openHealthHistory } from './wiring/health-history.js';
 import { listen, openHttpServer } from './wiring/http.js';
 import { openImages } from './wiring/images.js';
 import { openInference } from './wiring/inference.js';
@@ -32,7 +34,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const { ledger, prices } = billing;
     const images = await openImages(context, database);
     const repositories = await openRepositories(context, database);
-    const transparencyLog = await openTransparencyLog(context, database);
+    const transparencyLog = await openTransparencyLog(context, { database, metrics });
     const providers = openProviders(context, { database, repositories, metrics, address: () => address });
     const inference = await openInference(context, { repositories, billing, images, providers, metrics });
     const http = await openHttpServer(context, { ledger, repositories, metrics, networkLimits: inference.cluster.limits });
@@ -45,12 +47,14 @@ export async function startApp(options: AppOptions): Promise<App> {
       providerLinks: providers.providerLinks,
       attempts: repositories.attempts,
     });
+    const checks = openChecks(context, { database, repositories, images, transparencyLog, metrics });
+    const healthHistory = openHealthHistory(context, { database, metrics, providers, inference, checks });
     const { views } = inference.cluster;
     const modelAvailability = openModelAvailability(context, { database, registry: providers.providers, views });
     const networkStatus = openNetworkStatus(context, { database, modelAvailability });
     const releases = openReleases(context);
     const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog, releases };
-    await registerRoutes(context, { database, repositories, ...services, modelAvailability, networkStatus });
+    await registerRoutes(context, { database, repositories, ...services, modelAvailability, networkStatus, healthHistory });
     acceptProviders(context, providers.providers, server.server);
     const { quarantines } = repositories;
     recordNetwork(context, { transparencyLog, registry: providers.providers, quarantines, releases });

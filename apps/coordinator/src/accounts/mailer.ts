@@ -66,6 +66,21 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   passkey_removed: 'A passkey was removed',
 };
 
+/** The same mailer; `onMail` hears of each mail whether the mail service accepted it. */
+export function observedMailer(mailer: Mailer, onMail: (kind: Mail['kind'], outcome: 'sent' | 'failed') => void): Mailer {
+  return {
+    async send(mail) {
+      let outcome: 'sent' | 'failed' = 'failed';
+      try {
+        await mailer.send(mail);
+        outcome = 'sent';
+      } finally {
+        onMail(mail.kind, outcome);
+      }
+    },
+  };
+}
+
 /** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
 export function developmentMailer(logMail: (mail: Mail) => void): Mailer {
   return { send: async (mail) => logMail(mail) };

@@ -6,7 +6,7 @@ import { rowWriter } from './connection/prepared-statements.js';
 import type { RequestFilter } from './request-list-repository.js';
 import type { Database, Tables } from './tables.js';
 import { DAY_MS, keysOf } from './usage-repository.js';
-import { WriteBehindQueue } from './write-behind-queue.js';
+import { type WriteBacklog, WriteBehindQueue } from './write-behind-queue.js';
 
 interface FailedRequest {
   readonly jobId: string;
@@ -111,6 +111,10 @@ export class FailedRequestRepository {
     await this.#rows.flush();
     const row = await this.#select(accountId).where('job_id', '=', jobId).executeTakeFirst();
     return row === undefined ? null : fromRow(row);
+  }
+
+  get backlog(): WriteBacklog {
+    return this.#rows.backlog;
   }
 
   close(): Promise<void> {

@@ -14,6 +14,11 @@ interface WriteBehindQueueOptions<Key, Value> {
   readonly maxWaiting: number;
 }
 
+export interface WriteBacklog {
+  readonly rows: number;
+  readonly maxRows: number;
+}
+
 export class WriteBehindQueue<Key, Value> {
   readonly #options: WriteBehindQueueOptions<Key, Value>;
   readonly #waiting: BoundedMap<Key, Value>;
@@ -39,6 +44,11 @@ export class WriteBehindQueue<Key, Value> {
   /** Keys of queued rows. */
   keys(): Iterable<Key> {
     return this.#waiting.keys();
+  }
+
+  /** Queued rows, and their maximum. */
+  get backlog(): WriteBacklog {
+    return { rows: this.#waiting.size, maxRows: this.#options.maxWaiting };
   }
 
   /** Writes the queued rows. Concurrent calls share one write. Never rejects: failed rows stay queued. */

@@ -106,6 +106,10 @@ export class ImageStore {
     return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes };
   }
 
+  get maxBytes(): number {
+    return this.#options.maxBytes;
+  }
+
   /** Null without space, or above the account's share. An account without stored images may always have one job. */
   allocate(count: number, fileType: ImageFileType, maxBytesEach: number, accountId = ''): ImageAllocation | null {
     const { maxBytes, macKey, lifetimeMs, now } = this.#options;

@@ -79,6 +79,10 @@ export class FairBudget {
     this.#options = { bytesPerClaim: 0, evictsOwn: false, ...options };
   }
 
+  get maxBytes(): number {
+    return this.#options.maxBytes;
+  }
+
   get bytes(): number {
     return this.#bytes;
   }

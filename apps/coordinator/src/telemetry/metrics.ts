@@ -11,9 +11,12 @@ import { type AnswerTimes, ModelPerformance } from './statistics/model-performan
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 /** Maximum number of models with own metrics; later ones share the label `other`. */
-const MAX_MODELS = 64;
+export const MAX_MODELS = 64;
 /** Time span of recent problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
+
+const STEPS: readonly StepType[] = ['reserve', 'take_nonce', 'settle', 'release', 'deposit', 'request_withdrawal', 'end_withdrawal'];
+const PAYMENT_OUTCOMES = ['posted', 'noted', 'flagged', 'replayed', 'mismatch', 'unknown_order', 'ignored', 'forged', 'failed'];
 
 /** An ended job, as counted. */
 interface CountedJob {
@@ -79,12 +82,29 @@ export class Metrics implements JobObserver {
   readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers disabled by reputation, and enabled again.', ['event']);
   readonly #statusReports = this.#counter('provider_standings_told_total', 'Status changes reported to providers.', ['trust_level']);
 
+  readonly #paymentEvents = this.#counter('payment_events_total', 'Events of the payment processor, by outcome.', ['outcome']);
+  readonly #paymentFailures = this.#counter('payment_processor_failures_total', 'Calls that the payment processor did not answer.', []);
+  readonly #mails = this.#counter('mails_total', 'Mails handed to the mail service, by kind and outcome.', ['kind', 'outcome']);
+  readonly #witnesses = this.#counter('witness_requests_total', 'Checkpoints sent to witnesses, by outcome.', ['witness', 'outcome']);
+  readonly #deviceFailures = this.#counter('device_management_failures_total', 'Failed work of device management.', []);
+
   constructor(now: () => number = Date.now) {
+    this.#beginAtZero();
     this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
     this.recentProblems = new RecentCounts(now, RECENT_MINUTES);
     this.modelPerformance = new ModelPerformance(now);
     // The default precision of 10 ms costs half of an idle coordinator's CPU time.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
+  }
+
+  /** Counters of rare events begin at 0: PromQL's `increase` does not see the first event of a new series. */
+  #beginAtZero(): void {
+    for (const event of ['quarantined', 'reinstated']) this.#quarantines.inc({ event }, 0);
+    for (const retried of ['true', 'false']) this.#attempts.inc({ reason: 'bad_signature', retried }, 0);
+    for (const step of STEPS) this.#steps.inc({ step, outcome: 'failed' }, 0);
+    for (const outcome of ['settled', 'already_settled', 'released_before', 'unknown_job']) this.#steps.inc({ step: 'settle', outcome }, 0);
+    for (const outcome of PAYMENT_OUTCOMES) this.#paymentEvents.inc({ outcome }, 0);
+    for (const outcome of ['sent', 'failed']) this.#mails.inc({ kind: 'verify_email', outcome }, 0);
   }
 
   /** Content type and text of all metrics. */
@@ -172,6 +192,28 @@ export class Metrics implements JobObserver {
         this.#quarantines.inc({ event: event.type });
         if (event.type === 'quarantined') this.recentProblems.add('provider_quarantined');
     }
+  }
+
+  /** Counts an event of the payment processor. `outcome`: a code of the deposit, `forged` or `failed`. */
+  paymentEvent(outcome: string): void {
+    this.#paymentEvents.inc({ outcome });
+  }
+
+  paymentProcessorFailed(): void {
+    this.#paymentFailures.inc();
+  }
+
+  mail(kind: string, outcome: 'sent' | 'failed'): void {
+    this.#mails.inc({ kind, outcome });
+  }
+
+  /** `witness`: a configured name. */
+  witnessAsked(witness: string, outcome: 'cosigned' | 'failed'): void {
+    this.#witnesses.inc({ witness, outcome });
+  }
+
+  deviceManagementFailed(): void {
+    this.#deviceFailures.inc();
   }
 
   /** Registers a gauge that is read at each scrape: values by labels. */

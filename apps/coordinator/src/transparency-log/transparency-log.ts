@@ -68,8 +68,10 @@ interface TransparencyLogOptions {
   readonly origin: string;
   readonly witnesses: readonly Witness[];
   readonly quorum: number;
+  /** A witness cosigned a checkpoint. `witness`: its name. */
+  readonly onCosigned?: (witness: string) => void;
   /** A witness did not cosign. */
-  readonly onWitnessFailure: (error: unknown) => void;
+  readonly onWitnessFailure: (error: unknown, witness: string) => void;
 }
 
 export class TransparencyLog implements KeysetLog {
@@ -157,6 +159,12 @@ export class TransparencyLog implements KeysetLog {
     return this.#checkpointOf(await this.#repository.published());
   }
 
+  /** Number of entries, and of those in the published tree. */
+  async sizes(): Promise<{ readonly appended: number; readonly published: number }> {
+    const { size: published } = await this.#repository.published();
+    return { appended: await this.#repository.size(), published };
+  }
+
   /** Bytes of a tile or bundle of the published tree; null outside the tree. */
   async tile({ level, index, width }: TileId): Promise<Uint8Array | null> {
     const { size } = await this.#repository.published();
@@ -192,10 +200,14 @@ export class TransparencyLog implements KeysetLog {
     const proofFrom = (oldSize: number) => consistencyProof(sha256, this.#repository.subtree, oldSize, size);
     const checkpoint = { note: this.#checkpointOf(tree), size, proofFrom };
     const results = await Promise.allSettled(this.#witnesses.map((witness) => witness.cosign(checkpoint)));
-    return results.flatMap((result) => {
-      if (result.status === 'fulfilled') return [result.value];
-      this.#options.onWitnessFailure(result.reason);
-      return [];
+    return results.flatMap((result, index) => {
+      const witness = this.#witnesses[index]?.name ?? '';
+      if (result.status === 'rejected') {
+        this.#options.onWitnessFailure(result.reason, witness);
+        return [];
+      }
+      this.#options.onCosigned?.(witness);
+      return [result.value];
     });
   }
 

@@ -25,6 +25,10 @@ export class WitnessClient {
     this.#witness = witness;
   }
 
+  get name(): string {
+    return this.#witness.key.name;
+  }
+
   /** The witness's verified cosignature. Throws an Error that names the witness and the reason. */
   async cosign({ note, size, proofFrom }: NewCheckpoint): Promise<NoteSignature> {
     for (let attempt = 1; ; attempt++) {

@@ -5,7 +5,7 @@ import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecre
 import { accountCloser, type CloseAccount, closeAccountOfUser } from '../accounts/close-account.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
-import { developmentMailer, httpMailer, type Mailer } from '../accounts/mailer.js';
+import { developmentMailer, httpMailer, type Mailer, observedMailer } from '../accounts/mailer.js';
 import { MAX_HASHES_AT_ONCE, PasswordHasher } from '../accounts/passwords/password-hasher.js';
 import { SignInQueue } from '../accounts/passwords/sign-in-queue.js';
 import type { ProviderLinks } from '../accounts/provider-links.js';
@@ -14,6 +14,7 @@ import { sendKeyBudgetAlerts } from '../billing/key-budget-alerts.js';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { sendLowBalanceAlerts } from '../billing/low-balance-alerts.js';
 import type { Config } from '../config/config.js';
+import type { MailSettings } from '../config/mail.js';
 import { AccountRepository } from '../database/accounts/account-repository.js';
 import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { DeviceCodeRepository } from '../database/accounts/device-code-repository.js';
@@ -84,7 +85,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   disposal.defer(() => passwords.close());
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
   registerPasswordGauges(metrics, passwords, signInQueue);
-  const mailer = await createMailer(config, log);
+  const mailer = await createMailer(config, log, metrics);
   const lowBalanceAlerts = openAlerts(context, database, mailer);
   const onMailError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'mail failed');
   const organisations = new OrganisationRepository({ database, apiKeyCache, now });
@@ -129,7 +130,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     invitations: new InvitationRepository({ database, now }),
     closeAccount,
     lowBalanceAlerts,
-    payments: await openPayments(context, { database, ledger, accounts }),
+    payments: await openPayments(context, { database, ledger, accounts, metrics }),
     consoleAccess: {
       sessions: new SessionReader(auth, accounts),
       organisations,
@@ -169,8 +170,13 @@ function openAlerts({ config, log, now, disposal }: StartContext, database: Data
 }
 
 /** In development mode without a mail service, mail goes to the log. */
-async function createMailer({ development, console: { mail } }: Config, log: Log): Promise<Mailer | null> {
-  if (mail === null) return development ? developmentMailer(({ kind, to, link }) => log.info({ kind, to, link }, 'mail')) : null;
+async function createMailer({ development, console: { mail } }: Config, log: Log, metrics: Metrics): Promise<Mailer | null> {
+  if (mail === null && !development) return null;
+  const mailer = mail === null ? developmentMailer(({ kind, to, link }) => log.info({ kind, to, link }, 'mail')) : await mailerOf(mail);
+  return observedMailer(mailer, (kind, outcome) => metrics.mail(kind, outcome));
+}
+
+async function mailerOf(mail: MailSettings): Promise<Mailer> {
   if (mail.kind === 'http') return httpMailer(mail);
   // Imported on demand: few development coordinators send mail.
   const { SmtpMailer } = await import('../accounts/smtp-mailer.js');

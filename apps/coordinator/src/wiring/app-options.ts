@@ -38,6 +38,8 @@ export interface AppOptions {
   readonly refreshMs?: number;
   /** Interval of the checks which models the network serves, and of reports of running components, in milliseconds. */
   readonly availabilityCheckMs?: number;
+  /** Interval of readings for the health history, in milliseconds. */
+  readonly healthSampleMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;
   /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */

@@ -148,10 +148,11 @@ export interface PaymentServices {
 
 export async function openPayments(
   { config, now }: StartContext,
-  { database, ledger, accounts }: { readonly database: Database; readonly ledger: Ledger; readonly accounts: AccountRepository },
+  deps: { readonly database: Database; readonly ledger: Ledger; readonly accounts: AccountRepository; readonly metrics: Metrics },
 ): Promise<PaymentServices> {
+  const { database, ledger, accounts, metrics } = deps;
   const payments = new PaymentRepository(database);
-  const paymentHealth = new PaymentHealth();
+  const paymentHealth = new PaymentHealth(() => metrics.paymentProcessorFailed());
   return {
     payments,
     billingDetails: new BillingDetailsRepository(database),

@@ -1,4 +1,5 @@
 /** Connects device management to the provider registry: evidence of registered providers, its changes, and enrolment requests. */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -13,6 +14,8 @@ import type { ProviderEvent, ProviderRegistry } from '../providers/provider-regi
 import type { EnrolmentService } from '../providers/session/enrolment-requests.js';
 import { APPLE_TRUST_ANCHOR, parseSimulatedAnchor, type TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { PROFILE_PATH } from '../routes/devices/devices.js';
+import { registerCertificateGauge } from '../telemetry/gauges.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import type { StartContext } from './start-context.js';
 
 export interface ManagedDevices {
@@ -28,12 +31,13 @@ export interface ManagedDevices {
 
 interface DevicesDeps {
   readonly database: Database;
+  readonly metrics: Metrics;
   /** Address of the HTTP server; empty before the server listens. */
   readonly address: () => string;
 }
 
 /** Throws StartupError for a simulated authority or a signing certificate that cannot be used. */
-export function openDevices(context: StartContext, { database, address }: DevicesDeps): ManagedDevices {
+export function openDevices(context: StartContext, { database, metrics, address }: DevicesDeps): ManagedDevices {
   const { config, options, now, log, changeHints } = context;
   const { deviceRules: rules, deviceIntervalMs: tickMs } = options;
   const anchor = deviceAnchor(config.simulatedDeviceAuthority);
@@ -44,13 +48,22 @@ export function openDevices(context: StartContext, { database, address }: Device
     anchor,
     sharedDigests: config.cluster === null ? null : openDigests(context, database),
     downloadUrl: () => (config.deviceManagement?.publicUrl ?? address()) + PROFILE_PATH,
-    onError: (error) => log.error({ error: errorFacts(error) }, 'device management failed'),
+    onError: (error) => {
+      metrics.deviceManagementFailed();
+      log.error({ error: errorFacts(error) }, 'device management failed');
+    },
     onEvidence: (key) => changeHints.publish('device', key),
-    ...signerFor(config.deviceManagement, now),
+    ...signerFor(config.deviceManagement, metrics, now),
     ...(rules === undefined ? {} : { rules }),
     ...(tickMs === undefined ? {} : { tickMs }),
   });
-  const { evidence } = management;
+  const { evidence, managed } = management;
+  if (managed !== null) {
+    const { counts } = managed.receiver;
+    metrics.gauge('device_reports', 'Reports of management servers since the start, by outcome.', ['outcome'], () =>
+      Array.from(counts, ([outcome, count]) => [{ outcome }, count] as const),
+    );
+  }
   changeHints.on('device', (keys) => {
     for (const key of keys) void evidence.refresh(key);
   });
@@ -100,11 +113,14 @@ function providerFollower({ evidence }: DeviceManagement): (event: ProviderEvent
 }
 
 /** The signer of enrolment profiles, if the operator configured a certificate. */
-function signerFor(settings: DeviceManagementSettings | null, now: () => number): { readonly sign?: ProfileSigner } {
+function signerFor(settings: DeviceManagementSettings | null, metrics: Metrics, now: () => number): { readonly sign?: ProfileSigner } {
   if (settings?.signing == null) return {};
   const { certificateFile, keyFile } = settings.signing;
   try {
-    return { sign: profileSigner(readFileSync(certificateFile, 'utf8'), readFileSync(keyFile, 'utf8'), now) };
+    const certificates = readFileSync(certificateFile, 'utf8');
+    const sign = profileSigner(certificates, readFileSync(keyFile, 'utf8'), now);
+    registerCertificateGauge(metrics, { enrolment_profile: Date.parse(new X509Certificate(certificates).validTo) });
+    return { sign };
   } catch (error) {
     throw new StartupError(`MDM_PROFILE_CERTIFICATE and MDM_PROFILE_KEY cannot be used: ${errorReason(error)}.`, { cause: error });
   }

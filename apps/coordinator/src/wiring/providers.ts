@@ -41,7 +41,7 @@ interface ProviderDeps {
 export function openProviders(context: StartContext, { database, repositories, metrics, address }: ProviderDeps): ProviderServices {
   const { config, options, log, now, random, disposal, changeHints } = context;
   const { catalogue, quarantines, lastSeen, reputations, recentModels } = repositories;
-  const devices = openDevices(context, { database, address });
+  const devices = openDevices(context, { database, metrics, address });
   const endedSessions = new EndedSessions();
   const providerLinks = new ProviderLinks({
     database,

@@ -6,6 +6,7 @@ import { programVersion } from '../config/program-version.js';
 import { operatorNames } from '../database/accounts/account-repository.js';
 import { databaseState } from '../database/connection/database-state.js';
 import { dialectOf } from '../database/connection/dialect.js';
+import type { HealthHistoryRepository } from '../database/health-history-repository.js';
 import { ledgerSummary } from '../database/ledger/ledger-summary.js';
 import type { Database } from '../database/tables.js';
 import { isProviderUpgrade } from '../providers/session/provider-server.js';
@@ -52,6 +53,7 @@ interface RoutesDeps {
   readonly transparencyLog: TransparencyLog;
   readonly modelAvailability: ModelAvailability;
   readonly networkStatus: NetworkStatusServices;
+  readonly healthHistory: HealthHistoryRepository;
   readonly releases: AgentReleaseFile;
 }
 
@@ -108,6 +110,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   });
   await server.register(billingRoutes, {
     ...payments,
+    onPaymentEvent: (outcome) => metrics.paymentEvent(outcome),
     database,
     ledger,
     prices,
@@ -150,6 +153,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     auditLog,
     namesOf: (operators) => operatorNames(database, operators),
     incidents: deps.networkStatus.incidents,
+    healthHistory: deps.healthHistory,
     health: {
       version: programVersion(),
       startedAt: now(),

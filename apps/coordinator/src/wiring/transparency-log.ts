@@ -8,12 +8,16 @@ import type { Database } from '../database/tables.js';
 import { errorFacts } from '../log.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import { TransparencyLog } from '../transparency-log/transparency-log.js';
 import type { StartContext } from './start-context.js';
 
 const REFRESH_MS = 300_000;
 
-export async function openTransparencyLog({ config, log, disposal }: StartContext, database: Database): Promise<TransparencyLog> {
+export async function openTransparencyLog(
+  { config, log, disposal }: StartContext,
+  { database, metrics }: { readonly database: Database; readonly metrics: Metrics },
+): Promise<TransparencyLog> {
   const { origin, witnesses, quorum } = config.transparencyLog;
   const { publicOrigin } = config.console;
   const transparencyLog = await TransparencyLog.open({
@@ -21,7 +25,11 @@ export async function openTransparencyLog({ config, log, disposal }: StartContex
     origin: origin ?? `${publicOrigin === null ? 'localhost' : new URL(publicOrigin).host}/e2e/log`,
     witnesses,
     quorum,
-    onWitnessFailure: (error) => log.warn({ error: errorFacts(error) }, 'no cosignature from a witness'),
+    onCosigned: (witness) => metrics.witnessAsked(witness, 'cosigned'),
+    onWitnessFailure: (error, witness) => {
+      metrics.witnessAsked(witness, 'failed');
+      log.warn({ error: errorFacts(error) }, 'no cosignature from a witness');
+    },
   });
   const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be published');
   // A coordinator that ended between an append and its publication left a leaf unpublished.

@@ -4,7 +4,8 @@ import { PaymentHealth } from '../../src/billing/payments/payment-health.js';
 import { ForgedEvent, type PaymentProcessor, TransferRefused } from '../../src/billing/payments/payment-processor.js';
 
 it('counts failures of the processor and of the way to it, once', async () => {
-  const health = new PaymentHealth();
+  let outages = 0;
+  const health = new PaymentHealth(() => outages++);
   const failing = (error: Error): PaymentProcessor => {
     const call = () => Promise.reject(error);
     const readEvent = (): never => {
@@ -40,4 +41,5 @@ it('counts failures of the processor and of the way to it, once', async () => {
   expect(await fails(new TransferRefused())).toBe(false);
   expect(() => failing(new ForgedEvent()).readEvent(new Uint8Array(), '')).toThrow(ForgedEvent);
   expect(await reported()).toBe(false);
+  expect(outages).toBe(2);
 });

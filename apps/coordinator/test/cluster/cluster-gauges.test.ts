@@ -1,9 +1,14 @@
-/** Gauges of a cluster: two real coordinators on one NATS server. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+/** Gauges of a cluster, and the queries of dashboards and alerts: two real coordinators on one NATS server. */
+import { ERRORS } from '@inference/formats';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseQuery } from '../../../../scripts/monitoring/promql.js';
+import { dashboardQueries, readRules } from '../../../../scripts/monitoring/rule-files.js';
 import { encodeMessage } from '../../src/cluster/json-message.js';
 import { CLUSTER_VERSION } from '../../src/cluster/membership/heartbeat.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
 import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { until } from '../support/harness.js';
+import { metricFamilies } from '../support/metric-families.js';
 import { joinRoguePeer } from './rogue-peer.js';
 
 let cluster: TwoCoordinators;
@@ -63,4 +68,77 @@ test('a coordinator of an unknown version is logged and counted', async () => {
   } finally {
     await later.close();
   }
+});
+
+describe('dashboards and alerts', () => {
+  /** Added by Prometheus to each sample, or to `up`. */
+  const TARGET_LABELS = ['instance', 'job'];
+  /** Metrics of optional parts, which these coordinators do not have. Labels by metric. */
+  const OPTIONAL = new Map([
+    ['inference_device_reports', ['outcome']],
+    ['inference_certificate_expiry_timestamp_seconds', ['certificate']],
+  ]);
+  const ENDS = new Set(['delivered', 'client_gone', 'refused', ...Object.keys(ERRORS)]);
+
+  test('use metrics and labels that these coordinators have', async () => {
+    const { near, far } = cluster;
+    const provider = await far.provider();
+    await until(async () => (await near.chat()).status === 200);
+    await (await near.chat({ stream: true })).text();
+    expect((await near.chat({ model: 'nobody/serves-this' })).status).toBe(404);
+    const families = metricFamilies(await (await near.get('/metrics', far.adminKey)).text());
+    const farFamilies = metricFamilies(await (await far.get('/metrics', far.adminKey)).text());
+    const definitions = new Metrics().registry;
+    const rules = readRules();
+    const recorded = new Map(rules.flatMap(({ record, expr }) => (record === undefined ? [] : [[record, expr] as const])));
+
+    /** Labels of a metric's samples; before its first sample, of its definition. Null: there is no such metric. */
+    const labelsOf = (metric: string): readonly string[] | null => {
+      if (metric === 'up') return TARGET_LABELS;
+      const expr = recorded.get(metric);
+      if (expr !== undefined) return parseQuery(expr).groupingLabels;
+      const optional = OPTIONAL.get(metric);
+      if (optional !== undefined) return [...optional, ...TARGET_LABELS];
+      const found = [families, farFamilies].flatMap((all) => all.get(metric) ?? []);
+      if (found.length === 0) return null;
+      const definition = definitions.getSingleMetric(metric.replace(/_(bucket|sum|count)$/, '')) as { labelNames?: string[] } | undefined;
+      return [...found.flatMap((labels) => [...labels.keys()]), ...(definition?.labelNames ?? []), ...TARGET_LABELS];
+    };
+    const problemsOf = (place: string, expr: string, shownLabels: readonly string[] = []): string[] => {
+      const { selectors, groupingLabels } = parseQuery(expr);
+      const available = selectors.flatMap(({ metric }) => labelsOf(metric) ?? []);
+      return [
+        ...selectors.flatMap(({ metric, matchers }) => {
+          const labels = labelsOf(metric);
+          if (labels === null) return [`${place}: no metric ${metric}`];
+          return matchers.filter(({ label }) => !labels.includes(label)).map(({ label }) => `${place}: ${metric} has no label ${label}`);
+        }),
+        ...selectors
+          .flatMap(({ matchers }) => matchers.filter(({ label }) => label === 'end'))
+          .flatMap(({ value }) => value.split('|').filter((end) => !ENDS.has(end)))
+          .map((end) => `${place}: no request ends with ${end}`),
+        ...[...groupingLabels, ...shownLabels].filter((label) => !available.includes(label)).map((label) => `${place}: no label ${label}`),
+      ];
+    };
+    const problems = [
+      ...rules.flatMap(({ record, alert, expr, annotations = {} }) => {
+        const shown = [
+          ...Object.values(annotations)
+            .join(' ')
+            .matchAll(/\$labels\.(\w+)/g),
+        ].map(([, label = '']) => label);
+        return problemsOf(record ?? alert ?? '', expr, shown);
+      }),
+      ...dashboardQueries().flatMap(({ panel, expr, legendLabels }) => problemsOf(panel, expr, legendLabels)),
+    ];
+    expect(problems).toEqual([]);
+    // The check finds what is wrong.
+    expect(problemsOf('x', 'sum by (nothing) (inference_jobs_total{color="red", end="well"}) + inference_nothing')).toEqual([
+      'x: inference_jobs_total has no label color',
+      'x: no metric inference_nothing',
+      'x: no request ends with well',
+      'x: no label nothing',
+    ]);
+    await provider.close?.();
+  });
 });

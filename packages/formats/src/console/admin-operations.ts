@@ -206,6 +206,62 @@ export const AdminHealthSchema = Type.Object({
 });
 export type AdminHealth = Static<typeof AdminHealthSchema>;
 
+const Percentiles = nullable(Type.Object({ p50: Type.Number({ minimum: 0 }), p95: Type.Number({ minimum: 0 }) }));
+const average = Type.Number({ minimum: 0 });
+
+const HealthPoint = Type.Object({
+  /** Beginning of the interval. */
+  at: time,
+  /** Coordinators with figures in this interval. 0: nothing was recorded, and the other members are empty. */
+  coordinators: count,
+  requests: Type.Object({
+    delivered: count,
+    /** The client disconnected. */
+    cancelled: count,
+    /** Refused as the client's mistake, for lack of credits, or by a limit. */
+    refused: count,
+    /** Failed by the network. */
+    failed: count,
+  }),
+  /** Failed by the network, by error code, most frequent first. */
+  failures: Counted,
+  /** Duration of requests, in milliseconds. */
+  latency_ms: Percentiles,
+  /** Time to the first content of streams, in milliseconds. */
+  first_token_ms: Percentiles,
+  /** Averages over the interval, summed over coordinators. */
+  queue: Type.Object({ average, max: count }),
+  running_jobs: average,
+  providers: Type.Array(Type.Object({ trust_level: Type.String(), average })),
+  routable: average,
+  slots: average,
+  used_slots: average,
+  /** Longest delay of a timer at any coordinator. */
+  event_loop_lag_ms: count,
+  /** Latest check in the interval; null without one. */
+  ledger: nullable(
+    Type.Object({
+      owed_micro_usd: Type.Integer(),
+      reserved_micro_usd: Type.Integer(),
+      fees_micro_usd: Type.Integer(),
+      requested_withdrawals_micro_usd: Type.Integer(),
+      problems: count,
+    }),
+  ),
+});
+
+export const HEALTH_RANGES = ['1h', '24h', '7d'] as const;
+export const HEALTH_RESOLUTIONS = ['1m', '10m', '1h'] as const;
+
+/** `GET /admin/v1/health/history`: figures of all coordinators over time, oldest first, without the running interval. */
+export const AdminHealthHistorySchema = Type.Object({
+  range: Type.Enum([...HEALTH_RANGES]),
+  resolution: Type.Enum([...HEALTH_RESOLUTIONS]),
+  data: Type.Array(HealthPoint),
+});
+export type AdminHealthHistory = Static<typeof AdminHealthHistorySchema>;
+export type AdminHealthPoint = AdminHealthHistory['data'][number];
+
 const rates = { prompt_per_million: count, cached_per_million: count, completion_per_million: count, per_image: count };
 const price = { id: Type.String(), model: Type.String(), ...rates, valid_from: time };
 

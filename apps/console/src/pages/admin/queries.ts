@@ -7,6 +7,7 @@ import type {
   AdminDepositPage,
   AdminEarningsConcentration,
   AdminHealth,
+  AdminHealthHistory,
   AdminPriceHistory,
   AdminPriceList,
   AdminProviderList,
@@ -14,7 +15,7 @@ import type {
   ConsoleWithdrawal,
   Incident,
 } from '@inference/formats';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, type QueryValue } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { useToast } from '../../ui/feedback/toast.js';
@@ -22,6 +23,7 @@ import { useToast } from '../../ui/feedback/toast.js';
 const ADMIN_KEY = ['admin'] as const;
 /** Refresh interval in milliseconds. */
 const LIVE_MS = 5000;
+const HISTORY_MS = 30_000;
 
 /** Call after a change by an operator: reports the change and fetches everything on the admin pages again. */
 export function useReportChange(): (done: string) => Promise<void> {
@@ -38,6 +40,16 @@ export function useHealth() {
     queryKey: [...ADMIN_KEY, 'health'],
     queryFn: ({ signal }) => api.get<AdminHealth>('/admin/v1/health', { signal }),
     refetchInterval: LIVE_MS,
+  });
+}
+
+/** Figures over time, which gain a point per minute at most. */
+export function useHealthHistory(range: AdminHealthHistory['range']) {
+  return useQuery({
+    queryKey: [...ADMIN_KEY, 'health-history', range],
+    queryFn: ({ signal }) => api.get<AdminHealthHistory>(`/admin/v1/health/history?range=${range}`, { signal }),
+    refetchInterval: HISTORY_MS,
+    placeholderData: keepPreviousData,
   });
 }
 

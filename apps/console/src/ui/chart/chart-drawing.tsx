@@ -55,8 +55,12 @@ export function ChartDrawing(props: ChartProps) {
 function summary({ series, labels, format = formatShort }: ChartProps): string {
   const first = labels[0] ?? '';
   const last = labels.at(-1) ?? '';
+  const lastOf = (values: ChartProps['series'][number]['values']): string => {
+    const value = values.at(-1) ?? null;
+    return value === null ? 'unknown' : format(value);
+  };
   const parts = series.map(
-    ({ label, values }) => `${label}: highest ${format(Math.max(0, ...values))}, last ${format(values.at(-1) ?? 0)}.`,
+    ({ label, values }) => `${label}: highest ${format(Math.max(0, ...values.map((value) => value ?? 0)))}, last ${lastOf(values)}.`,
   );
   return `From ${first} to ${last}. ${parts.join(' ')}`;
 }

@@ -10,7 +10,8 @@ import { COLOUR_COUNT } from './series-colours.js';
 
 interface ChartSeries {
   readonly label: string;
-  readonly values: readonly number[];
+  /** Null: nothing was measured. */
+  readonly values: readonly (number | null)[];
   /** From 1 to `COLOUR_COUNT`; default: by position. */
   readonly colour?: number | undefined;
 }
@@ -88,6 +89,10 @@ export function Chart(props: ChartProps) {
   );
 }
 
+function formatValue(value: number | null | undefined, format: (value: number) => string): string {
+  return value == null ? '—' : format(value);
+}
+
 function ChartTable({ title, labels, series, format = formatCount, labelHeading = 'Time' }: ChartProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1)
@@ -109,7 +114,7 @@ function ChartTable({ title, labels, series, format = formatCount, labelHeading 
               <th scope="row">{label}</th>
               {series.map((one) => (
                 <td key={one.label} data-numeric="true">
-                  {format(one.values[index] ?? 0)}
+                  {formatValue(one.values[index], format)}
                 </td>
               ))}
             </tr>

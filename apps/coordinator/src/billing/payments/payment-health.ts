@@ -5,7 +5,13 @@ import type { PaymentProcessor } from './payment-processor.js';
 const OUTAGES: ReadonlySet<unknown> = new Set(['StripeConnectionError', 'StripeAPIError']);
 
 export class PaymentHealth {
+  readonly #onOutage: () => void;
   #hasFailed = false;
+
+  /** `onOutage`: called for each failed call. */
+  constructor(onOutage: () => void = () => {}) {
+    this.#onOutage = onOutage;
+  }
 
   /** Calls `report` with whether a call has failed since the previous report. A failed report is repeated. */
   async reportFailure(report: (hasFailed: boolean) => Promise<void>): Promise<void> {
@@ -27,7 +33,10 @@ export class PaymentHealth {
         try {
           return await call(...args);
         } catch (error) {
-          if (isOutage(error)) this.#hasFailed = true;
+          if (isOutage(error)) {
+            this.#hasFailed = true;
+            this.#onOutage();
+          }
           throw error;
         }
       };

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
-import { WriteBehindQueue } from '../write-behind-queue.js';
+import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 
 const LastFactsSchema = Type.Object({
   serial_number: Type.String(),
@@ -80,6 +80,10 @@ export class LastSeenRepository {
   /** Writes queued rows. Never rejects. */
   flush(): Promise<void> {
     return this.#rows.flush();
+  }
+
+  get backlog(): WriteBacklog {
+    return this.#rows.backlog;
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 /** `ReceiptRepository`: receipts (ids, digests, counts) per paying account, up to a maximum. Writes are batched. */
 import { rowWriter } from '../connection/prepared-statements.js';
 import type { Database, Tables } from '../tables.js';
-import { WriteBehindQueue } from '../write-behind-queue.js';
+import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 
 export interface StoredReceipt {
   readonly jobId: string;
@@ -83,6 +83,10 @@ export class ReceiptRepository {
   /** Writes queued receipts. Never rejects. */
   flush(): Promise<void> {
     return this.#rows.flush();
+  }
+
+  get backlog(): WriteBacklog {
+    return this.#rows.backlog;
   }
 
   close(): Promise<void> {

@@ -3,7 +3,7 @@ import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@i
 import { dialectOf } from '../connection/dialect.js';
 import { MAX_READ_MS, PeriodicRefresh, settledWithin } from '../periodic-refresh.js';
 import type { Database, Tables } from '../tables.js';
-import { WriteBehindQueue } from '../write-behind-queue.js';
+import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 
 /** Stored form of a provider's reputation. Times in milliseconds since 1970. */
 interface StoredReputation {
@@ -159,6 +159,10 @@ export class ReputationRepository {
   /** Writes queued rows. Never rejects. */
   flush(): Promise<void> {
     return this.#rows.flush();
+  }
+
+  get backlog(): WriteBacklog {
+    return this.#rows.backlog;
   }
 
   close(): Promise<void> {

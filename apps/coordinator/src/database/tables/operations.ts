@@ -1,4 +1,4 @@
-/** Tables of provider names, quarantines, the operators' audit log, shared secrets, shared counters, availability, incidents and published keysets. */
+/** Tables of provider names, quarantines, the operators' audit log, shared secrets, shared counters, availability, incidents, health history and published keysets. */
 export type IncidentKind = 'incident' | 'maintenance';
 export type IncidentImpact = 'none' | 'minor' | 'major' | 'critical';
 /** The first four of incidents, the others of maintenance. */
@@ -54,6 +54,8 @@ export interface OperationTables {
     resolved_at: number | null;
   };
   incident_updates: { id: string; incident_id: string; at: number; status: IncidentStatus; message: string };
+  /** Figures of one coordinator during a slot of `slot_seconds` that began at `slot_at`. `figures`: JSON, see telemetry/history. */
+  health_history: { coordinator: string; slot_seconds: number; slot_at: number; figures: string };
   /** Handled webhook events. `digest`: hexadecimal SHA-256 of the body. */
   webhook_digests: { digest: string; expires_at: number };
   /** Nonces of accepted sealed requests. `digest`: hexadecimal SHA-256 of account and nonce. */

@@ -2,10 +2,12 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import Type from 'typebox';
 import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
+import type { HealthHistoryRepository } from '../../database/health-history-repository.js';
 import type { IncidentRepository } from '../../database/incident-repository.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { addAuditLogRoutes } from '../plugins/operator-audit-log.js';
 import { type AdminHealthRoutes, addAdminHealth } from './health.js';
+import { addHealthHistory } from './health-history.js';
 import { addIncidents } from './incidents.js';
 
 interface AdminRoutesDeps {
@@ -14,13 +16,15 @@ interface AdminRoutesDeps {
   /** Names of operators, by `account:<id>` and `key:<id>`. */
   readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly health: AdminHealthRoutes;
+  readonly healthHistory: HealthHistoryRepository;
   readonly incidents: IncidentRepository;
 }
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, deps) => {
-  const { metrics, auditLog, namesOf, health, incidents } = deps;
+  const { metrics, auditLog, namesOf, health, healthHistory, incidents } = deps;
   addAuditLogRoutes(server, { auditLog, namesOf });
   addAdminHealth(server, health);
+  addHealthHistory(server, { history: healthHistory, now: health.now });
   addIncidents(server, { incidents, now: health.now });
   addMetrics(server, metrics);
 };

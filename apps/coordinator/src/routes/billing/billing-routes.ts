@@ -35,6 +35,8 @@ interface BillingRoutesDeps {
   readonly withdrawals: Withdrawals;
   /** Null without a payment provider. */
   readonly processor: PaymentProcessor | null;
+  /** Outcome of each event of the payment provider. */
+  readonly onPaymentEvent: (outcome: string) => void;
   readonly providers: ProviderRegistry;
   readonly views: NetworkViews;
   readonly failedRequests: FailedRequestRepository;
@@ -56,5 +58,5 @@ export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (serve
   addDepositReceipts(api, deps);
   addUsageRoutes(api, { database, now });
   addRequestRoutes(api, { database, failedRequests, now });
-  if (processor !== null) addPaymentWebhook(server, { processor, deposits, log });
+  if (processor !== null) addPaymentWebhook(server, { processor, deposits, log, onOutcome: deps.onPaymentEvent });
 };

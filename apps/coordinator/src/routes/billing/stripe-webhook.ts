@@ -16,10 +16,15 @@ const schema = {
   response: { 200: Type.Object({ received: Type.Literal(true) }) },
 };
 
-export function addPaymentWebhook(
-  server: FastifyInstance,
-  { processor, deposits, log }: { processor: PaymentProcessor; deposits: Deposits; log: Log },
-): void {
+interface PaymentWebhookDeps {
+  readonly processor: PaymentProcessor;
+  readonly deposits: Deposits;
+  readonly log: Log;
+  /** Outcome of each event: a code of the deposit, `forged` or `failed`. */
+  readonly onOutcome: (outcome: string) => void;
+}
+
+export function addPaymentWebhook(server: FastifyInstance, { processor, deposits, log, onOutcome }: PaymentWebhookDeps): void {
   const refuse = (reply: FastifyReply): FastifyReply => {
     sendError(reply, apiError('invalid_request', { message: 'The event is not signed by the payment processor.' }));
     return reply;
@@ -39,9 +44,14 @@ export function addPaymentWebhook(
         event = processor.readEvent(body, signatureOf(request));
       } catch (error) {
         if (!(error instanceof ForgedEvent)) throw error;
+        onOutcome('forged');
         return refuse(reply);
       }
-      const outcome = await deposits.take(event, processor);
+      const outcome = await deposits.take(event, processor).catch((error: unknown) => {
+        onOutcome('failed');
+        throw error;
+      });
+      onOutcome(outcome);
       const line = { event: event.id, type: event.type, outcome };
       if (outcome === 'mismatch' || outcome === 'flagged') log.error(line, 'payment event');
       else log.info(line, 'payment event');

@@ -78,6 +78,8 @@ class RequestBodies {
     evictsOwn: true,
   });
 
+  #overloadedCount = 0;
+
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
     const { maxHeldBytes, maxRequestBytes } = options;
@@ -93,6 +95,19 @@ class RequestBodies {
   /** Bytes of requests without an account in memory now, including their connections. */
   get unauthenticatedHeldBytes(): number {
     return this.#unauthenticated.bytes;
+  }
+
+  /** Bodies refused or abandoned for lack of memory since the start. */
+  get overloadedCount(): number {
+    return this.#overloadedCount;
+  }
+
+  get maxHeldBytes(): number {
+    return this.#funded.maxBytes + this.#unfunded.maxBytes;
+  }
+
+  get maxUnauthenticatedHeldBytes(): number {
+    return MAX_UNAUTHENTICATED_BYTES;
   }
 
   /** Reads a body within the budget of its account, or of requests without an account. */
@@ -131,9 +146,13 @@ class RequestBodies {
       refuse(unread);
       return;
     }
-    const claim = budget.open(claimant, () => stop(refusal('overloaded')));
+    const claim = budget.open(claimant, () => {
+      this.#overloadedCount++;
+      stop(refusal('overloaded'));
+    });
     request.bodyClaim = claim;
     if (claim === null) {
+      this.#overloadedCount++;
       refuse('overloaded');
       return;
     }

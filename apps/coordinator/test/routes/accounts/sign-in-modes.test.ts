@@ -27,6 +27,7 @@ describe('a coordinator that requires verified e-mail addresses', () => {
     const harness = await startHarness({
       config: {
         development: false,
+        metrics: { host: '127.0.0.1', port: 0 },
         console: { ...CONSOLE, requireEmailVerification: true, mail: { kind: 'http', url, token: 'mail-token' } },
       },
     });
@@ -54,6 +55,9 @@ describe('a coordinator that requires verified e-mail addresses', () => {
     expect((await person.get(link.slice(harness.url.length))).status).toBe(302);
     expect((await new Browser(harness.url).signIn('ada@example.com')).status).toBe(200);
     expect(mails.every(({ body }) => body.to === 'ada@example.com')).toBe(true);
+    const metrics = await (await fetch(`http://127.0.0.1:${harness.app.metricsPort}/metrics`)).text();
+    expect(metrics).toContain('inference_mails_total{kind="verify_email",outcome="failed"} 1\n');
+    expect(metrics).toMatch(/inference_mails_total\{kind="verify_email",outcome="sent"\} [1-9]/);
     await harness.close();
     await new Promise((resolve) => void post.close(resolve));
   });

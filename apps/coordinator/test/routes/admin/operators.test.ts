@@ -3,6 +3,7 @@ import {
   AdminAccountPageSchema,
   AdminAccountViewSchema,
   AdminActionPageSchema,
+  AdminHealthHistorySchema,
   AdminHealthSchema,
   AdminProviderListSchema,
   AdminProviderViewSchema,
@@ -14,9 +15,11 @@ import { sql } from 'kysely';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { HealthHistoryRepository } from '../../../src/database/health-history-repository.js';
 import { ledgerSummary } from '../../../src/database/ledger/ledger-summary.js';
 import { LastSeenRepository } from '../../../src/database/providers/last-seen-repository.js';
 import { QuarantineRepository } from '../../../src/database/providers/quarantine-repository.js';
+import { NO_FIGURES } from '../../../src/telemetry/history/health-figures.js';
 import { Browser } from '../../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
@@ -201,7 +204,17 @@ describeDatabases('providers, owners and operators', (fresh) => {
   it('non-operators see and change nothing', async () => {
     const { provider } = await machine();
     await link(provider, ownerId);
-    const reads = ['providers', `providers/${provider.providerId}`, 'health', 'actions', 'accounts', 'deposits', 'withdrawals', 'prices'];
+    const reads = [
+      'providers',
+      `providers/${provider.providerId}`,
+      'health',
+      'health/history',
+      'actions',
+      'accounts',
+      'deposits',
+      'withdrawals',
+      'prices',
+    ];
     const changes = [
       ['POST', `providers/${provider.providerId}/quarantine`],
       ['POST', `providers/${provider.providerId}/release`],
@@ -288,6 +301,34 @@ describeDatabases('providers, owners and operators', (fresh) => {
     expect(await found('gracexh')).toEqual([]);
     const account = await bodyAs(AdminAccountViewSchema, await operator.get(`/admin/v1/accounts/${id}`));
     expect(account).toMatchObject({ id, balance_micro_usd: 0, machines: [provider.providerId] });
+  });
+
+  it('shows operators the health over time, and names the parameter that is wrong', async () => {
+    const { database } = harness.app;
+    const minute = Math.floor(Date.now() / 60_000 - 30) * 60_000;
+    const figures = { ...NO_FIGURES, samples: 1, jobs: { delivered: 3, provider_failed: 1 } };
+    await new HealthHistoryRepository(database, (stored) => stored).add('earlier', minute, JSON.stringify(figures));
+    // Of a later version: skipped.
+    await new HealthHistoryRepository(database, (stored) => stored).add('later', minute, '{"version":2}');
+    const hour = await bodyAs(AdminHealthHistorySchema, await operator.get('/admin/v1/health/history'));
+    const points = hour.data as { at: string; coordinators: number }[];
+    expect([hour.range, hour.resolution, points.length]).toEqual(['1h', '1m', 60]);
+    expect(points.find(({ at }) => at === new Date(minute).toISOString())).toMatchObject({
+      coordinators: 1,
+      requests: { delivered: 3, failed: 1 },
+      failures: [{ code: 'provider_failed', count: 1 }],
+    });
+    const week = await bodyAs(AdminHealthHistorySchema, await operator.get('/admin/v1/health/history?range=7d'));
+    expect([week.resolution, (week.data as unknown[]).length]).toEqual(['1h', 168]);
+    for (const [query, param, message] of [
+      ['range=2h', 'range', 'range must be one of 1h, 24h, 7d.'],
+      ['resolution=5m', 'resolution', 'resolution must be one of 1m, 10m, 1h.'],
+      ['range=24h&resolution=1m', 'resolution', 'resolution must be 10m or 1h for the range 24h.'],
+    ]) {
+      const refused = await operator.get(`/admin/v1/health/history?${query}`);
+      expect(refused.status).toBe(400);
+      expect(await errorOf(refused)).toMatchObject({ param, message });
+    }
   });
 
   it('shows operators the health, including a ledger whose sums do not match', async () => {

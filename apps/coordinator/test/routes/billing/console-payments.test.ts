@@ -116,6 +116,10 @@ describeDatabases('payments', (fresh) => {
     expect(await balance()).toBe(0);
     expect((await hook(good)).status).toBe(200);
     expect(await balance()).toBe(10 * DOLLAR);
+    // An event without any signature is refused unread.
+    const metrics = await (await harness.get('/metrics', harness.adminKey)).text();
+    expect(metrics).toContain('inference_payment_events_total{outcome="forged"} 5\n');
+    expect(metrics).toMatch(/inference_payment_events_total\{outcome="posted"\} [1-9]/);
   });
 
   it('posts only amounts that match the order', async () => {

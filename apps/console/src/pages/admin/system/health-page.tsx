@@ -8,17 +8,19 @@ import { type Column, Table } from '../../../ui/display/table.js';
 import { Loaded } from '../../../ui/feedback/error-state.js';
 import { Note } from '../../../ui/feedback/note.js';
 import { useHealth } from '../queries.js';
+import { HealthHistoryCard } from './health-history.js';
 
 export function Page() {
   const health = useHealth();
   const { data } = health;
   return (
     <>
-      <PageHeader title="Health" about="State of the coordinator that answered. Database figures cover all coordinators." />
+      <PageHeader title="Health" about="State of the coordinator that answered. Database figures and charts cover all coordinators." />
       <div className="stack">
         <Loaded query={health} what="The health of the coordinator" staleTitle="The information below is out of date.">
           <Readiness health={data} />
           <Figures health={data} />
+          <HealthHistoryCard />
           <div className="columns">
             <LedgerCard health={data} />
             <ProcessCard health={data} />

@@ -1,0 +1,68 @@
+/** Card of the health page: charts of the last hour, day or week over all coordinators. */
+import type { AdminHealthHistory } from '@inference/formats';
+import { useState } from 'react';
+import { Chart } from '../../../ui/chart/chart.js';
+import { Card } from '../../../ui/display/page.js';
+import { ErrorNote } from '../../../ui/feedback/error-state.js';
+import { EmptyState, Skeleton } from '../../../ui/feedback/placeholders.js';
+import { Segmented } from '../../../ui/forms/field.js';
+import { useHealthHistory } from '../queries.js';
+import { hasFigures, healthCharts, timeLabels } from './health-series.js';
+
+type Range = AdminHealthHistory['range'];
+
+const RANGES: readonly { readonly value: Range; readonly label: string; readonly spoken: string; readonly every: string }[] = [
+  { value: '1h', label: '1 hour', spoken: 'last hour', every: 'minute' },
+  { value: '24h', label: '24 hours', spoken: 'last 24 hours', every: 'ten minutes' },
+  { value: '7d', label: '7 days', spoken: 'last 7 days', every: 'hour' },
+];
+
+export function HealthHistoryCard() {
+  const [range, setRange] = useState<Range>('1h');
+  const history = useHealthHistory(range);
+  return (
+    <Card
+      title="Over time"
+      about="All coordinators, without the interval that is still running."
+      actions={<Segmented<Range> label="Range" value={range} options={RANGES} onValue={setRange} />}
+    >
+      {history.data !== undefined ? (
+        <HealthCharts history={history.data} />
+      ) : history.error !== null ? (
+        <ErrorNote error={history.error} title="The history could not be loaded." />
+      ) : (
+        <Skeleton height="30rem" />
+      )}
+    </Card>
+  );
+}
+
+function HealthCharts({ history }: { readonly history: AdminHealthHistory }) {
+  const { spoken, every } = RANGES.find(({ value }) => value === history.range) ?? { spoken: '', every: '' };
+  if (!hasFigures(history)) {
+    return <EmptyState title="No figures yet">{`This range has a point per ${every}. Charts appear after the first one.`}</EmptyState>;
+  }
+  const labels = timeLabels(history);
+  return (
+    <div className="columns">
+      {healthCharts(history).map(({ title, kind, isStacked, format, series }) => (
+        <section key={title} className="stack-small">
+          <h3>{title}</h3>
+          {series.length === 0 ? (
+            <p className="card-about">{`None in the ${spoken}.`}</p>
+          ) : (
+            <Chart
+              title={`${title}, ${spoken}.`}
+              kind={kind}
+              stacked={isStacked}
+              labels={labels}
+              series={series}
+              format={format}
+              height="10rem"
+            />
+          )}
+        </section>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,15 @@
+/** Figures of coordinators by time, for the operators' health page. Counts and durations only. */
+import type { Kysely, Migration } from 'kysely';
+
+export const healthHistory: Migration = {
+  async up(db: Kysely<unknown>) {
+    await db.schema
+      .createTable('health_history')
+      .addColumn('coordinator', 'text', (column) => column.notNull())
+      .addColumn('slot_seconds', 'integer', (column) => column.notNull())
+      .addColumn('slot_at', 'bigint', (column) => column.notNull())
+      .addColumn('figures', 'text', (column) => column.notNull())
+      .addPrimaryKeyConstraint('health_history_key', ['slot_seconds', 'slot_at', 'coordinator'])
+      .execute();
+  },
+};

@@ -1,0 +1,79 @@
+/** `JobCounts`: what the counters of jobs have gained since the previous reading. Same figures as in the metrics, without own counting. */
+import type { Registry } from 'prom-client';
+import { addCounts, type Counts, type HealthFigures } from './health-figures.js';
+
+type JobFigures = Pick<HealthFigures, 'jobs' | 'failedAttempts' | 'jobSeconds' | 'firstTokenSeconds'>;
+
+interface Sample {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  /** Name of the sample: a histogram has `_bucket`, `_sum` and `_count`. */
+  readonly metricName?: string;
+}
+
+export class JobCounts {
+  readonly #registry: Registry;
+  #previous: JobFigures = { jobs: {}, failedAttempts: {}, jobSeconds: {}, firstTokenSeconds: {} };
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  async sincePrevious(): Promise<JobFigures> {
+    const current: JobFigures = {
+      jobs: await this.#byLabel('inference_jobs_total', 'end'),
+      failedAttempts: await this.#byLabel('inference_failed_attempts_total', 'reason'),
+      jobSeconds: await this.#byBucket('inference_job_seconds'),
+      firstTokenSeconds: await this.#byBucket('inference_first_token_seconds'),
+    };
+    const previous = this.#previous;
+    this.#previous = current;
+    return {
+      jobs: difference(current.jobs, previous.jobs),
+      failedAttempts: difference(current.failedAttempts, previous.failedAttempts),
+      jobSeconds: difference(current.jobSeconds, previous.jobSeconds),
+      firstTokenSeconds: difference(current.firstTokenSeconds, previous.firstTokenSeconds),
+    };
+  }
+
+  async #byLabel(name: string, label: string): Promise<Counts> {
+    let counts: Counts = {};
+    for (const { labels, value } of await this.#samples(name)) counts = addCounts(counts, { [String(labels[label])]: value });
+    return counts;
+  }
+
+  /** Observations per bucket; the metric counts all up to its bound. */
+  async #byBucket(name: string): Promise<Counts> {
+    let cumulative: Counts = {};
+    for (const { labels, value, metricName } of await this.#samples(name)) {
+      if (metricName === `${name}_bucket`) cumulative = addCounts(cumulative, { [String(labels.le)]: value });
+    }
+    let below = 0;
+    const own: Record<string, number> = {};
+    for (const [bound, count] of Object.entries(cumulative).sort(([a], [b]) => boundOf(a) - boundOf(b))) {
+      own[bound] = count - below;
+      below = count;
+    }
+    return own;
+  }
+
+  async #samples(name: string): Promise<readonly Sample[]> {
+    const metric = this.#registry.getSingleMetric(name);
+    if (metric === undefined) throw new Error(`there is no metric ${name}`);
+    return (await metric.get()).values as readonly Sample[];
+  }
+}
+
+function boundOf(text: string): number {
+  return text === '+Inf' ? Number.POSITIVE_INFINITY : Number(text);
+}
+
+/** Positive differences only. */
+function difference(current: Counts, previous: Counts): Counts {
+  return Object.fromEntries(
+    Object.entries(current).flatMap(([key, count]) => {
+      const gained = count - (previous[key] ?? 0);
+      return gained > 0 ? [[key, gained]] : [];
+    }),
+  );
+}

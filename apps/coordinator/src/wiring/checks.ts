@@ -1,0 +1,78 @@
+/** Starts the periodic checks behind gauges and the health history: database, disk, ledger, pending money, transparency log. */
+import { statfs } from 'node:fs/promises';
+import { sql } from 'kysely';
+import { databaseTime } from '../database/connection/database-clock.js';
+import { databaseState } from '../database/connection/database-state.js';
+import { dialectOf } from '../database/connection/dialect.js';
+import { ledgerSummary } from '../database/ledger/ledger-summary.js';
+import { pendingMoney } from '../database/ledger/pending-money.js';
+import type { Database } from '../database/tables.js';
+import { errorFacts } from '../log.js';
+import { type Checks, type DatabaseReading, type DiskReading, registerCheckGauges } from '../telemetry/checks/check-gauges.js';
+import { PeriodicCheck } from '../telemetry/checks/periodic-check.js';
+import { registerBacklogGauges } from '../telemetry/gauges.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import type { TransparencyLog } from '../transparency-log/transparency-log.js';
+import type { Repositories } from './database.js';
+import type { ImageServices } from './images.js';
+import type { StartContext } from './start-context.js';
+
+/** A database that takes longer to answer is unreachable, in milliseconds. */
+const DATABASE_TIMEOUT_MS = 2000;
+const DATABASE_MS = 15_000;
+const MINUTE_MS = 60_000;
+/** The ledger check reads every balance. */
+const LEDGER_MS = 300_000;
+
+interface ChecksDeps {
+  readonly database: Database;
+  readonly repositories: Repositories;
+  readonly images: ImageServices;
+  readonly transparencyLog: TransparencyLog;
+  readonly metrics: Metrics;
+}
+
+export function openChecks(context: StartContext, { database, repositories, images, transparencyLog, metrics }: ChecksDeps): Checks {
+  const { config, now, log, isDraining, disposal } = context;
+  const start = <Value>(name: string, everyMs: number, read: () => Promise<Value>): PeriodicCheck<Value> => {
+    const onError = (error: unknown): void => log.warn({ check: name, error: errorFacts(error) }, 'periodic check failed');
+    const check = new PeriodicCheck({ name, everyMs, read, now, onError });
+    disposal.defer(() => check.close());
+    return check;
+  };
+  const checks: Checks = {
+    database: start('database', DATABASE_MS, () => readDatabase(database)),
+    disk: start('disk', MINUTE_MS, () => readDisk(config.dataDir)),
+    ledger: start('ledger', LEDGER_MS, () => ledgerSummary(database)),
+    pendingMoney: start('pending_money', MINUTE_MS, () => pendingMoney(database)),
+    transparencyLog: start('transparency_log', MINUTE_MS, () => transparencyLog.sizes()),
+  };
+  registerCheckGauges(metrics, checks, { isDraining, now });
+  const { lastSeen, reputations, failedRequests } = repositories;
+  registerBacklogGauges(metrics, {
+    last_seen: lastSeen,
+    reputations,
+    failed_requests: failedRequests,
+    receipts: images.receipts,
+  });
+  return checks;
+}
+
+async function readDatabase(database: Database): Promise<DatabaseReading> {
+  const began = performance.now();
+  const isOk = (await databaseState(database, DATABASE_TIMEOUT_MS)) === 'ok';
+  const answerMs = performance.now() - began;
+  return { isOk, answerMs, clockDifferenceMs: isOk && dialectOf(database) === 'postgres' ? await readClockDifference(database) : null };
+}
+
+/** Half of the round trip is attributed to each direction. */
+async function readClockDifference(database: Database): Promise<number> {
+  const before = Date.now();
+  const { rows } = await sql<{ at: number | string }>`select ${databaseTime(database)} as at`.execute(database);
+  return Number(rows[0]?.at) - (before + Date.now()) / 2;
+}
+
+async function readDisk(directory: string): Promise<DiskReading> {
+  const { bavail, blocks, bsize } = await statfs(directory);
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+}

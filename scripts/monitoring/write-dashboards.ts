@@ -1,0 +1,10 @@
+/** `npm run dashboards` writes the Grafana dashboards of `deploy/grafana` from their content in this folder. */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { COORDINATOR_DASHBOARD } from './coordinator-dashboard.js';
+import { dashboard } from './grafana.js';
+
+const FILE = fileURLToPath(new URL('../../deploy/grafana/dashboard./coordinator-dashboard.json', import.meta.url));
+
+writeFileSync(FILE, `${JSON.stringify(dashboard(COORDINATOR_DASHBOARD), null, 2)}\n`);
+console.log(`wrote ${FILE}`);
