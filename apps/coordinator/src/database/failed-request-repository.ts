@@ -113,6 +113,11 @@ export class FailedRequestRepository {
     return row === undefined ? null : fromRow(row);
   }
 
+  /** Writes queued rows. Never rejects. */
+  flush(): Promise<void> {
+    return this.#rows.flush();
+  }
+
   close(): Promise<void> {
     return this.#rows.close();
   }

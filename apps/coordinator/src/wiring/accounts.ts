@@ -2,8 +2,9 @@
 import { join } from 'node:path';
 import { type AccountNotices, accountNotices } from '../accounts/account-notices.js';
 import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
-import { accountCloser, type CloseAccount, closeAccountOfUser } from '../accounts/close-account.js';
+import { accountCloser, type CloseAccount, closeOwnAccount } from '../accounts/close-account.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
+import { ExportGrants } from '../accounts/export-grants.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
 import { developmentMailer, httpMailer, type Mailer } from '../accounts/mailer.js';
 import { MAX_HASHES_AT_ONCE, PasswordHasher } from '../accounts/passwords/password-hasher.js';
@@ -26,6 +27,7 @@ import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
 import { SecondFactorRepository } from '../database/accounts/second-factor-repository.js';
 import { everyPeriod } from '../database/periodic-work.js';
+import { eraseReceipts } from '../database/privacy/erase-account.js';
 import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
 import type { Database } from '../database/tables.js';
 import type { AttemptCounter, AttemptCounters } from '../limits/attempt-counters.js';
@@ -56,6 +58,7 @@ export interface AccountServices {
   readonly organisationLog: OrganisationLog;
   readonly invitations: InvitationRepository;
   readonly closeAccount: CloseAccount;
+  readonly exportGrants: ExportGrants;
   /** Null if no mail can be sent. */
   readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly payments: PaymentServices;
@@ -89,7 +92,12 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const onMailError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'mail failed');
   const organisations = new OrganisationRepository({ database, apiKeyCache, now });
   const organisationLog = new OrganisationLog({ database, now });
-  const closeAccount = accountCloser({ accounts, lowBalanceAlerts, providerLinks });
+  const closeAccount = accountCloser({
+    accounts,
+    providerLinks,
+    eraseReceipts: async (id) => void (await eraseReceipts(database, id)),
+    onError: context.onWriteError,
+  });
   const auth = createAuth({
     database,
     passwords,
@@ -102,7 +110,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
       await playgroundKeys.revokeAll(id);
       await revokeResetLinks(auth, id);
     },
-    onDelete: async (id) => closeAccountOfUser(closeAccount, id, now()),
+    onDelete: (id) => closeOwnAccount(closeAccount, id, now()),
     secondSteps: secondStepLimit(config, deps.attempts),
     onError: onMailError,
   });
@@ -128,6 +136,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     organisationLog,
     invitations: new InvitationRepository({ database, now }),
     closeAccount,
+    exportGrants: new ExportGrants({ secret, now }),
     lowBalanceAlerts,
     payments: await openPayments(context, { database, ledger, accounts }),
     consoleAccess: {
