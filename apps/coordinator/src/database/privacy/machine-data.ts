@@ -80,7 +80,8 @@ export const MACHINE_DATA = {
     columns: { identity: 'reason', activity: 'provider_id since', others: 'held_by' },
     retention: 'until released',
     exported: { rows: ofMachines('provider_id'), key: ['provider_id'] },
-    afterDeletion: 'stays with the machine’s id: operators should write no names into reasons',
+    afterDeletion: 'the quarantine stays with the machine’s id; the reason is erased',
+    erasures: [{ rows: ofMachines('provider_id'), set: { reason: '[erased]' } }],
   },
   device_enrolments: {
     about: 'Macs in device management: serial number, device id and key, which prove that a machine is a real Mac.',
