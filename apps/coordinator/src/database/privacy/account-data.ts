@@ -86,6 +86,11 @@ export const ACCOUNT_DATA = {
     exported: {
       rows: (id) => sql<boolean>`(organisation_id = ${id} or user_id = ${id})`,
       key: ['organisation_id', 'user_id'],
+      also: {
+        organisation_name: sql`(select name from accounts where accounts.id = organisation_id)`,
+        member_name: sql`(select name from auth_users where auth_users.id = user_id)`,
+        member_email: sql`(select email from auth_users where auth_users.id = user_id)`,
+      },
     },
     afterDeletion: ERASED,
     erasures: [{ rows: ofAccount('organisation_id') }, { rows: ofAccount('user_id') }],

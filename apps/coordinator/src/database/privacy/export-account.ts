@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { STORED_DATA } from './stored-data.js';
-import { columnsOf, type StoredTable } from './stored-table.js';
+import { columnsOf, type ExportedRows, type StoredTable } from './stored-table.js';
 
 /** Rows per read. */
 const PAGE = 500;
@@ -24,7 +24,7 @@ export async function* exportAccount(database: Database, accountId: string, now:
     if (typeof table.exported === 'string') continue;
     yield `${separator}\n    ${JSON.stringify(name)}: {\n      "about": ${JSON.stringify(table.about)},\n      "rows": [`;
     separator = ',';
-    yield* rowsOf(database, name, table, table.exported.rows(accountId), table.exported.key);
+    yield* rowsOf(database, name, exportedColumns(table), table.exported, accountId);
     yield '\n      ]\n    }';
   }
   const omitted = [...STORED_DATA].flatMap(([name, { exported }]) => (typeof exported === 'string' ? [[name, exported]] : []));
@@ -34,20 +34,22 @@ export async function* exportAccount(database: Database, accountId: string, now:
 async function* rowsOf(
   database: Database,
   name: string,
-  table: StoredTable,
-  condition: RawBuilder<boolean>,
-  key: readonly string[],
+  shown: readonly string[],
+  { rows: rowsOfAccount, key, also = {} }: ExportedRows,
+  accountId: string,
 ): AsyncGenerator<string> {
+  const condition = rowsOfAccount(accountId);
   const order = sql.join(key.map((column) => sql.ref(column)));
-  const shown = exportedColumns(table);
-  const columns = sql.join([...new Set([...shown, ...key])].map((column) => sql.ref(column)));
+  const further = Object.entries(also).map(([column, value]) => sql`${value} as ${sql.ref(column)}`);
+  const columns = sql.join([...[...new Set([...shown, ...key])].map((column) => sql.ref(column)), ...further]);
+  const members = [...shown, ...Object.keys(also)];
   let separator = '';
   for (let last: Row | undefined; ; ) {
     const after: Row | undefined = last;
     const from = after === undefined ? sql`` : sql`and (${order}) > (${sql.join(key.map((column) => sql.val(after[column])))})`;
     const page: RawBuilder<Row> = sql`select ${columns} from ${sql.table(name)} where ${condition} ${from} order by ${order} limit ${PAGE}`;
     const { rows } = await page.execute(database);
-    const lines = rows.map((row) => `\n        ${JSON.stringify(readable(row, shown))}`);
+    const lines = rows.map((row) => `\n        ${JSON.stringify(readable(row, members))}`);
     if (lines.length > 0) yield separator + lines.join(',');
     separator = ',';
     last = rows.at(-1);

@@ -1,5 +1,6 @@
 /** `RetentionRules`: removes rows that are older than the settings allow, in small statements. Safe to repeat and to interrupt. */
 import { type RawBuilder, sql } from 'kysely';
+import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 import { eraseAccount, eraseReceipts } from './erase-account.js';
 
@@ -57,8 +58,14 @@ export async function applyRetention(
     }
     if (all > 0) changed[name] = (changed[name] ?? 0) + all;
   }
-  await repeatErasures(database, now, signal);
+  const accounts = await repeatErasures(database, now, signal);
+  if (accounts > 0 || Object.keys(changed).length > 0) await emptyLog(database);
   return changed;
+}
+
+/** The write-ahead log of SQLite holds earlier pages. Other programs that read may prevent this: a later run tries again. */
+async function emptyLog(database: Database): Promise<void> {
+  if (dialectOf(database) === 'sqlite') await sql`pragma wal_checkpoint(truncate)`.execute(database);
 }
 
 function rulesOf(settings: RetentionSettings, now: number): Rule[] {
@@ -152,8 +159,8 @@ function closedAccountRules(before: number): readonly Rule[] {
   ];
 }
 
-/** Erases recently closed accounts again, with rows that were queued or came later. */
-async function repeatErasures(database: Database, now: number, signal: AbortSignal | undefined): Promise<void> {
+/** Erases recently closed accounts again, with rows that were queued or came later. Resolves to the number of accounts. */
+async function repeatErasures(database: Database, now: number, signal: AbortSignal | undefined): Promise<number> {
   const closed = await database
     .selectFrom('accounts')
     .select('id')
@@ -175,6 +182,7 @@ async function repeatErasures(database: Database, now: number, signal: AbortSign
     await database.transaction().execute((transaction) => eraseAccount(transaction, id));
     await eraseReceipts(database, id, signal);
   }
+  return closed.length;
 }
 
 /** Removes rows of a table by their key. */

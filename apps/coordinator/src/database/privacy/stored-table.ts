@@ -31,14 +31,22 @@ export interface Erasure {
   readonly set?: Readonly<Record<string, string | null>>;
 }
 
+export interface ExportedRows {
+  readonly rows: RowsOf;
+  /** Columns of a unique order, by which the export reads page by page. */
+  readonly key: readonly string[];
+  /** Further values, such as the name behind an id. */
+  readonly also?: Readonly<Record<string, RawBuilder<unknown>>>;
+}
+
 export interface StoredTable {
   /** What the rows are, and why they are stored. */
   readonly about: string;
   readonly columns: Columns;
   /** How long rows are retained while the account exists. */
   readonly retention: string;
-  /** Rows in the export of an account. `key`: columns of a unique order, by which the export reads page by page. A text: why there are none. */
-  readonly exported: { readonly rows: RowsOf; readonly key: readonly string[] } | string;
+  /** Rows in the export of an account. A text: why there are none. */
+  readonly exported: ExportedRows | string;
   /** What the deletion of an account does, in words. */
   readonly afterDeletion: string;
   readonly erasures?: readonly Erasure[];

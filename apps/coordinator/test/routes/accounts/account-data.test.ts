@@ -1,4 +1,6 @@
 /** Export and deletion of accounts: everything that identifies somebody is in the export, and nowhere after the deletion. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ProviderId } from '@inference/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config/config.js';
@@ -27,7 +29,7 @@ interface Person {
 
 const DAY_MS = 86_400_000;
 
-describeDatabases('the data of an account', (fresh) => {
+describeDatabases('the data of an account', (fresh, dialect) => {
   let place: TestDatabase;
   let harness: Harness;
   let database: Database;
@@ -44,6 +46,10 @@ describeDatabases('the data of an account', (fresh) => {
     await place.remove();
   });
 
+  const databaseFiles = (): string[] => {
+    const file = join(harness.dataDir, 'coordinator', 'coordinator.db');
+    return [file, `${file}-wal`];
+  };
   const signUp = async (): Promise<Person> => {
     const browser = new Browser(harness.url);
     const email = `canary-address-${++people}@example.com`;
@@ -137,6 +143,10 @@ describeDatabases('the data of an account', (fresh) => {
     expect(await tablesWith(database, 'canary ')).toEqual(untilReport);
     await applyRetention(database, retention, now + 31 * DAY_MS);
     expect(await tablesWith(database, 'canary ')).toEqual([]);
+    // Nor in free pages of the file, or in the write-ahead log.
+    for (const file of dialect === 'sqlite' ? databaseFiles() : []) {
+      for (const text of ['canary ', person.email]) expect([file, readFileSync(file).includes(text)]).toEqual([file, false]);
+    }
   });
 
   it('is downloaded only after the password, in the session that asked, page by page', async () => {
@@ -172,7 +182,7 @@ describeDatabases('the data of an account', (fresh) => {
     const id = await createOrganisation(owner, '=HYPERLINK("https://example.com")');
     const data = await download(owner.browser, id);
     expect(data.account_id).toBe(id);
-    expect(data.tables.organisation_members?.rows).toMatchObject([{ user_id: owner.id, role: 'owner' }]);
+    expect(data.tables.organisation_members?.rows).toMatchObject([{ user_id: owner.id, role: 'owner', member_email: owner.email }]);
     expect(JSON.stringify(data.tables.organisation_events)).toContain('HYPERLINK');
 
     const log = (query: string): Promise<Response> => owner.browser.get(`/console/v1/organisation/log/export?account_id=${id}${query}`);
