@@ -31,12 +31,14 @@ function sectionOf([name, table]: readonly [string, StoredTable]): string {
     return columns.length === 0 ? [] : [`${label}: ${columns.map((column) => `\`${column}\``).join(', ')}`];
   });
   const lines = [
-    `| **\`${name}\`** | ${table.about} |`,
-    '|---|---|',
-    `| columns | ${kinds.join('; ')} |`,
-    `| kept | ${table.retention} |`,
-    `| after deletion | ${table.afterDeletion} |`,
-    `| in an export | ${typeof table.exported === 'string' ? `no: ${table.exported}` : 'yes'} |`,
+    `#### \`${name}\``,
+    '',
+    table.about,
+    '',
+    `- Columns: ${kinds.join('; ')}`,
+    `- Kept: ${table.retention}`,
+    `- After deletion: ${table.afterDeletion}`,
+    `- In an export: ${typeof table.exported === 'string' ? `no, ${table.exported}` : 'yes'}`,
   ];
   return lines.join('\n');
 }

@@ -12,8 +12,14 @@ import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { useFormMutation } from '../../ui/forms/form.js';
 
-/** `of`: the account in the text, such as "your account". */
-export function DownloadDataCard({ of }: { readonly of: string }) {
+interface DownloadDataProps {
+  /** Id of an organisation; null: the personal account. */
+  readonly accountId: string | null;
+  /** The account in the text, such as "your account". */
+  readonly of: string;
+}
+
+export function DownloadDataCard({ accountId, of }: DownloadDataProps) {
   const [open, setOpen] = useState(false);
   return (
     <Card
@@ -28,15 +34,15 @@ export function DownloadDataCard({ of }: { readonly of: string }) {
       <Button icon={<Download size={18} aria-hidden="true" />} onClick={() => setOpen(true)}>
         Download data
       </Button>
-      {open ? <DownloadDialog of={of} onClose={() => setOpen(false)} /> : null}
+      {open ? <DownloadDialog accountId={accountId} of={of} onClose={() => setOpen(false)} /> : null}
     </Card>
   );
 }
 
-function DownloadDialog({ of, onClose }: { readonly of: string; readonly onClose: () => void }) {
+function DownloadDialog({ accountId, of, onClose }: DownloadDataProps & { readonly onClose: () => void }) {
   const toast = useToast();
   const form = useFormMutation({ password: '' }, async (fields) => {
-    const { path } = await api.post<ConsoleAccountExport>('/console/v1/account/export', fields);
+    const { path } = await api.post<ConsoleAccountExport>('/console/v1/account/export', fields, { accountId });
     downloadFile(path);
     onClose();
     toast.success('Download started');

@@ -30,7 +30,7 @@ export function Page() {
         <TwoFactorCard />
         <PasskeysCard />
         <SessionsCard />
-        <DownloadDataCard of="your account" />
+        <DownloadDataCard accountId={null} of="your account" />
         <DeleteAccountCard />
       </div>
     </>

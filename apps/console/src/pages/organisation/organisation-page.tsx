@@ -46,7 +46,7 @@ function Organisation({ organisation }: { readonly organisation: ConsoleMembersh
         <RolesCard />
         {canManage ? <NameCard organisation={organisation} /> : null}
         <LeaveCard organisation={organisation} />
-        {canExport ? <DownloadDataCard of={organisation.name} /> : null}
+        {canExport ? <DownloadDataCard accountId={organisation.id} of={organisation.name} /> : null}
         {canDelete ? <DeleteCard organisation={organisation} /> : null}
         {canManage ? <LogCard /> : null}
       </div>

@@ -76,7 +76,7 @@ export function DeleteCard({ organisation }: SettingsCardProps) {
   return (
     <Card
       title="Delete organisation"
-      about="API keys stop working immediately, machines are unlinked, and members lose access. This cannot be undone."
+      about="API keys stop working immediately, machines are unlinked, members lose access, and names and log are erased. This cannot be undone."
     >
       <Button kind="danger" onClick={() => setOpen(true)}>
         Delete organisation

@@ -69,6 +69,16 @@ describeDatabases('retention', (fresh) => {
       { id: 'open', payment_id: 'payment of open' },
     ]);
     expect(await count('api_keys')).toBe(1);
+    // An open withdrawal needs the payout account.
+    await database.insertInto('payout_accounts').values({ account_id: 'closed', payout_id: 'acct_1', created_at: 0 }).execute();
+    for (const [state, left] of [
+      ['requested', 1],
+      ['paid', 0],
+    ] as const) {
+      await database.updateTable('withdrawals').set({ state }).where('id', '=', 'closed').execute();
+      await applyRetention(database, NO_MAXIMUM, NOW);
+      expect([state, await count('payout_accounts')]).toEqual([state, left]);
+    }
     const ending = new AbortController();
     ending.abort(new Error('shutdown'));
     await expect(applyRetention(database, NO_MAXIMUM, NOW, ending.signal)).rejects.toThrow('shutdown');
