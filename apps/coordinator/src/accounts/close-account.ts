@@ -11,7 +11,7 @@ export type CloseAccount = (id: string, within: (transaction: Database) => Promi
 export function accountCloser(deps: {
   readonly accounts: AccountRepository;
   readonly providerLinks: ProviderLinks;
-  /** Removes the receipts, which can be very many. Repeated by the retention job. */
+  /** Removes receipts. There can be very many: the retention job removes the rest. */
   readonly eraseReceipts: (id: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }): CloseAccount {

@@ -67,6 +67,8 @@ export interface AccountServices {
 
 /** Interval at which balances and budgets of keys are compared with their alerts. */
 const ALERTS_MS = 300_000;
+/** Receipts erased before the deletion of an account is answered. The retention job erases the others. */
+const MAX_RECEIPTS_AT_ONCE = 2000;
 
 interface AccountDeps {
   readonly database: Database;
@@ -95,7 +97,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const closeAccount = accountCloser({
     accounts,
     providerLinks,
-    eraseReceipts: async (id) => void (await eraseReceipts(database, id)),
+    eraseReceipts: (id) => eraseReceipts(database, id, { maxRows: MAX_RECEIPTS_AT_ONCE }),
     onError: context.onWriteError,
   });
   const auth = createAuth({

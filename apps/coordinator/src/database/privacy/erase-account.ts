@@ -56,14 +56,20 @@ export function redactTexts(json: string): string {
   );
 }
 
-/** Removes receipts of an account in slices, because there can be very many. Resolves to their number. */
-export async function eraseReceipts(database: Database, accountId: string, signal?: AbortSignal): Promise<number> {
-  for (let all = 0; ; ) {
+/** Receipts per statement: each has four index entries. */
+const RECEIPT_SLICE = 100;
+
+/** Removes receipts of an account in slices, because there can be very many: at most `maxRows`, in whole slices. */
+export async function eraseReceipts(
+  database: Database,
+  accountId: string,
+  { maxRows = Number.POSITIVE_INFINITY, signal }: { readonly maxRows?: number; readonly signal?: AbortSignal | undefined } = {},
+): Promise<void> {
+  for (let all = 0; all < maxRows; all += RECEIPT_SLICE) {
     signal?.throwIfAborted();
-    const oldest = database.selectFrom('receipts').select('job_id').where('account_id', '=', accountId).limit(SLICE);
-    const { numDeletedRows } = await database.deleteFrom('receipts').where('job_id', 'in', oldest).executeTakeFirstOrThrow();
-    all += Number(numDeletedRows);
-    if (numDeletedRows < SLICE) return all;
+    const some = database.selectFrom('receipts').select('job_id').where('account_id', '=', accountId).limit(RECEIPT_SLICE);
+    const { numDeletedRows } = await database.deleteFrom('receipts').where('job_id', 'in', some).executeTakeFirstOrThrow();
+    if (numDeletedRows < RECEIPT_SLICE) return;
     // Lets other work use the database and the thread first.
     await new Promise((resolve) => {
       setImmediate(resolve);

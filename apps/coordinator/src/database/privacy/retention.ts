@@ -180,7 +180,7 @@ async function repeatErasures(database: Database, now: number, signal: AbortSign
   for (const { id } of closed) {
     signal?.throwIfAborted();
     await database.transaction().execute((transaction) => eraseAccount(transaction, id));
-    await eraseReceipts(database, id, signal);
+    await eraseReceipts(database, id, { signal });
   }
   return closed.length;
 }
