@@ -171,7 +171,17 @@ describeInBrowser('a client in the console', () => {
     await page.getByRole('button', { name: 'Sign out of all other sessions' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Sign out of all other sessions' }).click();
     await expect.poll(() => page.getByText('Firefox on Linux').count()).toBe(0);
+    await page.getByRole('button', { name: 'Download data' }).click();
+    await page.getByLabel('Your password').fill('wrong password');
+    await page.getByRole('dialog').getByRole('button', { name: 'Download' }).click();
+    await page.getByText('The password is wrong.').waitFor();
+    await page.getByLabel('Your password').fill(person.password);
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('dialog').getByRole('button', { name: 'Download' }).click();
+    const file = await (await downloading).path();
+    expect(readFileSync(file, 'utf8')).toContain(person.email);
     await page.getByRole('button', { name: 'Delete account' }).click();
+    await page.getByText('Kept for the books, under a random id:').waitFor();
     await page.getByLabel('Your password').fill('wrong password');
     await page.getByRole('button', { name: 'Delete permanently' }).click();
     await page.getByRole('dialog').getByRole('alert').waitFor();

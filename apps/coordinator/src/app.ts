@@ -13,6 +13,7 @@ import { openModelAvailability } from './wiring/model-availability.js';
 import { openNetworkStatus, reportComponents } from './wiring/network-status.js';
 import { acceptProviders, openProviders } from './wiring/providers.js';
 import { openReleases } from './wiring/releases.js';
+import { startRetention } from './wiring/retention.js';
 import { registerRoutes } from './wiring/routes.js';
 import { shutDown } from './wiring/shutdown.js';
 import { createStartContext } from './wiring/start-context.js';
@@ -58,6 +59,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     acceptProviders(context, providers.providers, server.server);
     const { quarantines } = repositories;
     recordNetwork(context, { transparencyLog, registry: providers.providers, quarantines, releases });
+    startRetention(context, database);
     await billing.startSweeping();
     const developmentKeys = await ensureInitialData(context, database, ledger);
     address = await listen(context, server);

@@ -15,6 +15,8 @@ interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Account to act for; null: the personal account. Default: that of this tab. */
+  readonly accountId?: string | null;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -52,7 +54,7 @@ function withQuery(path: string, query: RequestOptions['query'] = {}): string {
 
 async function request<Answer>(method: string, path: string, body: unknown, options: RequestOptions = {}): Promise<Answer> {
   const deadline = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
-  const accountId = activeAccountId();
+  const accountId = options.accountId === undefined ? activeAccountId() : options.accountId;
   const signal = options.signal === undefined ? deadline : AbortSignal.any([options.signal, deadline]);
   try {
     const response = await fetch(withQuery(path, options.query), {

@@ -10,3 +10,11 @@ export function downloadText(fileName: string, text: string, type: string): void
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), REVOKE_AFTER_MS);
 }
+
+/** Downloads a file of the coordinator, which names the file itself. The browser streams it to the disk. */
+export function downloadFile(path: string): void {
+  const link = document.createElement('a');
+  link.href = path;
+  link.download = '';
+  link.click();
+}

@@ -1,7 +1,6 @@
-/** Closes accounts of people and organisations: ends keys, name, alert and machines. Postings stay. */
+/** Closes accounts of people and organisations: ends keys and machines, erases identities. Postings stay. */
 import { APIError } from 'better-auth/api';
 import type { AccountRepository } from '../database/accounts/account-repository.js';
-import type { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
 import { leaveAllOrganisations, SoleOwnerError } from '../database/accounts/organisation-repository.js';
 import type { Database } from '../database/tables.js';
 import type { ProviderLinks } from './provider-links.js';
@@ -11,20 +10,31 @@ export type CloseAccount = (id: string, within: (transaction: Database) => Promi
 
 export function accountCloser(deps: {
   readonly accounts: AccountRepository;
-  readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly providerLinks: ProviderLinks;
+  /** Removes receipts. There can be very many: the retention job removes the rest. */
+  readonly eraseReceipts: (id: string) => Promise<void>;
+  readonly onError: (error: unknown) => void;
 }): CloseAccount {
   return async (id, within) => {
     await deps.accounts.close(id, within);
-    await deps.lowBalanceAlerts?.setThreshold(id, null);
     await deps.providerLinks.closeAccount(id);
+    await deps.eraseReceipts(id).catch(deps.onError);
   };
 }
 
-/** Closes a person's account and ends its memberships. Rejects with an error of the sign-in library for the only owner of an organisation. */
-export async function closeAccountOfUser(close: CloseAccount, userId: string, now: number): Promise<void> {
+/**
+ * Closes a person's account and ends its memberships.
+ *
+ * @throws {SoleOwnerError} for the only owner of an organisation.
+ */
+export function closeAccountOfUser(close: CloseAccount, userId: string, now: number): Promise<void> {
+  return close(userId, (transaction) => leaveAllOrganisations(transaction, userId, now));
+}
+
+/** {@link closeAccountOfUser}, with an error of the sign-in library for the only owner of an organisation. */
+export async function closeOwnAccount(close: CloseAccount, userId: string, now: number): Promise<void> {
   try {
-    await close(userId, (transaction) => leaveAllOrganisations(transaction, userId, now));
+    await closeAccountOfUser(close, userId, now);
   } catch (error) {
     if (!(error instanceof SoleOwnerError)) throw error;
     const names = error.organisations.join(', ');

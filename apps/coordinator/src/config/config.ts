@@ -8,6 +8,7 @@ import { readTransparencyLog } from '../transparency-log/settings.js';
 import { checked, choice, type Environment, flag, httpUrl, integer, list, secret, text } from './environment.js';
 import { readMail } from './mail.js';
 import { readOperator } from './operator.js';
+import { MAX_RETENTION_DAYS, readRetention } from './retention.js';
 import { withSecretFiles } from './secret-files.js';
 import { StartupError } from './startup-error.js';
 
@@ -57,6 +58,7 @@ export function readConfig(environment: Environment) {
     },
     /** Older usage entries are removed; null: never. */
     usageRetentionDays: integer(env, 'USAGE_RETENTION_DAYS', 0, 0, MAX_RETENTION_DAYS) || null,
+    retention: readRetention(env),
     /** Null: no traces. */
     tracing: readTracing(env),
     logLevel: choice(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
@@ -135,7 +137,6 @@ const COUNT_TOKENS_BYTES_PER_MINUTE = 64 * 1024 * 1024;
 /** 10,000 USD per million tokens and 1000 USD per image, as for prices set through the API. */
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
-const MAX_RETENTION_DAYS = 36_500;
 /** The ledger stores earnings per day for at most this long (`database/ledger/activity`). */
 const MAX_MATURITY_DAYS = 365;
 /** A week. */

@@ -117,6 +117,11 @@ export class FailedRequestRepository {
     return this.#rows.backlog;
   }
 
+  /** Writes queued rows. Never rejects. */
+  flush(): Promise<void> {
+    return this.#rows.flush();
+  }
+
   close(): Promise<void> {
     return this.#rows.close();
   }

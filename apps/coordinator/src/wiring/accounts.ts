@@ -2,8 +2,9 @@
 import { join } from 'node:path';
 import { type AccountNotices, accountNotices } from '../accounts/account-notices.js';
 import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
-import { accountCloser, type CloseAccount, closeAccountOfUser } from '../accounts/close-account.js';
+import { accountCloser, type CloseAccount, closeOwnAccount } from '../accounts/close-account.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
+import { ExportGrants } from '../accounts/export-grants.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
 import { developmentMailer, httpMailer, type Mailer, observedMailer } from '../accounts/mailer.js';
 import { MAX_HASHES_AT_ONCE, PasswordHasher } from '../accounts/passwords/password-hasher.js';
@@ -27,6 +28,7 @@ import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
 import { SecondFactorRepository } from '../database/accounts/second-factor-repository.js';
 import { everyPeriod } from '../database/periodic-work.js';
+import { eraseReceipts } from '../database/privacy/erase-account.js';
 import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
 import type { Database } from '../database/tables.js';
 import type { AttemptCounter, AttemptCounters } from '../limits/attempt-counters.js';
@@ -57,6 +59,7 @@ export interface AccountServices {
   readonly organisationLog: OrganisationLog;
   readonly invitations: InvitationRepository;
   readonly closeAccount: CloseAccount;
+  readonly exportGrants: ExportGrants;
   /** Null if no mail can be sent. */
   readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly payments: PaymentServices;
@@ -65,6 +68,8 @@ export interface AccountServices {
 
 /** Interval at which balances and budgets of keys are compared with their alerts. */
 const ALERTS_MS = 300_000;
+/** Receipts erased before the deletion of an account is answered. The retention job erases the others. */
+const MAX_RECEIPTS_AT_ONCE = 2000;
 
 interface AccountDeps {
   readonly database: Database;
@@ -90,7 +95,12 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const onMailError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'mail failed');
   const organisations = new OrganisationRepository({ database, apiKeyCache, now });
   const organisationLog = new OrganisationLog({ database, now });
-  const closeAccount = accountCloser({ accounts, lowBalanceAlerts, providerLinks });
+  const closeAccount = accountCloser({
+    accounts,
+    providerLinks,
+    eraseReceipts: (id) => eraseReceipts(database, id, { maxRows: MAX_RECEIPTS_AT_ONCE }),
+    onError: context.onWriteError,
+  });
   const auth = createAuth({
     database,
     passwords,
@@ -103,7 +113,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
       await playgroundKeys.revokeAll(id);
       await revokeResetLinks(auth, id);
     },
-    onDelete: async (id) => closeAccountOfUser(closeAccount, id, now()),
+    onDelete: (id) => closeOwnAccount(closeAccount, id, now()),
     secondSteps: secondStepLimit(config, deps.attempts),
     onError: onMailError,
   });
@@ -129,6 +139,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     organisationLog,
     invitations: new InvitationRepository({ database, now }),
     closeAccount,
+    exportGrants: new ExportGrants({ secret, now }),
     lowBalanceAlerts,
     payments: await openPayments(context, { database, ledger, accounts, metrics }),
     consoleAccess: {

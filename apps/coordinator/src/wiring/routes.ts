@@ -8,6 +8,7 @@ import { databaseState } from '../database/connection/database-state.js';
 import { dialectOf } from '../database/connection/dialect.js';
 import type { HealthHistoryRepository } from '../database/health-history-repository.js';
 import { ledgerSummary } from '../database/ledger/ledger-summary.js';
+import { exportAccount } from '../database/privacy/export-account.js';
 import type { Database } from '../database/tables.js';
 import { isProviderUpgrade } from '../providers/session/provider-server.js';
 import { accountRoutes } from '../routes/accounts/account-routes.js';
@@ -71,6 +72,11 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   const { payments } = accounts;
   const readDatabaseState = () => databaseState(database, READY_TIMEOUT_MS);
 
+  const exportOf = async function* (accountId: string): AsyncGenerator<string> {
+    await Promise.all([receipts.flush(), failedRequests.flush(), lastSeen.flush()]);
+    yield* exportAccount(database, accountId, now());
+  };
+
   await server.register(guards, accounts.consoleAccess);
   await server.register(accountRoutes, {
     ...accounts,
@@ -78,6 +84,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     providerLinks,
     attempts,
     ledger,
+    exportOf,
     settings: consoleSettings(config, accounts),
     log,
     now,

@@ -155,3 +155,10 @@ export type CreateKey = Static<typeof CreateKeySchema>;
 /** Absent members stay unchanged. */
 export const UpdateKeySchema = body({ name: Type.Optional(name), ...keySettings });
 export type UpdateKey = Static<typeof UpdateKeySchema>;
+
+/** `POST /console/v1/account/export`: the password, entered again. */
+export const RequestAccountExportSchema = body({ password: Type.String({ minLength: 1, maxLength: 128 }) });
+
+/** Where to download the data of the account, from the session that asked. */
+export const ConsoleAccountExportSchema = Type.Object({ path: Type.String(), expires_at: time });
+export type ConsoleAccountExport = Static<typeof ConsoleAccountExportSchema>;

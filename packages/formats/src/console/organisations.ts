@@ -9,6 +9,7 @@ export type OrganisationRole = (typeof ORGANISATION_ROLES)[number];
 /** Permissions of roles. A personal account has all of them except those on an organisation. */
 export const PERMISSIONS = [
   'account.read',
+  'account.export',
   'keys.write',
   'billing.read',
   'billing.write',

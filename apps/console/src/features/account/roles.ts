@@ -19,6 +19,7 @@ export const ROLE_DESCRIPTIONS: Readonly<Record<OrganisationRole, string>> = {
 
 export const PERMISSION_LABELS: Readonly<Record<Permission, string>> = {
   'account.read': 'See usage, balance, keys, machines and members',
+  'account.export': 'Download all data of the organisation',
   'keys.write': 'Manage API keys, use the playground',
   'billing.read': 'See deposits and withdrawals',
   'billing.write': 'Add credits, set the low-balance alert',

@@ -2,6 +2,7 @@
 import './account.css';
 import { useSearch } from 'wouter';
 import { useMe, useSettings } from '../../api/session.js';
+import { DownloadDataCard } from '../../features/account/download-data-card.js';
 import { PageHeader } from '../../ui/display/page.js';
 import { Note } from '../../ui/feedback/note.js';
 import { DeleteAccountCard } from './delete-account-card.js';
@@ -29,6 +30,7 @@ export function Page() {
         <TwoFactorCard />
         <PasskeysCard />
         <SessionsCard />
+        <DownloadDataCard accountId={null} of="your account" />
         <DeleteAccountCard />
       </div>
     </>

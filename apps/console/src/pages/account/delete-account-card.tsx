@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { useRefreshSession } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
+import { DeletionNote } from '../../features/account/deletion-note.js';
 import { PATHS } from '../../routing/paths.js';
 import { FormDialog } from '../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../ui/display/figures.js';
@@ -18,7 +19,7 @@ export function DeleteAccountCard() {
   return (
     <Card
       title="Delete account"
-      about="API keys stop working immediately, and your name and email address are erased. This cannot be undone."
+      about="API keys and sessions end immediately, machines are unlinked, and everything that names you is erased. This cannot be undone."
     >
       <Button kind="danger" onClick={() => setOpen(true)}>
         Delete account
@@ -47,6 +48,7 @@ function DeleteDialog({ onClose }: { readonly onClose: () => void }) {
           Your balance of <strong>{formatUsd(remainingMicroUsd)}</strong> will be lost. Withdraw your earnings first.
         </p>
       ) : null}
+      <DeletionNote />
       <PasswordField label="Your password" {...form.field('password', CONFIRMING_PASSWORD_RULES)} />
     </FormDialog>
   );

@@ -2,7 +2,6 @@
 import './client.css';
 import type { ConsoleUsageDays } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
-import { Download } from 'lucide-react';
 import { useLocation, useSearch } from 'wouter';
 import { accountUrl } from '../../api/active-account.js';
 import { api } from '../../api/api-client.js';
@@ -12,6 +11,7 @@ import { PATHS } from '../../routing/paths.js';
 import { Count, Money } from '../../ui/display/figures.js';
 import { PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
+import { DownloadLink } from '../../ui/forms/download-link.js';
 import { useUrlChoice } from '../../ui/navigation/url-state.js';
 import { FailedTable } from './failed-table.js';
 import { UsageChartCard } from './usage-chart.js';
@@ -50,16 +50,9 @@ export function Page() {
         title="Usage"
         about="Your requests, with tokens, cost and latency. Days and hours are in UTC. Prompts and responses are not stored."
         actions={
-          <a
-            className="button"
-            data-kind="secondary"
-            data-size="normal"
-            href={accountUrl(`/console/v1/usage.csv?${query}`)}
-            download="usage.csv"
-          >
-            <Download size={18} aria-hidden="true" />
-            <span className="button-text">Download CSV</span>
-          </a>
+          <DownloadLink href={accountUrl(`/console/v1/usage.csv?${query}`)} fileName="usage.csv">
+            Download CSV
+          </DownloadLink>
         }
       />
       <div className="stack">

@@ -1,9 +1,11 @@
 /** Acts of members, newest first. */
 import type { ConsoleOrganisationEvent, OrganisationAction } from '@inference/formats';
+import { accountUrl } from '../../api/active-account.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { ROLE_LABELS } from '../../features/account/roles.js';
 import { Time } from '../../ui/display/figures.js';
 import { type Column, TableCard } from '../../ui/display/table.js';
+import { DownloadLink } from '../../ui/forms/download-link.js';
 import { ORGANISATION_KEY, ORGANISATION_PATH } from './queries.js';
 
 const PAGE_ROWS = 20;
@@ -59,6 +61,11 @@ export function LogCard() {
     <TableCard
       title="Log"
       about="What members did. The last 1,000 acts are retained."
+      actions={
+        <DownloadLink href={accountUrl(`${ORGANISATION_PATH}/log/export?format=csv`)} fileName="organisation-log.csv" size="small">
+          Download CSV
+        </DownloadLink>
+      }
       what="The log"
       list={list}
       caption="Log of the organisation"

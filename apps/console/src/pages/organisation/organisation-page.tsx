@@ -3,6 +3,7 @@ import type { ConsoleMembership } from '@inference/formats';
 import { Building2, Plus } from 'lucide-react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { useActiveAccount, useMe, usePermission, useSwitchAccount } from '../../api/session.js';
+import { DownloadDataCard } from '../../features/account/download-data-card.js';
 import { ROLE_LABELS } from '../../features/account/roles.js';
 import { PATHS } from '../../routing/paths.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
@@ -31,6 +32,7 @@ export function Page() {
 
 function Organisation({ organisation }: { readonly organisation: ConsoleMembership }) {
   const canManage = usePermission('organisation.manage');
+  const canExport = usePermission('account.export');
   const canDelete = usePermission('organisation.delete');
   const queries = [useOrganisation(), useMembers(), useInvitations(canManage)];
   // The cards appear together, so that none moves when another is loaded.
@@ -44,6 +46,7 @@ function Organisation({ organisation }: { readonly organisation: ConsoleMembersh
         <RolesCard />
         {canManage ? <NameCard organisation={organisation} /> : null}
         <LeaveCard organisation={organisation} />
+        {canExport ? <DownloadDataCard accountId={organisation.id} of={organisation.name} /> : null}
         {canDelete ? <DeleteCard organisation={organisation} /> : null}
         {canManage ? <LogCard /> : null}
       </div>

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { useMe, useRefreshSession, useSwitchAccount } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
+import { DeletionNote } from '../../features/account/deletion-note.js';
 import { ConfirmDialog, FormDialog } from '../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../ui/display/figures.js';
 import { Card } from '../../ui/display/page.js';
@@ -75,7 +76,7 @@ export function DeleteCard({ organisation }: SettingsCardProps) {
   return (
     <Card
       title="Delete organisation"
-      about="API keys stop working immediately, machines are unlinked, and members lose access. This cannot be undone."
+      about="API keys stop working immediately, machines are unlinked, members lose access, and names and log are erased. This cannot be undone."
     >
       <Button kind="danger" onClick={() => setOpen(true)}>
         Delete organisation
@@ -100,6 +101,7 @@ function DeleteDialog({ organisation, onClose }: SettingsCardProps & { readonly 
           Its balance of <strong>{formatUsd(remainingMicroUsd)}</strong> will be lost. Withdraw earnings first.
         </p>
       ) : null}
+      <DeletionNote />
       <Field
         label="Name of the organisation"
         hint={`Enter “${organisation.name}” to confirm.`}

@@ -2,6 +2,7 @@
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
+import { eraseAccount } from '../privacy/erase-account.js';
 import type { Database, Tables } from '../tables.js';
 
 export interface Account {
@@ -107,13 +108,13 @@ export class AccountRepository {
   }
 
   /**
-   * Closes an account for good: revokes its keys, removes its names and billing details. Its postings stay. `within` runs in the transaction, after the
-   * account's row is locked; a rejection cancels.
+   * Closes an account for good: revokes its keys and erases its identities ({@link eraseAccount}). Its postings stay. `within` runs in the
+   * transaction, after the account's row is locked; a rejection cancels.
    */
   async close(id: string, within: (transaction: Database) => Promise<void> = async () => {}): Promise<void> {
     const now = this.#now();
     await this.#database.transaction().execute(async (transaction) => {
-      await transaction.updateTable('accounts').set({ deleted_at: now, admin_since: null, name: '' }).where('id', '=', id).execute();
+      await transaction.updateTable('accounts').set({ deleted_at: now, admin_since: null }).where('id', '=', id).execute();
       await within(transaction);
       await transaction
         .updateTable('api_keys')
@@ -121,8 +122,7 @@ export class AccountRepository {
         .where('account_id', '=', id)
         .where('revoked_at', 'is', null)
         .execute();
-      await transaction.deleteFrom('machine_names').where('account_id', '=', id).execute();
-      await transaction.deleteFrom('billing_details').where('account_id', '=', id).execute();
+      await eraseAccount(transaction, id);
     });
     this.#onChange(id);
   }

@@ -1,6 +1,7 @@
-/** `OperatorAuditLog`: a row per operator action, written before the action, with its later outcome. Never removed. */
+/** `OperatorAuditLog`: a row per operator action, written before the action, with its later outcome. Retained as the operator's settings say. */
 import { randomUUID } from 'node:crypto';
 import type { Database, Tables } from '../tables.js';
+import type { TimeSpan } from '../time-span.js';
 
 export interface OperatorAction {
   readonly id: string;
@@ -38,15 +39,19 @@ export class OperatorAuditLog {
     await this.#database.updateTable('operator_actions').set({ outcome }).where('id', '=', id).execute();
   }
 
-  /** Newest first. `subject`: only actions on this subject. */
+  /** Newest first. `subject`: only actions on this subject. `span`: only actions of these times. */
   async list(options: {
+    readonly span?: TimeSpan;
     readonly subject: string | null;
     readonly limit: number;
     readonly after: { readonly at: number; readonly id: string } | null;
   }): Promise<OperatorAction[]> {
-    const { subject, limit, after } = options;
+    const { subject, limit, after, span } = options;
+    const { from = null, to = null } = span ?? {};
     let query = this.#database.selectFrom('operator_actions').selectAll();
     if (subject !== null) query = query.where('subject', '=', subject);
+    if (from !== null) query = query.where('at', '>=', from);
+    if (to !== null) query = query.where('at', '<', to);
     if (after !== null) {
       query = query.where((where) =>
         where.or([where('at', '<', after.at), where.and([where('at', '=', after.at), where('id', '<', after.id)])]),

@@ -1,6 +1,7 @@
 /** `OrganisationLog`: acts of an organisation's members, written with the act. The newest are retained. */
 import { randomUUID } from 'node:crypto';
 import type { Database, OrganisationAction } from '../tables.js';
+import type { TimeSpan } from '../time-span.js';
 import type { OrganisationRole } from './organisation-roles.js';
 
 /** Maximum events per organisation. Beyond the maximum the oldest are removed. */
@@ -38,11 +39,12 @@ export class OrganisationLog {
     return addEvent(this.#database, act, this.#now());
   }
 
-  /** Newest first: at most `limit` events after `after`. */
+  /** Newest first: at most `limit` events after `after`. `span`: only events of these times. */
   async list(
     organisationId: string,
     limit: number,
     after: { readonly at: number; readonly id: string } | null,
+    { from, to }: TimeSpan = { from: null, to: null },
   ): Promise<OrganisationEvent[]> {
     let query = this.#database
       .selectFrom('organisation_events as event')
@@ -50,6 +52,8 @@ export class OrganisationLog {
       .select(['event.id', 'event.at', 'event.action', 'event.subject', 'event.role', 'auth_users.id as user_id'])
       .select(['auth_users.name', 'auth_users.email'])
       .where('event.organisation_id', '=', organisationId);
+    if (from !== null) query = query.where('event.at', '>=', from);
+    if (to !== null) query = query.where('event.at', '<', to);
     if (after !== null) {
       query = query.where((where) =>
         where.or([where('event.at', '<', after.at), where.and([where('event.at', '=', after.at), where('event.id', '<', after.id)])]),

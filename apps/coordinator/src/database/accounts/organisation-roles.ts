@@ -4,6 +4,7 @@ export type OrganisationRole = 'owner' | 'admin' | 'developer' | 'billing' | 'vi
 
 export type Permission =
   | 'account.read'
+  | 'account.export'
   | 'keys.write'
   | 'billing.read'
   | 'billing.write'
@@ -16,6 +17,7 @@ export type Permission =
 export const ROLE_PERMISSIONS: Readonly<Record<OrganisationRole, readonly Permission[]>> = {
   owner: [
     'account.read',
+    'account.export',
     'keys.write',
     'billing.read',
     'billing.write',

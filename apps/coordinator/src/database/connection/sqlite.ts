@@ -220,6 +220,8 @@ function openFile(file: string): Sqlite.Database {
     // On macOS a plain fsync leaves data in the drive's cache. No effect elsewhere.
     sqlite.pragma('fullfsync = ON');
     sqlite.pragma('foreign_keys = ON');
+    // Overwrites deleted content: erased names must not remain in the free space of the file.
+    sqlite.pragma('secure_delete = ON');
     sqlite.pragma(`cache_size = -${CACHE_KIB}`);
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     // After opening, the driver waits for locks itself, without blocking this thread.

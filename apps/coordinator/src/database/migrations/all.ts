@@ -38,6 +38,7 @@ import { billingDetails } from './0077-billing-details.js';
 import { statusPage } from './0078-status-page.js';
 import { organisations } from './0079-organisations.js';
 import { organisationLog } from './0080-organisation-log.js';
+import { dataProtection } from './0081-data-protection.js';
 import { healthHistory } from './0083-health-history.js';
 
 export const MIGRATIONS = {
@@ -80,5 +81,6 @@ export const MIGRATIONS = {
   '0078_status_page': statusPage,
   '0079_organisations': organisations,
   '0080_organisation_log': organisationLog,
+  '0081_data_protection': dataProtection,
   '0083_health_history': healthHistory,
 };

@@ -67,6 +67,7 @@ const DESCRIPTIONS: Readonly<Record<keyof typeof MIGRATIONS, MigrationDescriptio
   '0078_status_page': EXPAND,
   '0079_organisations': EXPAND,
   '0080_organisation_log': EXPAND,
+  '0081_data_protection': EXPAND,
   '0083_health_history': EXPAND,
 };
 

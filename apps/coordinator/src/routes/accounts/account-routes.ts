@@ -4,6 +4,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';
 import type { Auth } from '../../accounts/auth.js';
 import type { CloseAccount } from '../../accounts/close-account.js';
+import type { ExportGrants } from '../../accounts/export-grants.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
 import type { Mailer } from '../../accounts/mailer.js';
 import type { SignInQueue } from '../../accounts/passwords/sign-in-queue.js';
@@ -26,6 +27,8 @@ import type { OwnedProviderRepository } from '../../database/providers/owned-pro
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import { errorFacts, type Log } from '../../log.js';
 import { type ConsoleAccess, ConsoleApi } from '../plugins/console-api.js';
+import { addAccountExport, type ExportOf } from './account-export.js';
+import { addAdminAccountData } from './admin-account-data.js';
 import { addAdminRoutes } from './admin-accounts.js';
 import { addKeyRoutes, addPlaygroundKey } from './api-keys.js';
 import { addOAuth } from './device-authorization.js';
@@ -55,6 +58,8 @@ interface AccountRoutesDeps {
   readonly organisationLog: OrganisationLog;
   readonly invitations: InvitationRepository;
   readonly closeAccount: CloseAccount;
+  readonly exportGrants: ExportGrants;
+  readonly exportOf: ExportOf;
   readonly mailer: Mailer | null;
   readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly ledger: Ledger;
@@ -89,10 +94,18 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
     onMailError: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
     now,
   });
+  addAccountExport(server, api, {
+    auth,
+    grants: deps.exportGrants,
+    queue: deps.signInQueue,
+    attempts: deps.attempts,
+    exportOf: deps.exportOf,
+  });
   addPlaygroundKey(api, playgroundKeys);
   addLowBalanceAlert(api, deps.lowBalanceAlerts);
   addKeyRoutes(api, deps.accountKeys, now);
   addDeviceCodeRoutes(api, { codes: deviceCodes, attempts: deps.attempts });
+  addAdminAccountData(server, { accounts, closeAccount: deps.closeAccount, exportOf: deps.exportOf, now });
   const money = { payments, deposits, withdrawals, ledger, processor };
   addAdminRoutes(server, {
     accounts,

@@ -1,6 +1,5 @@
 /** `/admin/v1`: accounts, manual deposits, withdrawals, and linking a provider to an account, for operators. */
 import {
-  type AdminAccount,
   AdminAccountPageSchema,
   AdminAccountSchema,
   type AdminAccountView,
@@ -23,7 +22,7 @@ import type { Ledger } from '../../billing/ledger/ledger.js';
 import type { Deposits } from '../../billing/payments/deposits.js';
 import type { PaymentProcessor } from '../../billing/payments/payment-processor.js';
 import type { EndOutcome, Withdrawals } from '../../billing/payments/withdrawals.js';
-import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
+import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
 import type { SecondFactorRepository } from '../../database/accounts/second-factor-repository.js';
@@ -33,11 +32,11 @@ import { errorFacts, type Log } from '../../log.js';
 import { depositBody, withdrawalBody } from '../billing/console-billing.js';
 import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
 import { parseProviderId } from '../parameters/query.js';
-import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
 import { consoleOrigin } from '../plugins/console-origin.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { pathParams } from '../plugins/route-schemas.js';
+import { accountBody, existingAccount, openAccount } from './admin-account-body.js';
 import { adminMemberBody } from './organisation-bodies.js';
 
 interface AdminRoutes {
@@ -79,7 +78,7 @@ export function addAdminRoutes(server: FastifyInstance, routes: AdminRoutes): vo
   server.post<ById>('/admin/v1/providers/:id/link', { ...options, schema: linkSchema }, async (request) => {
     const providerId = parseProviderId(request.params.id);
     const { account_id } = linkOf(request);
-    await inUse(routes.accounts, account_id);
+    await openAccount(routes.accounts, account_id);
     await routes.ledger.linkProvider(providerId, account_id, routes.now());
     return { provider_id: providerId, account_id };
   });
@@ -103,7 +102,7 @@ function addAccounts(
   });
   const viewSchema = { params: BY_ID, response: { 200: AdminAccountViewSchema } };
   server.get<ById>('/admin/v1/accounts/:id', { ...options, schema: viewSchema }, async (request): Promise<AdminAccountView> => {
-    const account = await existing(accounts, request.params.id);
+    const account = await existingAccount(accounts, request.params.id);
     const { balance, reserved, withdrawable } = await ledger.balance(account.id);
     const { isTwoFactorEnabled, passkeyCount } = await secondFactors.find(account.id);
     return {
@@ -122,13 +121,13 @@ function addAccounts(
   const updateSchema = { params: BY_ID, body: UpdateAccountSchema, response: { 200: AdminAccountSchema } };
   server.patch<ById>('/admin/v1/accounts/:id', { ...options, schema: updateSchema }, async (request) => {
     const { suspended, is_admin } = changeOf(request);
-    const { id, isOrganisation } = await existing(accounts, request.params.id);
+    const { id, isOrganisation } = await existingAccount(accounts, request.params.id);
     if (is_admin === true && isOrganisation) throw new RequestError('conflict', 'is_admin', 'An organisation cannot be an operator.');
     if (suspended !== undefined) await accounts.setSuspended(id, suspended);
     // Also those for organisations, which are not suspended.
     if (suspended === true) await playgroundKeys.revokeAll(id);
     if (is_admin !== undefined) await accounts.setAdmin(id, is_admin);
-    return accountBody(await existing(accounts, id));
+    return accountBody(await existingAccount(accounts, id));
   });
 }
 
@@ -138,7 +137,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
   const depositSchema = { params: BY_ID, body: AdminDepositSchema, response: { 201: AdminDepositPageSchema.properties.data.items } };
   server.post<ById>('/admin/v1/accounts/:id/deposits', { ...options, schema: depositSchema }, async (request, reply) => {
     const { amount_micro_usd, reference } = depositOf(request);
-    const { id } = await inUse(accounts, request.params.id);
+    const { id } = await openAccount(accounts, request.params.id);
     const order = await deposits.credit(`admin-${reference}`, id, amount_micro_usd, 'admin');
     if (order.accountId !== id || order.amount !== amount_micro_usd) {
       throw new RequestError('conflict', 'reference', 'This reference belongs to another deposit.');
@@ -179,7 +178,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
 function addTwoFactorReset(server: FastifyInstance, options: RouteOptions, routes: AdminRoutes): void {
   const schema = { params: BY_ID, response: { 200: AdminAccountSchema } };
   server.delete<ById>('/admin/v1/accounts/:id/two-factor', { ...options, schema }, async (request) => {
-    const account = await existing(routes.accounts, request.params.id);
+    const account = await existingAccount(routes.accounts, request.params.id);
     if (!(await routes.secondFactors.disableTwoFactor(account.id))) {
       throw new RequestError('conflict', null, 'Two-factor authentication is not enabled for this account.');
     }
@@ -226,34 +225,8 @@ function bodyReader<Schema extends TSchema>(schema: Schema): (request: FastifyRe
   return (request) => check(readJsonBody(bytesOf(request)));
 }
 
-async function existing(accounts: AccountRepository, id: string): Promise<ListedAccount> {
-  const account = await accounts.findListed(id);
-  if (account !== null) return account;
-  throw new RequestError('not_found', null, 'There is no such account.');
-}
-
-/** Rejects a closed account: no person can use credit on a closed account. */
-async function inUse(accounts: AccountRepository, id: string): Promise<ListedAccount> {
-  const account = await existing(accounts, id);
-  if (account.deletedAt === null) return account;
-  throw new RequestError('conflict', null, 'This account is closed.');
-}
-
 function withdrawalState(text: string | undefined): Withdrawal['state'] | null {
   if (text === undefined) return null;
   if (text === 'requested' || text === 'paid' || text === 'rejected') return text;
   throw new RequestError('invalid_request', 'state', 'state must be one of requested, paid and rejected.');
-}
-
-function accountBody(account: ListedAccount): AdminAccount {
-  return {
-    id: account.id,
-    name: account.name,
-    email: account.email,
-    created_at: isoTime(account.createdAt),
-    is_admin: account.isAdmin,
-    is_organisation: account.isOrganisation,
-    suspended_at: isoTimeOrNull(account.suspendedAt),
-    deleted_at: isoTimeOrNull(account.deletedAt),
-  };
 }

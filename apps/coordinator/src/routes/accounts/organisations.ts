@@ -26,8 +26,9 @@ import {
 } from '../../database/accounts/organisation-repository.js';
 import { ROLE_PERMISSIONS } from '../../database/accounts/organisation-roles.js';
 import { readPageQuery, toPage } from '../parameters/pagination.js';
-import { isoTime } from '../parameters/times.js';
+import { isoTime, readTimeSpan } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
+import { allPages, LOG_TYPES, logDownload } from '../plugins/downloads.js';
 import { memberBody, membershipBody } from './organisation-bodies.js';
 
 interface OrganisationRoutes {
@@ -43,6 +44,12 @@ export function addOrganisationRoutes(api: ConsoleApi, routes: OrganisationRoute
     const { limit, after } = readPageQuery(call.query);
     const events = await routes.log.list(organisationOf(call), limit + 1, after);
     return toPage(events, limit, ({ at, id }) => ({ at, id }), eventBody);
+  });
+  api.addDownload({ path: '/organisation/log/export', types: LOG_TYPES }, (call) => {
+    const id = organisationOf(call);
+    const span = readTimeSpan(call.query);
+    const pages = allPages((limit, after) => routes.log.list(id, limit, after, span));
+    return logDownload('organisation-log', call.query.format, eventBodies(pages), { columns: EVENT_COLUMNS, fields: eventFields });
   });
 }
 
@@ -151,6 +158,16 @@ function flagOf(query: ConsoleCall<unknown>['query'], name: string): boolean {
   if (text === undefined || text === 'false') return false;
   if (text === 'true') return true;
   throw new RequestError('invalid_request', name, `${name} must be true or false.`);
+}
+
+async function* eventBodies(pages: AsyncIterable<readonly OrganisationEvent[]>): AsyncGenerator<ConsoleOrganisationEvent[]> {
+  for await (const page of pages) yield page.map(eventBody);
+}
+
+const EVENT_COLUMNS = ['at', 'actor_id', 'actor_name', 'actor_email', 'action', 'subject', 'role', 'id'] as const;
+
+function eventFields({ id, at, actor, action, subject, role }: ConsoleOrganisationEvent): (string | null)[] {
+  return [at, actor?.user_id ?? null, actor?.name ?? null, actor?.email ?? null, action, subject, role, id];
 }
 
 function eventBody({ id, at, actor, action, subject, role }: OrganisationEvent): ConsoleOrganisationEvent {

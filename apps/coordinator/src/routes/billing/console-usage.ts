@@ -47,7 +47,11 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
     };
   });
 
-  api.addDownload({ path: '/usage.csv', name: 'usage.csv', type: CSV_TYPE }, (call) => csvLines(database, readRequestFilter(call, now())));
+  api.addDownload({ path: '/usage.csv', types: [CSV_TYPE] }, (call) => ({
+    name: 'usage.csv',
+    type: CSV_TYPE,
+    parts: csvLines(database, readRequestFilter(call, now())),
+  }));
 }
 
 function usageBody({ model, requests, promptTokens, completionTokens, images, cost }: ModelUsage) {

@@ -1,5 +1,6 @@
 /** Times and days in queries and responses. Ranges of days (UTC) include `from` and `to`; default: last thirty days. */
 import { RequestError } from '@inference/formats';
+import type { TimeSpan } from '../../database/time-span.js';
 import { DAY_MS, type DayRange } from '../../database/usage-repository.js';
 import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';
 
@@ -14,6 +15,14 @@ export function readDayRange(query: Readonly<Record<string, string | undefined>>
   if (from > to) throw new RequestError('invalid_request', 'from', 'from must not be after to.');
   if (to - from >= MAX_DAYS) throw new RequestError('invalid_request', 'from', `from and to must be at most ${MAX_DAYS} days apart.`);
   return { from, to };
+}
+
+/** Reads `from` and `to` as days, both optional and included. Milliseconds; `to` excluded. Throws RequestError. */
+export function readTimeSpan(query: Readonly<Record<string, string | undefined>>): TimeSpan {
+  const from = query.from === undefined ? null : dayNumber('from', query.from);
+  const to = query.to === undefined ? null : dayNumber('to', query.to);
+  if (from !== null && to !== null && from > to) throw new RequestError('invalid_request', 'from', 'from must not be after to.');
+  return { from: from === null ? null : from * DAY_MS, to: to === null ? null : (to + 1) * DAY_MS };
 }
 
 export function dayText(day: number): string {

@@ -46,6 +46,9 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'POST /console/v1/invitations/view': person,
   'POST /console/v1/invitations/accept': person,
 
+  'POST /console/v1/account/export': account('account.export'),
+  'GET /console/v1/account/export': account('account.export'),
+
   'GET /console/v1/keys': read,
   'POST /console/v1/keys': account('keys.write', 'key.created'),
   'PATCH /console/v1/keys/:id': account('keys.write', 'key.changed'),
@@ -95,6 +98,7 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'POST /console/v1/organisation/invitations/:id/resend': manage,
   'DELETE /console/v1/organisation/invitations/:id': manage,
   'GET /console/v1/organisation/log': manage,
+  'GET /console/v1/organisation/log/export': manage,
 };
 
 /** Throws for a route without an entry. HEAD needs the permission of GET. */

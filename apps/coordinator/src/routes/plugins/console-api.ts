@@ -1,14 +1,13 @@
 /** `ConsoleApi` registers console routes with a session, protection against cross-site requests, and bodies validated by schema. */
-
-import { Readable } from 'node:stream';
 import { apiError, type OrganisationRole, readJsonBody, schemaCheck } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
-import Type, { type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import type { SessionReader, SignedIn } from '../../accounts/sessions.js';
 import type { OrganisationLog } from '../../database/accounts/organisation-log.js';
 import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import { actionOf } from './console-access-policy.js';
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from './console-origin.js';
+import { type Download, downloadSchema, sendDownload } from './downloads.js';
 import { bytesOf } from './request-bodies.js';
 import { pathParams } from './route-schemas.js';
 import { sendError } from './send-error.js';
@@ -102,22 +101,16 @@ export class ConsoleApi {
     });
   }
 
-  /** Registers a streamed download. `make` throws RequestError before its first part. */
+  /** Registers a streamed download of one of the media types. `make` throws RequestError before the first part. */
   addDownload(
-    file: { readonly path: string; readonly name: string; readonly type: string },
-    make: (call: ConsoleCall<undefined>) => AsyncIterable<string>,
+    file: { readonly path: string; readonly types: readonly string[] },
+    make: (call: ConsoleCall<undefined>) => Download | Promise<Download>,
   ): void {
-    const schema = { response: { 200: { content: { [file.type]: { schema: Type.String() } } } } };
+    const schema = downloadSchema(file.types);
     this.#server.get(`/console/v1${file.path}`, { schema, onRequest: this.#guards }, async (request, reply) => {
       const consoleCaller = callerOf(request);
       const { query, params } = request as { query: Record<string, string>; params: Record<string, string> };
-      const parts = make({ ...consoleCaller, address: request.ip, body: undefined, query, params });
-      reply.headers({
-        'cache-control': 'no-store',
-        'content-type': file.type,
-        'content-disposition': `attachment; filename="${file.name}"`,
-      });
-      return reply.send(Readable.from(parts));
+      return sendDownload(reply, await make({ ...consoleCaller, address: request.ip, body: undefined, query, params }));
     });
   }
 }

@@ -4,7 +4,8 @@ import type { FastifyInstance, FastifyRequest, onSendAsyncHookHandler, preHandle
 import fastifyPlugin from 'fastify-plugin';
 import type { OperatorAction, OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
 import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
-import { isoTime } from '../parameters/times.js';
+import { isoTime, readTimeSpan } from '../parameters/times.js';
+import { allPages, downloadSchema, LOG_TYPES, logDownload, sendDownload } from './downloads.js';
 import { operatorOf } from './guards.js';
 import { bytesOf } from './request-bodies.js';
 import { sendError } from './send-error.js';
@@ -12,12 +13,19 @@ import { sendError } from './send-error.js';
 const ADMIN = '/admin/v1/';
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A read that the audit log records, such as an export of personal data. */
+    readonly isAudited?: boolean;
+  }
+}
+
 interface AuditLogOptions {
   readonly auditLog: OperatorAuditLog;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Records mutations on every admin route registered after this plugin. */
+/** Records mutations, and reads with `isAudited`, on every admin route registered after this plugin. */
 export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { auditLog, onFailure }) => {
   const begun = new WeakMap<FastifyRequest, string>();
 
@@ -46,7 +54,8 @@ export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { 
   };
 
   server.addHook('onRoute', (route) => {
-    if (!route.url.startsWith(ADMIN) || [route.method].flat().every((method) => READS.has(method))) return;
+    if (!route.url.startsWith(ADMIN)) return;
+    if (route.config?.isAudited !== true && [route.method].flat().every((method) => READS.has(method))) return;
     route.preHandler = [...[route.preHandler ?? []].flat(), begin];
     route.onSend = [...[route.onSend ?? []].flat(), end];
   });
@@ -55,8 +64,10 @@ export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { 
 interface AuditLogRoutes {
   readonly auditLog: OperatorAuditLog;
   /** Names of operators, by `account:<id>` and `key:<id>`. */
-  readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  readonly namesOf: NamesOf;
 }
+
+type NamesOf = (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
 export function addAuditLogRoutes(server: FastifyInstance, { auditLog, namesOf }: AuditLogRoutes): void {
   server.get(
@@ -75,6 +86,28 @@ export function addAuditLogRoutes(server: FastifyInstance, { auditLog, namesOf }
       );
     },
   );
+  const exportRoute = { onRequest: server.guards.admin, schema: downloadSchema(LOG_TYPES), config: { isAudited: true } };
+  server.get('/admin/v1/actions/export', exportRoute, async (request, reply) => {
+    const query = request.query as Readonly<Record<string, string | undefined>>;
+    const span = readTimeSpan(query);
+    const subject = readTextFilter(query, 'subject');
+    const pages = allPages((limit, after) => auditLog.list({ subject, span, limit, after }));
+    const csv = { columns: ACTION_COLUMNS, fields: actionFields };
+    return sendDownload(reply, logDownload('audit-log', query.format, actionBodies(pages, namesOf), csv));
+  });
+}
+
+async function* actionBodies(pages: AsyncIterable<readonly OperatorAction[]>, namesOf: NamesOf): AsyncGenerator<AdminAction[]> {
+  for await (const page of pages) {
+    const names = await namesOf([...new Set(page.map(({ operator }) => operator))]);
+    yield page.map((row) => actionBody(row, names));
+  }
+}
+
+const ACTION_COLUMNS = ['at', 'operator', 'operator_name', 'action', 'subject', 'outcome', 'details', 'id'] as const;
+
+function actionFields({ at, operator, operator_name, action, subject, outcome, details, id }: AdminAction): (string | null)[] {
+  return [at, operator, operator_name, action, subject, outcome, details === null ? null : JSON.stringify(details), id];
 }
 
 function subjectOf(request: FastifyRequest): string | null {
@@ -82,8 +115,9 @@ function subjectOf(request: FastifyRequest): string | null {
   return params.id ?? params['*'] ?? null;
 }
 
-/** The body as normalized JSON; null for other bodies. */
+/** The body as normalized JSON, the parameters of a read; null for other bodies. */
 function detailsOf(request: FastifyRequest): string | null {
+  if (READS.has(request.method)) return JSON.stringify(request.query);
   const text = Buffer.from(bytesOf(request)).toString('utf8');
   try {
     return JSON.stringify(JSON.parse(text));

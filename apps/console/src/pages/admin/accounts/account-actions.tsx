@@ -3,18 +3,26 @@ import type { AdminAccountView } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
 import { useMe } from '../../../api/session.js';
+import { DeletionNote } from '../../../features/account/deletion-note.js';
 import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
+import { formatUsd } from '../../../ui/display/figures.js';
 import { Button } from '../../../ui/forms/button.js';
+import { DownloadLink } from '../../../ui/forms/download-link.js';
 import { accountPath, useReportChange } from '../queries.js';
 import { DepositDialog } from './deposit-dialog.js';
 
-type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | 'two_factor' | null;
+type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | 'two_factor' | 'delete' | null;
 
 export function AccountActions({ account }: { readonly account: AdminAccountView }) {
   const [dialog, setDialog] = useState<OpenDialog>(null);
   const me = useMe();
   const reportChange = useReportChange();
-  if (account.deleted_at !== null) return null;
+  const download = (
+    <DownloadLink href={`${accountPath(account.id)}/export`} fileName={`account-${account.id}.json`}>
+      Download data
+    </DownloadLink>
+  );
+  if (account.deleted_at !== null) return download;
   const close = (): void => setDialog(null);
   const change = async (changes: { readonly suspended?: boolean; readonly is_admin?: boolean }, done: string): Promise<void> => {
     await api.patch(accountPath(account.id), changes);
@@ -34,6 +42,10 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
       <Button kind={isSuspended ? 'primary' : 'danger'} disabled={account.id === me.id} onClick={() => setDialog('suspended')}>
         {isSuspended ? 'Reinstate' : 'Suspend'}
       </Button>
+      {download}
+      <Button kind="danger" disabled={account.id === me.id} onClick={() => setDialog('delete')}>
+        Delete account
+      </Button>
       {dialog === 'deposit' ? <DepositDialog account={account} onClose={close} /> : null}
       <ConfirmDialog
         open={dialog === 'two_factor'}
@@ -46,6 +58,23 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
         }}
       >
         <p>The account signs in with its password alone, and is informed by email. Verify the person's identity first.</p>
+      </ConfirmDialog>
+      <ConfirmDialog
+        open={dialog === 'delete'}
+        onClose={close}
+        title={`Delete ${name}?`}
+        confirm="Delete permanently"
+        onConfirm={async () => {
+          await api.delete(accountPath(account.id));
+          await reportChange('Account deleted');
+        }}
+      >
+        {account.balance_micro_usd > 0 ? (
+          <p>
+            The balance of <strong>{formatUsd(account.balance_micro_usd)}</strong> will be lost.
+          </p>
+        ) : null}
+        <DeletionNote />
       </ConfirmDialog>
       <ConfirmDialog
         open={dialog === 'suspended'}

@@ -12,6 +12,9 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'POST /admin/v1/providers/:id/link': () => 'Linked machine to account',
   'PATCH /admin/v1/accounts/:id': changesOfAccount,
   'DELETE /admin/v1/accounts/:id/two-factor': () => 'Disabled two-factor authentication of account',
+  'GET /admin/v1/accounts/:id/export': () => 'Downloaded the data of account',
+  'DELETE /admin/v1/accounts/:id': () => 'Deleted account',
+  'GET /admin/v1/actions/export': () => 'Downloaded the audit log',
   'POST /admin/v1/accounts/:id/deposits': ({ amount_micro_usd, reference }) =>
     `Added deposit of ${money(amount_micro_usd)}, reference “${text(reference)}”`,
   'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWALS[text(end)] ?? `Ended a withdrawal: ${text(end)}`,

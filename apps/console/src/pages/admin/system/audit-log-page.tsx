@@ -1,11 +1,27 @@
 /** `/admin/actions`: audit log of operator actions. */
 import { PageHeader } from '../../../ui/display/page.js';
+import { DownloadLink } from '../../../ui/forms/download-link.js';
 import { AuditLog } from './audit-log.js';
+
+const EXPORT = '/admin/v1/actions/export';
 
 export function Page() {
   return (
     <>
-      <PageHeader title="Audit log" about="Every operator action, recorded before it takes effect. Entries are never deleted." />
+      <PageHeader
+        title="Audit log"
+        about="Every operator action, recorded before it takes effect."
+        actions={
+          <>
+            <DownloadLink href={`${EXPORT}?format=csv`} fileName="audit-log.csv">
+              Download CSV
+            </DownloadLink>
+            <DownloadLink href={`${EXPORT}?format=jsonl`} fileName="audit-log.jsonl">
+              Download JSON
+            </DownloadLink>
+          </>
+        }
+      />
       <AuditLog subject={null} />
     </>
   );

@@ -1,0 +1,39 @@
+/** `ExportGrants`: short-lived permissions to download an account's data, given after the password. Signed, so nothing is stored. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+const LIFETIME_MS = 10 * 60_000;
+const FORM = /^(\d{13,15})\.([A-Za-z0-9_-]{43})$/;
+
+/** What a grant is valid for. */
+export interface ExportScope {
+  readonly sessionId: string;
+  readonly accountId: string;
+}
+
+export class ExportGrants {
+  readonly #secret: string;
+  readonly #now: () => number;
+
+  /** `secret`: of session cookies, shared by the coordinators of a cluster. */
+  constructor(options: { readonly secret: string; readonly now: () => number }) {
+    this.#secret = options.secret;
+    this.#now = options.now;
+  }
+
+  /** `expiresAt`: milliseconds since 1970. */
+  create(scope: ExportScope): { readonly grant: string; readonly expiresAt: number } {
+    const expiresAt = this.#now() + LIFETIME_MS;
+    return { grant: `${expiresAt}.${this.#sign(scope, expiresAt)}`, expiresAt };
+  }
+
+  isValid(scope: ExportScope, grant: string): boolean {
+    const [, expires = '', signature = ''] = FORM.exec(grant) ?? [];
+    const expiresAt = Number(expires);
+    if (signature === '' || expiresAt <= this.#now()) return false;
+    return timingSafeEqual(Buffer.from(signature), Buffer.from(this.#sign(scope, expiresAt)));
+  }
+
+  #sign({ sessionId, accountId }: ExportScope, expiresAt: number): string {
+    return createHmac('sha256', this.#secret).update(`account export\0${sessionId}\0${accountId}\0${expiresAt}`).digest('base64url');
+  }
+}

@@ -1,0 +1,73 @@
+/** `/console/v1/account/export`: everything that is stored about the account, as a file. Asks for the password first. */
+import { ConsoleAccountExportSchema, RequestAccountExportSchema, RequestError } from '@inference/formats';
+import type { FastifyInstance } from 'fastify';
+import type { Auth } from '../../accounts/auth.js';
+import type { ExportGrants } from '../../accounts/export-grants.js';
+import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
+import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
+import type { AttemptCounters } from '../../limits/attempt-counters.js';
+import { networkOf } from '../../limits/network-address.js';
+import { isoTime } from '../parameters/times.js';
+import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
+import { JSON_TYPE } from '../plugins/downloads.js';
+
+/** Parts of the file with all data of an account. */
+export type ExportOf = (accountId: string) => AsyncIterable<string>;
+
+interface AccountExportRoutes {
+  readonly auth: Auth;
+  readonly grants: ExportGrants;
+  readonly queue: SignInQueue;
+  readonly attempts: AttemptCounters;
+  readonly exportOf: ExportOf;
+}
+
+const PATH = '/account/export';
+/** Downloads per account and hour: each reads all usage of the account. */
+const MAX_PER_HOUR = 10;
+const HOUR_MS = 3_600_000;
+const MAX_HASH_WAIT_MS = 30_000;
+
+export function addAccountExport(server: FastifyInstance, api: ConsoleApi, routes: AccountExportRoutes): void {
+  const { auth, grants, queue, attempts, exportOf } = routes;
+  const downloads = attempts.counter('exports of an account', { maxAttempts: MAX_PER_HOUR, windowMs: HOUR_MS });
+  const { signIns } = server.rateLimits;
+
+  const ask = { method: 'POST', path: PATH, body: RequestAccountExportSchema, response: ConsoleAccountExportSchema, status: 201 } as const;
+  api.add(ask, async (call) => {
+    if ((await signIns.countConfirmation(call.caller.sessionId)) !== null) throw tooMany('Too many attempts. Try again later.');
+    const isRight = await hashing(() =>
+      queue.run(networkOf(call.address), AbortSignal.timeout(MAX_HASH_WAIT_MS), () => isPasswordOf(auth, call.userId, call.body.password)),
+    );
+    if (!isRight) throw new RequestError('invalid_request', 'password', 'The password is wrong.');
+    const { grant, expiresAt } = grants.create(scopeOf(call));
+    const query = new URLSearchParams({ grant, ...(call.organisation === null ? {} : { account_id: call.organisation.id }) });
+    return { path: `/console/v1${PATH}?${query}`, expires_at: isoTime(expiresAt) };
+  });
+
+  api.addDownload({ path: PATH, types: [JSON_TYPE] }, async (call) => {
+    if (!grants.isValid(scopeOf(call), call.query.grant ?? '')) {
+      throw new RequestError('invalid_request', 'grant', 'This link has expired or belongs to another session. Enter your password again.');
+    }
+    const { id } = call.caller.account;
+    if ((await downloads.count(id)) !== null) throw tooMany(`At most ${MAX_PER_HOUR} downloads per hour. Try again later.`);
+    return { name: 'account-data.json', type: JSON_TYPE, parts: exportOf(id) };
+  });
+}
+
+function scopeOf({ caller }: ConsoleCall<unknown>) {
+  return { sessionId: caller.sessionId, accountId: caller.account.id };
+}
+
+async function hashing<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof SignInQueueFull)) throw error;
+    throw tooMany('Too many people are signing in right now. Try again in a few seconds.');
+  }
+}
+
+function tooMany(message: string): RequestError {
+  return new RequestError('rate_limit_exceeded', null, message);
+}

@@ -1,0 +1,30 @@
+/** Accounts in the admin API: reading by id, and their body. */
+import { type AdminAccount, RequestError } from '@inference/formats';
+import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
+import { isoTime, isoTimeOrNull } from '../parameters/times.js';
+
+export async function existingAccount(accounts: AccountRepository, id: string): Promise<ListedAccount> {
+  const account = await accounts.findListed(id);
+  if (account !== null) return account;
+  throw new RequestError('not_found', null, 'There is no such account.');
+}
+
+/** Rejects a closed account: no person can use credit on a closed account. */
+export async function openAccount(accounts: AccountRepository, id: string): Promise<ListedAccount> {
+  const account = await existingAccount(accounts, id);
+  if (account.deletedAt === null) return account;
+  throw new RequestError('conflict', null, 'This account is closed.');
+}
+
+export function accountBody(account: ListedAccount): AdminAccount {
+  return {
+    id: account.id,
+    name: account.name,
+    email: account.email,
+    created_at: isoTime(account.createdAt),
+    is_admin: account.isAdmin,
+    is_organisation: account.isOrganisation,
+    suspended_at: isoTimeOrNull(account.suspendedAt),
+    deleted_at: isoTimeOrNull(account.deletedAt),
+  };
+}
