@@ -116,7 +116,7 @@ function tenths(rate: number): number {
 }
 
 const REASONS: Readonly<Record<AwayReason, string>> = {
-  paused: 'Paused by its owner. To end the pause, run "inference-provider resume", or resume in the console.',
+  paused: 'Paused by its owner. On the Mac, "inference-provider resume" ends the pause.',
   outside_schedule: 'Outside the schedule that its owner set.',
   owner_active: 'The Mac is in use, and serves only while idle.',
   idle_unknown: 'The Mac serves only while idle, but cannot detect idleness. Remove only_when_idle_minutes from its configuration.',
