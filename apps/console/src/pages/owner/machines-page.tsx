@@ -144,7 +144,7 @@ function HowToLink() {
       </li>
       <li>
         <h3>Set it up</h3>
-        <CopyField label="Command" hideLabel value={`inference-provider setup --coordinator ${window.location.origin}`} multiline />
+        <CopyField label="Command" hideLabel value={`inference-provider setup --coordinator ${window.location.origin}`} />
         <p>
           Setup shows a code of eight letters for step 3, then asks for model and times, and starts the agent. If the agent already serves,
           run <code>inference-provider login</code> instead.
