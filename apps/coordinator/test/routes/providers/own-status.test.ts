@@ -83,7 +83,7 @@ describe('provider status', () => {
     const codes = (facts: Parameters<typeof nextSteps>[0]) => nextSteps(facts).map(({ code }) => code);
     expect(codes(passed)).not.toContain('slower');
     expect(codes(passed)).toContain('not_measured');
-    const measured = { ...passed, models: passed.models.map((model) => ({ ...model, measured_jobs: 3 })) };
+    const measured = { ...passed, models: passed.models.map((model) => ({ ...model, measured_jobs: 5 })) };
     expect(codes(measured)).toContain('slower');
     const won = { ...chosen.decisions[0], last_at: passed.server_time } as PlacementDecision;
     expect(codes({ ...measured, decisions: [...passed.decisions, won] })).not.toContain('slower');

@@ -20,6 +20,8 @@ const MIN_REFUSALS = 3;
 const RECENT_MS = 30 * 60_000;
 /** As long as the demand that a status reports. */
 const SERVING_MS = 5 * 60_000;
+/** With fewer measured requests, the speed is still mostly an estimate. */
+const MIN_MEASURED_JOBS = 5;
 /** Reasons of a choice that show no lack of speed; others measure, test or obey the client. */
 const OWN_MERIT: ReadonlySet<string> = new Set(['cheapest', 'near_tie', 'warm']);
 
@@ -101,7 +103,7 @@ function lost(facts: StatusFacts): NextStep[] {
   if (strain !== null) steps.push({ code: 'strained', text: strain });
   for (const { id, measured_jobs } of models) {
     // An estimated speed is no reason to change the model, and neither is a queue while requests still come.
-    if (measured_jobs === 0 || isServing(id, facts)) continue;
+    if (measured_jobs < MIN_MEASURED_JOBS || isServing(id, facts)) continue;
     // Decisions are the newest first. Only the newest describes the present speed.
     const slower = recent.find(({ model }) => model === id);
     if (slower?.reason !== 'slower') continue;
@@ -136,10 +138,10 @@ function better({ status, trust_level, trust_parts, models }: StatusFacts): Next
     steps.push({ code: gap.reason, text: `For trust level hardware: ${gap.remedy}`.slice(0, 512) });
   }
   for (const { id, measured_jobs } of models) {
-    if (measured_jobs === 0) {
+    if (measured_jobs < MIN_MEASURED_JOBS) {
       steps.push({
         code: 'not_measured',
-        text: 'The speed of this Mac with this model has not been measured yet. The measurement takes a few requests.',
+        text: 'The speed of this Mac with this model is not measured yet. The measurement takes a few requests.',
         model: id,
       });
     }
