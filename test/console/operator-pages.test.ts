@@ -76,7 +76,7 @@ describeInBrowser('an operator', () => {
     await dialog.getByRole('button', { name: 'Release' }).click();
     await page.getByText('Released machine').waitFor();
     expect(await chat(network, machine.model)).toBe(200);
-    await home.getByText('Accepting jobs').waitFor();
+    await home.getByText('Accepting requests').waitFor();
   });
 
   it('finds an account, adds a deposit, suspends and reinstates it', async () => {

@@ -72,7 +72,7 @@ describeInBrowser('an owner', () => {
 
     await page.getByRole('link', { name: 'View machines' }).click();
     await page.getByRole('link', { name: 'Mac in the hall' }).click();
-    await page.getByText('Accepting jobs').waitFor();
+    await page.getByText('Accepting requests').waitFor();
     await page.getByRole('heading', { name: 'Recommended actions' }).waitFor();
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     await page.getByText('Paused from the console, until you resume.').waitFor();

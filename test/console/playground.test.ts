@@ -376,7 +376,7 @@ describeInBrowser('the playground', () => {
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     expect(overflow).toBeLessThanOrEqual(0);
     await page.goto('/quick-start');
-    await page.getByRole('button', { name: 'Create a key and insert it' }).click();
+    await page.getByRole('button', { name: 'Create a key', exact: true }).click();
     await page.locator('pre', { hasText: /Bearer service-/ }).waitFor();
     await page.getByRole('tab', { name: 'Anthropic, Python' }).click();
     await page.locator('pre', { hasText: `base_url="${network.baseUrl}"` }).waitFor();

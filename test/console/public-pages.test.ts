@@ -37,7 +37,7 @@ const PAGES: readonly { name: string; path: () => Promise<string>; heading: RegE
   { name: 'provider', path: async () => `/providers/${await providerId()}`, heading: /\w/, shows: /This is a simulation/ },
   { name: 'leaderboard', path: async () => '/leaderboard', heading: /Leaderboard/, shows: /renewed every five minutes/ },
   { name: 'status', path: async () => '/status', heading: /^Status$/, shows: /uptime/ },
-  { name: 'verify', path: async () => '/verify', heading: /Verify a record/, shows: /Text to verify/ },
+  { name: 'verify', path: async () => '/verify', heading: /Verify a response or record/, shows: /Text to verify/ },
   { name: 'modes', path: async () => '/modes', heading: /Plain and end-to-end mode/, shows: /Only a list of allowed enclave keys/ },
 ];
 

@@ -39,6 +39,12 @@ describeInBrowser('second factors', () => {
     await dialog.getByRole('textbox', { name: 'Code' }).fill(code);
     await dialog.getByRole('button', { name: 'Enable' }).click();
     await dialog.getByText('Save these codes now').waitFor();
+    // Printed, the codes stand alone.
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.getByRole('button', { name: 'I saved the codes' }).isVisible()).toBe(false);
+    expect(await page.locator('.shell').isVisible()).toBe(false);
+    expect(await dialog.locator('pre code').isVisible()).toBe(true);
+    await page.emulateMedia({ media: null });
     const backupCode = ((await dialog.locator('pre code').textContent()) ?? '').split('\n')[0] ?? '';
     await screenshot(page, 'two-factor-codes');
     await dialog.getByRole('button', { name: 'I saved the codes' }).click();

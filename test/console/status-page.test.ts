@@ -150,8 +150,12 @@ describeInBrowser('the status page', () => {
     await dialog.getByRole('button', { name: 'Resolve' }).click();
     const past = admin.getByRole('row', { name: /Payments are slow/ });
     await past.waitFor();
+    await past.getByRole('button', { name: 'Updates of Payments are slow' }).click();
+    await dialog.getByRole('button', { name: 'Edit update' }).first().click();
+    await dialog.getByLabel('Message').fill('All deposits arrived by noon.');
+    await dialog.getByRole('button', { name: 'Save changes' }).click();
     const page = await openPage('/status', { prepare });
-    await page.getByText('All deposits have arrived.').waitFor();
+    await page.getByText('All deposits arrived by noon.').waitFor();
     await page.getByText('Resolved:').waitFor();
 
     await past.getByRole('button', { name: 'Reopen Payments are slow' }).click();

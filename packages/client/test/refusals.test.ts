@@ -215,6 +215,9 @@ describe('keys and evidence', () => {
     network.isSimulated = true;
     const response = await setup({ network, policy: { allowSimulated: true } }).post();
     expect(verdictOf(response)).toMatchObject({ state: 'verified', provider: { evidence: 'simulated' } });
+    // As in the first program that a person copies: the certificate chain is refused before the policy's evidence is compared.
+    const refused = await setup({ network, policy: { evidence: 'maker' } }).post();
+    expect(await refused.json()).toMatchObject({ error: { code: 'policy', message: expect.stringMatching(/simulated.+allowSimulated/) } });
   });
 });
 

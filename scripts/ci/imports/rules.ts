@@ -261,7 +261,7 @@ const PROVIDER_LAYERS = appLayers('provider', {
   update: { uses: ['models', 'protocol', 'protocol/crypto'] },
   notifications: { uses: ['files', 'service', 'protocol'] },
   control: { uses: ['files', 'protocol'] },
-  doctor: { uses: ['config', 'control', 'host', 'models', 'service', 'update', 'enclave', 'protocol'] },
+  doctor: { uses: ['config', 'control', 'host', 'host/availability', 'models', 'service', 'update', 'enclave', 'protocol'] },
   session: { uses: ['jobs', 'protocol', 'protocol/crypto', 'enclave'] },
   jobs: {
     uses: ['jobs/serving', 'engine', 'imaging', 'models', 'enclave', 'formats', 'json-schema-grammar', 'protocol', 'protocol/crypto'],

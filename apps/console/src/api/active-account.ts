@@ -8,6 +8,8 @@ import { useSyncExternalStore } from 'react';
 export const ACCOUNT_HEADER = 'x-account-id';
 
 const STORAGE_KEY = 'account';
+/** Search parameter of mailed links and of downloads. */
+const ADDRESS_PARAMETER = 'account_id';
 
 interface ActiveAccount {
   /** Id of the organisation; null: the personal account. */
@@ -16,7 +18,7 @@ interface ActiveAccount {
   readonly hasLostAccess: boolean;
 }
 
-let active: ActiveAccount = { id: read(), hasLostAccess: false };
+let active: ActiveAccount = { id: takeFromAddress() ?? read(), hasLostAccess: false };
 const listeners = new Set<() => void>();
 
 export function activeAccountId(): string | null {
@@ -37,7 +39,7 @@ export function useActiveAccountState(): ActiveAccount {
 /** Address of a download for the account of this tab. Links cannot send a header. */
 export function accountUrl(url: string): string {
   if (active.id === null) return url;
-  return `${url}${url.includes('?') ? '&' : '?'}account_id=${encodeURIComponent(active.id)}`;
+  return `${url}${url.includes('?') ? '&' : '?'}${ADDRESS_PARAMETER}=${encodeURIComponent(active.id)}`;
 }
 
 function subscribe(listener: () => void): () => void {
@@ -59,6 +61,24 @@ function tabStorage(): TabStorage | null {
   } catch {
     return null;
   }
+}
+
+/** Browser objects that the tests of Node.js do not have. */
+interface AddressBar {
+  readonly location?: { readonly href: string };
+  readonly history?: { readonly state: unknown; replaceState(state: unknown, unused: string, url: string): void };
+}
+
+/** Account that a mailed link selects. Leaves the address, so that a reload keeps a later choice. Null: the address names none. */
+export function takeFromAddress({ location, history }: AddressBar = globalThis as AddressBar): string | null {
+  if (location === undefined || history === undefined) return null;
+  const url = new URL(location.href);
+  const id = url.searchParams.get(ADDRESS_PARAMETER);
+  if (id === null || id === '') return null;
+  url.searchParams.delete(ADDRESS_PARAMETER);
+  history.replaceState(history.state, '', url.href);
+  write(id);
+  return id;
 }
 
 function read(): string | null {

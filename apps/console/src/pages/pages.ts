@@ -77,10 +77,10 @@ export const PAGES: readonly PageRoute[] = [
   },
   {
     path: PATHS.verify,
-    title: 'Verify a record',
+    title: 'Verify a response',
     access: 'public',
     load: () => import('./network/verify-page.js'),
-    nav: { section: 'network', label: 'Verify a record', icon: BadgeCheck },
+    nav: { section: 'network', label: 'Verify a response', icon: BadgeCheck },
   },
   {
     path: PATHS.modes,

@@ -50,6 +50,9 @@ export const PATHS = {
   adminHealth: '/admin/health',
 } as const;
 
+/** The document that takes a Mac owner from nothing to earning. */
+export const PROVIDER_GUIDE = '/docs/provider-guide';
+
 /** Path of a detail page: `pathWithId(PATHS.machine, id)`. */
 export function pathWithId(path: Extract<(typeof PATHS)[keyof typeof PATHS], `${string}/:id`>, id: string): string {
   return path.replace(':id', encodeURIComponent(id));

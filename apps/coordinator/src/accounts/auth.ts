@@ -83,7 +83,11 @@ export function authOptions(settings: AuthSettings) {
       requireEmailVerification: settings.requireEmailVerification,
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: HOUR_S,
-      onPasswordReset: async ({ user }: { user: { id: string } }) => settings.onPasswordChange(user.id),
+      onPasswordReset: async ({ user }: { user: { id: string; email: string } }, request?: Request) => {
+        await settings.onPasswordChange(user.id);
+        const origin = publicUrl ?? (request === undefined ? null : new URL(request.url).origin);
+        if (origin !== null) mailer?.send({ kind: 'password_changed', to: user.email, link: `${origin}/account` }).catch(settings.onError);
+      },
       ...(mailer === null ? {} : { sendResetPassword: sendMail('reset_password') }),
     },
     ...(mailer === null

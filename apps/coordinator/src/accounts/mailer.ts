@@ -42,7 +42,13 @@ interface NoticeMail {
 }
 
 /** Changes of an account's sign-in. */
-export type NoticeKind = 'two_factor_enabled' | 'two_factor_disabled' | 'two_factor_reset' | 'passkey_added' | 'passkey_removed';
+export type NoticeKind =
+  | 'password_changed'
+  | 'two_factor_enabled'
+  | 'two_factor_disabled'
+  | 'two_factor_reset'
+  | 'passkey_added'
+  | 'passkey_removed';
 
 export interface Mailer {
   /** Rejects if the mail was not accepted for delivery. */
@@ -59,6 +65,7 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   low_balance: 'Your balance is low',
   key_budget_low: 'An API key has spent 80% of its budget',
   key_budget_used_up: 'The budget of an API key is used up',
+  password_changed: 'Your password was changed',
   two_factor_enabled: 'Two-factor authentication was enabled',
   two_factor_disabled: 'Two-factor authentication was disabled',
   two_factor_reset: 'An operator disabled two-factor authentication',
@@ -105,6 +112,9 @@ function textOf(mail: Mail): string {
   }
   if (mail.kind === 'invitation') {
     return `Hello,\n\nA member of an organisation invites you to join it. See who invites you, and accept: ${link}\n\nThe link works once, with this e-mail address, for seven days. If you did not expect this, ignore this mail.\n`;
+  }
+  if (mail.kind === 'password_changed') {
+    return `Hello,\n\n${subject}. Browsers that you trusted ask for the second step again. Passkeys still sign in: review them at ${link}\n\nIf this was not you, choose a new password with “Forgot your password?” on the sign-in page, and remove passkeys that you do not know.\n`;
   }
   if (mail.kind !== 'reset_password' && mail.kind !== 'verify_email') {
     return `Hello,\n\n${subject} for your account.\n\nIf this was not you, change your password and check your sign-in settings: ${link}\n`;

@@ -35,3 +35,8 @@ export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMa
   }
   if (errors.length > 0) throw errors[0];
 }
+
+/** Link to a console page that selects the organisation; null: the personal account, which a new tab selects by default. */
+export function accountPage(page: string, organisationId: string | null): string {
+  return organisationId === null ? page : `${page}?account_id=${encodeURIComponent(organisationId)}`;
+}

@@ -2,7 +2,7 @@
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { DueBudgetAlert, KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';
-import { sendAlertMails } from './alert-mails.js';
+import { accountPage, sendAlertMails } from './alert-mails.js';
 import { shortUsd } from './micro-usd.js';
 
 /** Maximum e-mails per run and kind of period. */
@@ -21,7 +21,7 @@ export async function sendKeyBudgetAlerts({ budgets, mailer, keysPage }: KeyBudg
     mailer.send({
       kind: alert.percent === 100 ? 'key_budget_used_up' : 'key_budget_low',
       to: alert.email,
-      link: keysPage,
+      link: accountPage(keysPage, alert.organisationId),
       key: `${alert.keyName} (${alert.keyPrefix}…)`,
       budget: shortUsd(alert.budget),
       spent: shortUsd(alert.spent),

@@ -2,7 +2,7 @@
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
-import { sendAlertMails } from './alert-mails.js';
+import { accountPage, sendAlertMails } from './alert-mails.js';
 import { shortUsd } from './micro-usd.js';
 
 /** Maximum e-mails per run. */
@@ -21,11 +21,11 @@ export async function sendLowBalanceAlerts({ alerts, mailer, balancePage }: LowB
   await sendAlertMails({
     due: await alerts.due(MAX_MAILS),
     idOf: ({ accountId }) => accountId,
-    send: ({ email, balance, threshold }) =>
+    send: ({ email, balance, threshold, organisationId }) =>
       mailer.send({
         kind: 'low_balance',
         to: email,
-        link: balancePage,
+        link: accountPage(balancePage, organisationId),
         balance: shortUsd(balance),
         threshold: shortUsd(threshold),
       }),

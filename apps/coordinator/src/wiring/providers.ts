@@ -158,6 +158,6 @@ function lastSeenFacts(provider: ProviderSnapshot, end: SessionEnd | null): Last
     requests_served: requestsServed,
     tokens_generated: tokensGenerated,
     decode_tps: decodeTps,
-    left: end === null ? null : end.by === 'provider' ? 'closed' : end.code,
+    left: end === null ? null : end.by === 'provider' ? (provider.status === 'draining' ? 'stopped' : 'closed') : end.code,
   };
 }

@@ -113,7 +113,8 @@ describeDatabases('low-balance alerts', (fresh) => {
     await alerts.setThreshold('acme', 5_000_000);
     await run();
     await run();
-    expect(mails.map(({ to }) => to)).toEqual(['ada@example.com', 'cem@example.com']);
+    // The link selects the organisation in the console.
+    expect(mails.map(({ to, link }) => [to, link])).toEqual(['ada', 'cem'].map((id) => [`${id}@example.com`, `${PAGE}?account_id=acme`]));
   });
 
   it('do not go to unconfirmed addresses, suspended accounts, or after removal', async () => {

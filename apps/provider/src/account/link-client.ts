@@ -95,7 +95,7 @@ export class LinkClient {
         return null;
       }
       if (account.coordinator === this.#options.coordinator) return account;
-      const remedy = `This machine was linked at ${account.coordinator}, but serves ${this.#options.coordinator}. Run "inference-provider login".`;
+      const remedy = `This machine was linked at ${account.coordinator}, but serves ${this.#options.coordinator}. If this address is wrong, correct it in config.toml; otherwise run "inference-provider login".`;
       this.#set(status('other_coordinator', { remedy }));
     } catch (error) {
       if (!(error instanceof AccountFileError)) throw error;

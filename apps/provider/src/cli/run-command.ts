@@ -25,12 +25,20 @@ export async function runCommand(command: Command, args: readonly string[]): Pro
       process.stderr.write(`${sentence(error.message)}\n`);
       return error.kind === 'unreachable' ? EXIT.unreachable : EXIT.needsOwner;
     }
-    if (error instanceof ControlError || error instanceof ConfigError || error instanceof AccountFileError)
+    if (error instanceof ControlError && NEXT_COMMANDS[error.problem] !== undefined)
+      process.stderr.write(`${sentence(error.message)} ${NEXT_COMMANDS[error.problem]}\n`);
+    else if (error instanceof ControlError || error instanceof ConfigError || error instanceof AccountFileError)
       process.stderr.write(`${sentence(error.message)}\n`);
     else process.stderr.write(`${startupErrorText(error)}\n`);
     return error instanceof ControlError && error.problem === 'not_running' ? EXIT.notRunning : EXIT.needsOwner;
   }
 }
+
+/** What helps where no provider answers. A refusal of a running one has its own message. */
+const NEXT_COMMANDS: Partial<Record<ControlError['problem'], string>> = {
+  not_running: 'To start it, run "inference-provider start"; on a new machine, "inference-provider setup".',
+  no_answer: 'Find the cause: inference-provider doctor',
+};
 
 function sentence(text: string): string {
   const whole = /[.!?]$/.test(text) ? text : `${text}.`;

@@ -196,9 +196,11 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
 
 /** A sentence for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
 export function trustSentence(trust: TrustMessage, simulated = false): string {
-  const gap = trust.parts.find(({ state }) => state !== 'ok');
+  // A missing part is not the cause where the status has another one, such as a pause.
+  const isCause = trust.routable || trust.status === 'untrusted' || trust.status === 'below_min_trust_level';
+  const gap = isCause ? trust.parts.find(({ state }) => state !== 'ok') : undefined;
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';
-  const more = gap?.remedy !== undefined && advice !== gap.remedy ? ` ${gap.remedy}` : '';
+  const more = gap?.remedy !== undefined && !advice.includes(gap.remedy) ? ` ${gap.remedy}` : '';
   const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}${simulated ? ' (simulated enclave)' : ''}`;
   const routing = `${trust.routable ? 'ready for requests' : `gets NO requests (${trust.status})`}${restrictionText(trust)}`;
   const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;

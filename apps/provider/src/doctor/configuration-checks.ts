@@ -64,10 +64,17 @@ export async function checkSecrets(dataDir: string): Promise<Finding[]> {
   return findings.length > 0 ? findings : [ok('keys, tokens and logs are yours alone')];
 }
 
-export async function checkService(manager: ServiceManager, label: string, status: DaemonStatus | null): Promise<Finding[]> {
+/** `isFrozen`: the check of the provider already reports that it is not responding. */
+export async function checkService(
+  manager: ServiceManager,
+  label: string,
+  status: DaemonStatus | null,
+  isFrozen = false,
+): Promise<Finding[]> {
   const state = await manager.state(label);
   switch (state.kind) {
     case 'running':
+      if (status === null && isFrozen) return [ok(`the provider runs under ${manager.name}`)];
       if (status === null)
         return [problem(`the provider runs under ${manager.name}, but is not responding`, 'Run: inference-provider restart')];
       return [ok(`the provider runs under ${manager.name}`)];

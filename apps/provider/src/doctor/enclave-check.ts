@@ -19,11 +19,7 @@ export async function checkEnclave(dataDir: string, running: boolean, simulated:
   }
   const folder = join(dataDir, 'enclave');
   const command = simulated ? simulatedHelperCommand({ dataDir: folder }) : nativeHelperCommand({ dataDir: folder });
-  if (command === null) {
-    if (process.platform !== 'darwin')
-      return [problem('there is no Secure Enclave on this machine', 'Serve from a Mac with Apple silicon.')];
-    return [problem('the enclave helper has not been built', `Run xcode-select --install, then: sh '${nativeHelperBuild()}'`)];
-  }
+  if (command === null) return [noHelper()];
   if (!existsSync(folder) || readdirSync(folder).length === 0) return [skipped('the provider never ran here, so no key exists yet')];
   try {
     return [await signs(command, version)];
@@ -31,6 +27,20 @@ export async function checkEnclave(dataDir: string, running: boolean, simulated:
     if (!(error instanceof EnclaveError)) throw error;
     return [problem(`the enclave does not sign: ${error.message}`, error.code === 'key_unavailable' ? keyRemedy(folder) : REMEDY)];
   }
+}
+
+/** Why the provider cannot start on this machine, with a remedy; null if an enclave helper exists. Starts nothing. */
+export function missingEnclave(dataDir: string, simulated: boolean): Finding | null {
+  return simulated || nativeHelperCommand({ dataDir: join(dataDir, 'enclave') }) !== null ? null : noHelper();
+}
+
+function noHelper(): Finding {
+  if (process.platform !== 'darwin')
+    return problem(
+      'there is no Secure Enclave on this machine',
+      'Serve from a Mac with Apple silicon. For a development network, use --simulated-enclave.',
+    );
+  return problem('the enclave helper has not been built', `Run xcode-select --install, then: sh '${nativeHelperBuild()}'`);
 }
 
 async function signs(command: readonly string[], version: string): Promise<Finding> {

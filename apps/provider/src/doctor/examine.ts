@@ -58,6 +58,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const first = await runChecks([{ name: 'provider', run: requestDaemon }], DAEMON_MS + 300);
   // Assigned in the check above.
   const known = status as DaemonStatus | null;
+  if (known?.state === 'starting') noAnswer = 'the provider is still starting';
   const url = target.coordinator ?? known?.coordinator ?? null;
   const reached = reachCoordinator(url);
   const limit = AbortSignal.timeout(CHECK_MS);
@@ -65,15 +66,19 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const memorySettings = modelMemorySettings(config ?? DEFAULTS);
   const store = new ModelStore(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
-  const isFrozen = noAnswer !== 'the provider is not running';
+  const isFrozen = known === null && noAnswer !== 'the provider is not running';
+  const isReachable = async (): Promise<boolean> => !(await reached).findings.some(({ state }) => state === 'problem');
   const unanswered = async (): Promise<Finding[]> => [skipped(noAnswer)];
   const checks: Check[] = [
     { name: 'settings', run: () => checkSettings(dataDir, known) },
-    { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known) },
+    { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known, isFrozen) },
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'secrets', run: () => checkSecrets(dataDir) },
     // A blocked daemon still has the key.
-    { name: 'enclave', run: isFrozen ? unanswered : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
+    {
+      name: 'enclave',
+      run: isFrozen || known?.state === 'starting' ? unanswered : () => checkEnclave(dataDir, known !== null, simulated, found.version),
+    },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
     ...modelsOf(target, known, store).map((path) => ({ name: 'model', run: () => checkModel(path, memorySettings) })),
@@ -82,8 +87,8 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     { name: 'sleep', run: () => checkSleep(process.platform) },
     { name: 'network', run: async () => (await reached).findings },
     { name: 'clock', run: async () => checkClock(known?.clock_skew_ms ?? (await reached).skewMs) },
-    { name: 'account', run: known === null ? unanswered : async () => checkAccount(known.account) },
-    { name: 'coordinator', run: known === null ? unanswered : async () => checkCoordinatorView(known) },
+    { name: 'account', run: known === null ? unanswered : async () => checkAccount(known.account, await isReachable()) },
+    { name: 'coordinator', run: known === null ? unanswered : async () => checkCoordinatorView(known, await isReachable()) },
     { name: 'traffic', run: known === null ? unanswered : async () => checkTraffic(known) },
     { name: 'command', run: () => checkCommand(found, process.env.PATH ?? '') },
     {

@@ -63,6 +63,8 @@ export class NotificationPolicy {
   #expectedLevel: TrustLevel = 'none';
   #lowSince: number | null = null;
   #earnings: TotalEarnings | null = null;
+  /** First earnings or a milestone that is not shown yet, because another notification of this kind was shown within the hour. */
+  #openMilestone: string | null = null;
   #lastEventAt: number;
   #shownAt: ShownTimes;
 
@@ -90,6 +92,8 @@ export class NotificationPolicy {
     };
     this.#apply(event, now, show);
     this.#checkTimes(now, show);
+    // What happened while notifications were off is not shown later.
+    if (!isOn) this.#openMilestone = null;
     return shown;
   }
 
@@ -130,7 +134,7 @@ export class NotificationPolicy {
         this.#setLevel(event.level, now);
         return;
       case 'earnings':
-        this.#setEarnings(event.earnings, show);
+        this.#setEarnings(event.earnings);
         return;
       case 'update_ready':
         show('update', `Version ${cleanLabel(event.version, 32, 'unknown')} is ready. To install it, run: inference-provider update`);
@@ -151,6 +155,7 @@ export class NotificationPolicy {
       const body = 'This Mac has not been connected to the network for 10 minutes. Run: inference-provider doctor';
       this.#isOfflineAnnounced = show('offline', body);
     }
+    if (this.#openMilestone !== null && show('earnings', this.#openMilestone)) this.#openMilestone = null;
     if (this.#level === null || this.#lowSince === null || now - this.#lowSince < TRUST_LOST_MS) return;
     const body = `The trust level fell from ${levelText(this.#expectedLevel)} to ${levelText(this.#level)}. Run: inference-provider status`;
     if (!show('trust_lost', body)) return;
@@ -167,13 +172,14 @@ export class NotificationPolicy {
   }
 
   /** The first total of an account shows nothing: it may be old. */
-  #setEarnings(earnings: TotalEarnings, show: (kind: NotificationKind, body: string) => boolean): void {
+  #setEarnings(earnings: TotalEarnings): void {
     const before = this.#earnings;
     this.#earnings = earnings;
+    if (before?.account !== earnings.account) this.#openMilestone = null;
     if (before === null || before.account !== earnings.account || earnings.microUsd <= before.microUsd) return;
     const milestone = MILESTONES_USD.findLast((usd) => before.microUsd < usd * MICRO_USD && earnings.microUsd >= usd * MICRO_USD);
-    if (milestone !== undefined) show('earnings', `Your account has earned $${milestone.toLocaleString('en-US')} in total.`);
-    else if (before.microUsd <= 0) show('earnings', 'Your account received its first earnings.');
+    if (milestone !== undefined) this.#openMilestone = `Your account has earned $${milestone.toLocaleString('en-US')} in total.`;
+    else if (before.microUsd <= 0) this.#openMilestone = 'Your account received its first earnings.';
   }
 }
 

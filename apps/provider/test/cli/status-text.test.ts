@@ -38,6 +38,28 @@ it('names the reason for a closed machine once, with one next step', () => {
   for (const text of textOf({ availability }).split('\n')) expect(text.match(/Outside/g)?.length ?? 0).toBeLessThanOrEqual(1);
 });
 
+it('shows a lost decision as reason only while no request comes', () => {
+  const at = (seconds: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString();
+  const lostOne = {
+    model: 'pico',
+    outcome: 'not_chosen',
+    reason: 'slower',
+    text: 'Not chosen: slower.',
+    count: 3,
+    first_at: at(0),
+    last_at: at(9),
+  };
+  const won = { ...lostOne, outcome: 'chosen', reason: 'cheapest', text: 'Chosen.', last_at: at(8) };
+  const reasonWith = (decisions: readonly object[]): string | null => {
+    const running = runningStatus('/d');
+    const models = [{ id: 'pico', routable: true, demand: { requests_last_5_minutes: 4, waiting_requests: 0, expected_wait_ms: null } }];
+    const view = { ...running.coordinator_view, server_time: at(10), next_steps: [], models, decisions };
+    return jobOutlook({ ...running, coordinator_view: view as unknown as NonNullable<DaemonStatus['coordinator_view']> }).reason;
+  };
+  expect(reasonWith([lostOne])).toBe('Last decision: Not chosen: slower.');
+  expect(reasonWith([lostOne, won])).toBeNull();
+});
+
 describe('numbers', () => {
   const sum = (earned: number, requests: number, tokens: number) => ({ earned, requests, tokens, images: 0, duty: 0.5 });
 

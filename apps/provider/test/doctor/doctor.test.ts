@@ -12,7 +12,7 @@ import type { DaemonStatus } from '../../src/control/daemon-status.js';
 import { startingStatus } from '../../src/daemon/status.js';
 import { type Finding, ok, runChecks } from '../../src/doctor/check.js';
 import { checkSecrets, checkService, checkSettings } from '../../src/doctor/configuration-checks.js';
-import { checkClock, checkCoordinatorView, checkTraffic } from '../../src/doctor/coordinator-checks.js';
+import { checkAccount, checkClock, checkCoordinatorView, checkTraffic } from '../../src/doctor/coordinator-checks.js';
 import { checkEnclave } from '../../src/doctor/enclave-check.js';
 import { checkCommand, checkUpdates } from '../../src/doctor/installation-checks.js';
 import { checkDataDirectory, checkDisk, checkModel, parsePmset, sleepFindings } from '../../src/doctor/machine-checks.js';
@@ -284,7 +284,7 @@ const running: DaemonStatus = {
 
 describe('the coordinator’s view', () => {
   it('is a problem without jobs, and a note with fewer jobs than possible', () => {
-    expect(checkCoordinatorView(running)).toMatchObject([{ state: 'note', text: 'advice: no_demand' }]);
+    expect(checkCoordinatorView(running)).toMatchObject([{ state: 'note', text: 'advice: no demand (pico)' }]);
     expect(
       checkCoordinatorView({ ...running, coordinator_view: { ...view, next_steps: [{ code: 'nothing', text: 'Nothing.' }] } }),
     ).toMatchObject([{ state: 'ok' }]);
@@ -301,6 +301,33 @@ describe('the coordinator’s view', () => {
       { state: 'problem', remedy: 'Turn it on.' },
       { state: 'note' },
     ]);
+    // The network check has named the cause.
+    expect(states(checkCoordinatorView({ ...running, connection: lost }, false))).toEqual(['skipped']);
+  });
+
+  it('names each cause once', () => {
+    const remedy = 'Run "inference-provider setup --enrol".';
+    const missing = (name: string, reason: string, text: string) => ({ name, state: 'missing' as const, reason, remedy: text });
+    const parts = [
+      missing('device_management', 'not_enrolled', remedy),
+      missing('device_chain', 'chain_missing', 'Wait.'),
+      missing('key_binding', 'binding_missing', 'Wait.'),
+    ];
+    const trust = { type: 'trust', trust_level: 'self_signed', routable: false, status: 'below_min_trust_level', parts } as const;
+    const status_remedy = `This network sends requests only to machines of trust level hardware. ${remedy}`;
+    const next_steps = [
+      { code: 'below_min_trust_level', text: status_remedy },
+      { code: 'not_enrolled', text: remedy },
+      { code: 'not_linked', text: 'Log in.' },
+    ];
+    const models = [{ id: 'pico', routable: false, gate: 'below_min_trust_level' }] as unknown as typeof view.models;
+    const below = { ...running, trust: { ...trust, parts, status_remedy }, coordinator_view: { ...view, models, next_steps } };
+    expect(checkCoordinatorView(below)).toEqual([
+      { state: 'problem', text: 'this machine gets no requests: below min trust level', remedy: status_remedy },
+    ]);
+    const wrongAddress = { state: 'other_coordinator', account_name: null, reason: null, remedy: 'Correct it.' } as const;
+    expect(states(checkAccount(wrongAddress, false))).toEqual(['note']);
+    expect(states(checkAccount(wrongAddress))).toEqual(['problem']);
   });
 
   it('reports the placed requests, and why not more', () => {

@@ -141,6 +141,17 @@ describe('earnings', () => {
     expect(earned(7, 'Bob')).toEqual([]);
   });
 
+  it('within an hour of another notification arrive after it, the highest milestone only', () => {
+    earned(0);
+    expect(earned(0.5)).toHaveLength(1);
+    expect(earned(2)).toEqual([]);
+    expect(earned(11)).toEqual([]);
+    now += MIN_INTERVAL_MS;
+    expect(bodies({ type: 'tick' })).toEqual(['Your account has earned $10 in total.']);
+    now += MIN_INTERVAL_MS;
+    expect(bodies({ type: 'tick' })).toEqual([]);
+  });
+
   it('of an old account are no news at the start', () => {
     expect(earned(123)).toEqual([]);
     expect(earned(124)).toEqual([]);

@@ -156,17 +156,21 @@ function evidenceOf(input: ProviderToVerify, refuse: Refuse): EnclaveEvidence {
   return consistent.verdict.enclave;
 }
 
+const SIMULATED =
+  'it is simulated, or certified by a test authority. Development networks alone have such machines: to accept them, set allowSimulated (--allow-simulated).';
+
 interface Contradiction {
   readonly claim: string;
   readonly result: string;
   readonly explanation: string;
 }
 
-function contradictionOf({ record, hasSeenReal }: ProviderToVerify, findings: readonly Contradiction[]): [E2ERefusalCode, string] {
+function contradictionOf({ record, policy, hasSeenReal }: ProviderToVerify, findings: readonly Contradiction[]): [E2ERefusalCode, string] {
   const first = findings.find(({ result }) => result === 'contradicted');
   const isOld = record.mda_verified && /: (?:too_old|leaf_expired|issuer_expired)\.$/.test(first?.explanation ?? '');
   const isSimulation = record.simulated || /: anchor_(?:name|signature)\.$/.test(first?.explanation ?? '');
   const code = isOld ? 'stale' : isSimulation && hasSeenReal ? 'targeted' : 'policy';
+  if (isSimulation && !policy.allowSimulated) return [code, SIMULATED];
   return [code, `its evidence contradicts ${first?.claim ?? 'its record'}. ${first?.explanation ?? ''}`];
 }
 
@@ -178,7 +182,7 @@ function anchorsOf(policy: Policy, simulatedAnchor: ActiveTrustAnchor | null): r
 
 function requireEvidence({ record, policy, hasSeenReal }: ProviderToVerify, evidence: EnclaveEvidence, refuse: Refuse): void {
   if (evidence === 'simulated') {
-    if (!policy.allowSimulated) refuse(hasSeenReal ? 'targeted' : 'policy', 'it is simulated, and allowSimulated is not set.');
+    if (!policy.allowSimulated) refuse(hasSeenReal ? 'targeted' : 'policy', SIMULATED);
     return;
   }
   if (policy.evidence === 'enclave') return;

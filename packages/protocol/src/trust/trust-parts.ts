@@ -7,6 +7,16 @@ export const HARDWARE_PARTS = ['device_management', 'device_identity', 'device_c
 export const TRUST_PARTS = [...SELF_SIGNED_PARTS, ...HARDWARE_PARTS] as const;
 export type TrustPartName = (typeof TRUST_PARTS)[number];
 
+const HARDWARE_PART_NAMES: ReadonlySet<string> = new Set(HARDWARE_PARTS);
+
+/** Parts to act on: those that are not ok, without missing hardware parts after the first, which only wait for it. Keeps the order. */
+export function actionableParts<Part extends { readonly name: string; readonly state: string }>(parts: readonly Part[]): Part[] {
+  const firstMissing = parts.find(({ name, state }) => state === 'missing' && HARDWARE_PART_NAMES.has(name));
+  return parts.filter(
+    (part) => part.state !== 'ok' && (part.state !== 'missing' || !HARDWARE_PART_NAMES.has(part.name) || part === firstMissing),
+  );
+}
+
 /** `missing`: no evidence; `stale`: evidence expired; `failed`: evidence is wrong. */
 export const PART_STATES = ['ok', 'missing', 'stale', 'failed'] as const;
 export type PartState = (typeof PART_STATES)[number];

@@ -49,19 +49,35 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   return nextStep(steps) === null ? null : steps;
 }
 
+/** Creates a key on the page itself. Without one, the step links to the page that can. */
+export interface KeyAction {
+  readonly busy: boolean;
+  readonly create: () => void;
+}
+
+interface WithFirstStepsProps {
+  readonly keyAction?: KeyAction;
+  readonly children: ReactNode;
+}
+
 /** Shows the checklist above `children`. Renders a placeholder until the checklist is known, so that the layout does not shift. */
-export function WithFirstSteps({ children }: { readonly children: ReactNode }) {
+export function WithFirstSteps({ keyAction, children }: WithFirstStepsProps) {
   const steps = useFirstSteps();
   if (steps === undefined) return <Skeleton height="32rem" />;
   return (
     <>
-      {steps === null ? null : <FirstSteps steps={steps} />}
+      {steps === null ? null : <FirstSteps steps={steps} {...(keyAction === undefined ? {} : { keyAction })} />}
       {children}
     </>
   );
 }
 
-export function FirstSteps({ steps }: { readonly steps: readonly FirstStep[] }) {
+interface FirstStepsProps {
+  readonly steps: readonly FirstStep[];
+  readonly keyAction?: KeyAction;
+}
+
+export function FirstSteps({ steps, keyAction }: FirstStepsProps) {
   const next = nextStep(steps);
   return (
     <Card title="First steps" about="Get your first verified response in about a minute.">
@@ -76,7 +92,7 @@ export function FirstSteps({ steps }: { readonly steps: readonly FirstStep[] }) 
               {step.done ? <span className="visually-hidden"> (done)</span> : null}
               <p>{step.text}</p>
             </div>
-            {step.done ? null : <StepAction step={step} next={step === next} />}
+            {step.done ? null : <StepAction step={step} next={step === next} keyAction={keyAction} />}
           </li>
         ))}
       </ol>
@@ -84,10 +100,23 @@ export function FirstSteps({ steps }: { readonly steps: readonly FirstStep[] }) 
   );
 }
 
-function StepAction({ step, next }: { readonly step: FirstStep; readonly next: boolean }) {
+interface StepActionProps {
+  readonly step: FirstStep;
+  readonly next: boolean;
+  readonly keyAction: KeyAction | undefined;
+}
+
+function StepAction({ step, next, keyAction }: StepActionProps) {
   const settings = useSettings();
   const kind = next ? 'primary' : 'secondary';
   if (step.id === 'deposit' && settings?.deposits.includes('development')) return <AddTestFunds kind={kind} />;
+  if (step.id === 'key' && keyAction !== undefined) {
+    return (
+      <Button kind={kind} size="small" busy={keyAction.busy} onClick={keyAction.create}>
+        {step.action}
+      </Button>
+    );
+  }
   return (
     <LinkButton href={step.href} kind={kind} size="small">
       {step.action}

@@ -27,7 +27,7 @@ export function firstSteps({ balanceMicroUsd, deposited, keys, used, depositMeth
     {
       id: 'deposit',
       title: 'Get credits',
-      text: `${depositAdvice(depositMethods)}. Requests are charged to your balance; one dollar pays for hundreds of responses.`,
+      text: `${depositAdvice(depositMethods)}. Requests are charged to your balance; a typical response costs less than a cent.`,
       href: '/balance',
       action: depositAction(depositMethods),
       done: deposited || balanceMicroUsd > 0,
@@ -45,7 +45,7 @@ export function firstSteps({ balanceMicroUsd, deposited, keys, used, depositMeth
       title: 'Use the API',
       text: 'Create an API key and copy a first request in your language.',
       href: '/quick-start',
-      action: 'Create key',
+      action: 'Create a key',
       done: keys > 0,
     },
   ];

@@ -42,19 +42,20 @@ export function IncidentView({ incident, actions, updateAction }: IncidentViewPr
             Scheduled from <BothTimes at={starts_at} /> to <BothTimes at={ends_at} />.
           </p>
         )}
-        <Updates incident={incident} action={updateAction} />
+        <IncidentUpdates incident={incident} action={updateAction} />
         {actions === undefined ? null : <div className="row">{actions}</div>}
       </div>
     </Card>
   );
 }
 
-interface UpdatesProps {
+interface IncidentUpdatesProps {
   readonly incident: Incident;
   readonly action?: IncidentViewProps['updateAction'] | undefined;
 }
 
-function Updates({ incident: { updates }, action }: UpdatesProps) {
+/** Updates in the order of the status page. */
+export function IncidentUpdates({ incident: { updates }, action }: IncidentUpdatesProps) {
   return (
     <ol className="incident-updates">
       {updates.map((update) => (
@@ -109,7 +110,7 @@ export function PastIncidents({ incidents, open, now }: PastIncidentsProps) {
               {ofDay.map((incident) => (
                 <div key={incident.id} className="stack-small">
                   <h4>{incident.title}</h4>
-                  <Updates incident={incident} />
+                  <IncidentUpdates incident={incident} />
                 </div>
               ))}
             </li>

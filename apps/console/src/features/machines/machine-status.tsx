@@ -115,7 +115,7 @@ function decisionKey({ model, outcome, reason, first_at }: Decision): string {
 }
 
 function reputationText({ state, reason, until, recent_failures }: Status['reputation']) {
-  if (state === 'well') return recent_failures === 0 ? 'No recent failures.' : `${pluralize(recent_failures, 'job')} failed recently.`;
+  if (state === 'well') return recent_failures === 0 ? 'No recent failures.' : `${pluralize(recent_failures, 'request')} failed recently.`;
   return (
     <>
       {gateText(state)}
@@ -139,7 +139,7 @@ interface TrustPartsProps {
 const LEVEL_ABOUT: Readonly<Record<string, string>> = {
   hardware: 'Verified: the key, the protections of this Mac, and a certificate that binds both.',
   self_signed: 'The key and the protections of this Mac are attested. The level “hardware” also requires device management.',
-  none: 'A requirement for every job is not met, so the machine gets no requests.',
+  none: 'A requirement for every request is not met, so the machine gets no requests.',
 };
 
 const SIMULATION_ABOUT = 'This machine is simulated: no check says anything about a real Mac.';

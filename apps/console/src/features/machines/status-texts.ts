@@ -16,7 +16,7 @@ function texts(known: Readonly<Record<string, string>>): (code: string) => strin
 
 /** Status of a connected machine. */
 export const statusLabel = labels({
-  online: { label: 'Accepting jobs', tone: 'good' },
+  online: { label: 'Accepting requests', tone: 'good' },
   draining: { label: 'Draining', tone: 'warn' },
   quarantined: { label: 'Quarantined', tone: 'bad' },
   cooling_down: { label: 'In backoff after failures', tone: 'warn' },
@@ -24,7 +24,7 @@ export const statusLabel = labels({
   below_min_trust_level: { label: 'Trust level too low', tone: 'bad' },
   low_battery: { label: 'Low battery', tone: 'warn' },
   key_expired: { label: 'Key has expired', tone: 'bad' },
-  away: { label: 'Away', tone: 'neutral' },
+  away: { label: 'Not accepting requests', tone: 'neutral' },
 });
 
 export const NOT_CONNECTED: StatusLabel = { label: 'Not connected', tone: 'neutral' };
@@ -33,8 +33,8 @@ export const NOT_CONNECTED: StatusLabel = { label: 'Not connected', tone: 'neutr
 export const gateText = texts({
   no_free_slot: 'Busy: all slots in use',
   held_off: 'Reported full; short pause',
-  on_probation: 'On probation: one job at a time until one succeeds',
-  cooling_down: 'In backoff after failed jobs',
+  on_probation: 'On probation: one request at a time until one succeeds',
+  cooling_down: 'In backoff after failed requests',
   too_hot: 'Too hot',
   no_memory: 'Out of memory',
   low_battery: 'Low battery',
@@ -43,7 +43,7 @@ export const gateText = texts({
   key_expired: 'Its key has expired',
   untrusted: 'Not trusted',
   below_min_trust_level: 'Trust level too low for this network',
-  away: 'Away',
+  away: 'Not accepting requests',
 });
 
 export const partLabel = texts({
@@ -79,7 +79,8 @@ export const modelStateText = texts({
 });
 
 const LEFT: Readonly<Record<string, string>> = {
-  closed: 'The machine closed the connection, or it was lost.',
+  stopped: 'The agent was stopped on the Mac.',
+  closed: 'The connection was lost: the Mac sleeps, is offline, or its agent ended.',
   replaced: 'The machine reconnected.',
   shutting_down: 'The coordinator was restarted.',
 };

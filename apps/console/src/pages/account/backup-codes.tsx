@@ -1,5 +1,6 @@
 /** Backup codes, shown once: to copy, download or print. */
 import { Download, Printer } from 'lucide-react';
+import { useMe } from '../../api/session.js';
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
 import { downloadText } from '../../ui/download.js';
 import { Note } from '../../ui/feedback/note.js';
@@ -26,11 +27,14 @@ export function BackupCodesDialog({ title, codes, onClose }: BackupCodesDialogPr
 }
 
 function BackupCodes({ codes }: { readonly codes: readonly string[] }) {
+  const { email } = useMe();
   const text = codes.join('\n');
   return (
     <div className="stack-small">
       <Note tone="warn" title="Save these codes now. They are not shown again.">
-        <p>Each code signs you in once if you lose your authenticator app.</p>
+        <p>
+          Each code signs {email} in once at {window.location.host}, if you lose your authenticator app.
+        </p>
       </Note>
       <CopyField label="Backup codes" value={text} multiline />
       <div className="row">

@@ -66,7 +66,7 @@ function NewPassword({ token }: { readonly token: string }) {
   const toast = useToast();
   const { field, onSubmit, isPending, error } = useFormMutation({ newPassword: '' }, async ({ newPassword }) => {
     await api.post('/console/auth/reset-password', { token, newPassword });
-    toast.success('Password changed', 'All sessions have been signed out.');
+    toast.success('Password changed', 'All sessions have been signed out. Passkeys still sign in: review them under Account.');
     navigate(PATHS.signIn);
   });
   return (

@@ -91,7 +91,10 @@ export function SessionsCard() {
         confirm="Sign out of all other sessions"
         onConfirm={revokeOthers}
       >
-        <p>Other browsers must sign in again, and open playgrounds lose their key. Your API keys keep working.</p>
+        <p>
+          Other browsers must sign in again, with the second step even if you trusted them. Open playgrounds lose their key. API keys and
+          passkeys keep working.
+        </p>
       </ConfirmDialog>
     </Card>
   );

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
 import { useInvalidateMoney } from '../../features/account/balance.js';
-import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
+import { type KeyAction, WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { imageModels, type ModelEntry, modelName, textModels, useModels } from '../../features/account/models.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { ErrorNote, Loaded } from '../../ui/feedback/error-state.js';
@@ -24,16 +24,24 @@ export function Page() {
   useMe();
   const models = useModels();
   const [secret, setSecret] = useState<string | null>(null);
+  const invalidateMoney = useInvalidateMoney();
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async () => {
+      setSecret((await api.post<ConsoleNewKey>('/console/v1/keys', { name: 'Quick start' })).secret);
+      await invalidateMoney();
+    },
+  });
+  const keyAction: KeyAction = { busy: isPending, create: () => mutate() };
   return (
     <>
       <PageHeader title="Quick start" about="Any OpenAI or Anthropic client works: change its base URL and API key." />
       <div className="stack">
-        <WithFirstSteps>
+        <WithFirstSteps keyAction={keyAction}>
           <Card title="Base URL and key">
             <div className="stack-small">
               <CopyField label="Base URL, OpenAI format" value={`${window.location.origin}/v1`} />
               <CopyField label="Base URL, Anthropic format" value={window.location.origin} />
-              <QuickKey secret={secret} onCreated={setSecret} />
+              <QuickKey secret={secret} action={keyAction} error={error} />
             </div>
           </Card>
           <Loaded query={models} what="The models">
@@ -45,14 +53,13 @@ export function Page() {
   );
 }
 
-function QuickKey({ secret, onCreated }: { readonly secret: string | null; readonly onCreated: (secret: string) => void }) {
-  const invalidateMoney = useInvalidateMoney();
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: async () => {
-      onCreated((await api.post<ConsoleNewKey>('/console/v1/keys', { name: 'Quick start' })).secret);
-      await invalidateMoney();
-    },
-  });
+interface QuickKeyProps {
+  readonly secret: string | null;
+  readonly action: KeyAction;
+  readonly error: Error | null;
+}
+
+function QuickKey({ secret, action, error }: QuickKeyProps) {
   if (secret !== null) {
     return (
       <>
@@ -65,7 +72,7 @@ function QuickKey({ secret, onCreated }: { readonly secret: string | null; reado
     <div className="stack-small">
       <ErrorNote error={error} />
       <div>
-        <Button busy={isPending} onClick={() => mutate()}>
+        <Button busy={action.busy} onClick={action.create}>
           Create a key and insert it
         </Button>
       </div>

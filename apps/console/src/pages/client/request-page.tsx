@@ -117,7 +117,7 @@ function Header({ badge, at }: { readonly badge: ReactNode; readonly at: string 
       about={
         <span className="row">
           {badge}
-          <Time at={at} as="date-time" />
+          <Time at={at} as="exact" />
         </span>
       }
       actions={

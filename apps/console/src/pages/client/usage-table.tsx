@@ -39,7 +39,7 @@ export function ListChoice({ list, onList }: ListChoiceProps) {
 export function RequestLink({ id, at }: { readonly id: string; readonly at: string }) {
   return (
     <Link href={pathWithId(PATHS.usageRequest, id)}>
-      <Time at={at} as="date-time" />
+      <Time at={at} as="exact" />
     </Link>
   );
 }

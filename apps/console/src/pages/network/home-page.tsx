@@ -4,7 +4,7 @@ import { Link, Redirect } from 'wouter';
 import { useSession } from '../../api/session.js';
 import { useCatalogue } from '../../features/models/catalogue.js';
 import { MEASUREMENT_COLUMNS, PRICE_COLUMNS } from '../../features/models/model-columns.js';
-import { PATHS } from '../../routing/paths.js';
+import { PATHS, PROVIDER_GUIDE } from '../../routing/paths.js';
 import { Card } from '../../ui/display/page.js';
 import { Table } from '../../ui/display/table.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
@@ -24,8 +24,11 @@ export function Page() {
           Mac owners serve open models here. You use them through the OpenAI or Anthropic API, pay per token, and check the signature of the
           machine that responded.
         </p>
-        <div>
+        <div className="row">
           <LinkButton href={PATHS.signUp}>Get an API key</LinkButton>
+          <LinkButton href={PROVIDER_GUIDE} kind="secondary">
+            Earn with your Mac
+          </LinkButton>
         </div>
       </section>
       <div className="stack">

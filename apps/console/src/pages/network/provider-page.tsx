@@ -28,7 +28,7 @@ export function Page() {
   const { id = '' } = useParams();
   const notConnected = (
     <EmptyState title="This provider is not connected" level={1} action={<LinkButton href={PATHS.providers}>View providers</LinkButton>}>
-      Records are published only while a provider is connected. Saved records can be checked under “Verify a record”.
+      Records are published only while a provider is connected. Saved records can be checked under “Verify a response”.
     </EmptyState>
   );
   const page = (feed: AttestationFeed) => {

@@ -74,11 +74,11 @@ export function Page() {
   return (
     <>
       <PageHeader
-        title="Verify a record"
-        about="Verifies a record, an answer or a receipt in this browser. Nothing that you paste is sent; the record behind an answer or a receipt is downloaded."
+        title="Verify a response or record"
+        about="Verifies a response, a receipt or a machine's record in this browser. Nothing that you paste is sent; the record behind a response or a receipt is downloaded."
       />
       <div className="stack">
-        <Card title="Record, answer or receipt">
+        <Card title="Response, receipt or record">
           <form
             className="stack-small"
             onSubmit={(event) => {
@@ -90,8 +90,8 @@ export function Page() {
               label="Text to verify"
               hint={
                 <>
-                  A record or feed from <code>/v1/providers/attestation</code>, a receipt from <code>/v1/receipts/…</code>, or an answer
-                  with its headers as <code>curl -i</code> prints it, also a stream.
+                  A response with its headers as <code>curl -i</code> prints it, also a stream, a receipt from <code>/v1/receipts/…</code>,
+                  or a record or feed from <code>/v1/providers/attestation</code>.
                 </>
               }
               error={problem}

@@ -51,7 +51,7 @@ export function Page() {
       <div className="stack">
         <Stats>
           <Stat label={`Earned in ${range} days`} value={sums === undefined ? undefined : <Money microUsd={sums.earned} />} />
-          <Stat label="Jobs" value={sums === undefined ? undefined : <Count short value={sums.jobs} />} />
+          <Stat label="Requests" value={sums === undefined ? undefined : <Count short value={sums.jobs} />} />
           <Stat label="Tokens" value={sums === undefined ? undefined : <Count short value={sums.tokens} />} />
           <Stat
             label="Available to withdraw"
@@ -164,7 +164,7 @@ function DayTable({ earnings, nameOf }: ByDayProps) {
       rowHeader: true,
       cell: ({ provider_id }) => <Link href={pathWithId(PATHS.machine, provider_id)}>{nameOf(provider_id)}</Link>,
     },
-    { key: 'jobs', header: 'Jobs', numeric: true, cell: ({ jobs }) => <Count value={jobs} /> },
+    { key: 'jobs', header: 'Requests', numeric: true, cell: ({ jobs }) => <Count value={jobs} /> },
     { key: 'tokens', header: 'Tokens', numeric: true, cell: ({ tokens }) => <Count value={tokens} /> },
     { key: 'earned', header: 'Earned', numeric: true, cell: ({ earned_micro_usd }) => <Money microUsd={earned_micro_usd} /> },
   ];

@@ -55,14 +55,14 @@ export function MachineControl({ providerId, control }: MachineControlProps) {
       </ControlCard>
       <Card
         title="Schedule"
-        about={`Times at which the machine accepts jobs, in its time zone (${settings.schedule.time_zone}). Empty: always.`}
+        about={`Times at which the machine accepts requests, in its time zone (${settings.schedule.time_zone}). Empty: always.`}
       >
         {/* A schedule that changed on the Mac replaces the text in the field. */}
         <ScheduleControl key={settings.schedule.windows} providerId={providerId} windows={settings.schedule.windows} />
       </Card>
       <Card
         title="Models on this Mac"
-        about="Selected models are served. The agent unloads the others once their running jobs have finished."
+        about="Selected models are served. The agent unloads the others once their running requests have finished."
       >
         <ModelsControl providerId={providerId} settings={settings} />
       </Card>

@@ -48,7 +48,7 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
             {chipName === null || chipName === name ? null : <span>{chipName}</span>}
             {status !== null ? (
               <span>
-                connected since <Time at={status.connected_at} />
+                connected <Time at={status.connected_at} />
               </span>
             ) : last_seen === null ? null : (
               <span>
@@ -65,15 +65,32 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
           <Note tone="bad" title="Quarantined by the operator of this network">
             <p>“{hold.reason}”</p>
             <p>
-              It gets no jobs since <Time at={hold.since} as="date-time" />, until the operator lets it in again.
+              It has had no requests since <Time at={hold.since} as="date-time" />, until the operator lets it in again.
             </p>
           </Note>
         )}
+        {status === null || hold !== null ? null : <NotAccepting status={status} />}
         <MachineFigures machine={machine} />
         {machine.control === null ? null : <MachineControl providerId={provider_id} control={machine.control} />}
         {status === null ? <MachineAway machine={machine} /> : <MachineStatus status={status} />}
       </div>
     </>
+  );
+}
+
+/** Why a connected machine gets no requests, in one place above everything else. */
+function NotAccepting({ status: { status, status_remedy, availability } }: { readonly status: NonNullable<ConsoleMachineView['status']> }) {
+  if (status === 'online') return null;
+  const until = availability?.until ?? null;
+  return (
+    <Note tone={status === 'away' || status === 'draining' ? 'neutral' : 'warn'} title="Not accepting requests">
+      <p>{availability?.text ?? status_remedy ?? statusLabel(status).label}</p>
+      {until === null ? null : (
+        <p>
+          It accepts requests again on <Time at={until} as="date-time" />.
+        </p>
+      )}
+    </Note>
   );
 }
 
@@ -87,7 +104,7 @@ function MachineFigures({ machine: { provider_id, status, last_seen } }: { reado
       <Stat
         label="Earned in 30 days"
         value={month === undefined ? undefined : <Money microUsd={sumOf(month).earned} />}
-        hint={month === undefined ? undefined : `with ${pluralize(sumOf(month).jobs, 'job')}`}
+        hint={month === undefined ? undefined : `with ${pluralize(sumOf(month).jobs, 'request')}`}
       />
       <Stat
         label="Share of traffic"
@@ -99,7 +116,7 @@ function MachineFigures({ machine: { provider_id, status, last_seen } }: { reado
         value={rate === 0 ? '—' : formatRate(rate)}
         hint={status === null ? 'when it was last seen' : 'of its fastest model'}
       />
-      <Stat label="Jobs now" value={status === null ? '—' : `${status.running_jobs} of ${status.slots}`} />
+      <Stat label="Requests now" value={status === null ? '—' : `${status.running_jobs} of ${status.slots}`} />
     </Stats>
   );
 }

@@ -7,7 +7,7 @@ import { lastDays } from '../../features/account/utc-days.js';
 import { machineName } from '../../features/machines/machine-name.js';
 import { MachineStatusBadge } from '../../features/machines/machine-status.js';
 import { statusLabel } from '../../features/machines/status-texts.js';
-import { PATHS, pathWithId } from '../../routing/paths.js';
+import { PATHS, PROVIDER_GUIDE, pathWithId } from '../../routing/paths.js';
 import { Count, formatRate, Money, Time } from '../../ui/display/figures.js';
 import { Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
@@ -34,7 +34,12 @@ const COLUMNS: readonly Column<ConsoleMachine>[] = [
     header: 'Models',
     cell: ({ live, last_seen }) => (live ?? last_seen)?.models.join(', ') || '—',
   },
-  { key: 'jobs', header: 'Jobs now', numeric: true, cell: ({ live }) => (live === null ? '—' : `${live.running_jobs} of ${live.slots}`) },
+  {
+    key: 'jobs',
+    header: 'Requests now',
+    numeric: true,
+    cell: ({ live }) => (live === null ? '—' : `${live.running_jobs} of ${live.slots}`),
+  },
   {
     key: 'rate',
     header: 'Tokens/s',
@@ -54,7 +59,7 @@ const COLUMNS: readonly Column<ConsoleMachine>[] = [
       if (live === null && last_seen === null) return 'not yet';
       return (
         <span>
-          {live === null ? 'until ' : 'since '}
+          {live === null ? 'until ' : null}
           <Time at={live?.connected_at ?? last_seen?.at ?? 0} />
         </span>
       );
@@ -85,14 +90,14 @@ export function Page() {
       <div className="stack">
         <Loaded query={machines} what="Your machines" staleTitle="These states are out of date.">
           {isEmpty ? (
-            <Card title="No machines linked" about="Link a Mac in three steps.">
+            <Card title="No machines linked" about="Earn with a Mac in three steps.">
               <HowToLink />
             </Card>
           ) : (
             <>
               <Stats>
                 <Stat label="Machines" value={rows?.length} />
-                <Stat label="Online now" value={rows?.filter(({ live }) => live?.status === 'online').length} />
+                <Stat label="Ready for requests" value={rows?.filter(({ live }) => live?.status === 'online').length} />
                 <Stat label="Earned today" value={money(today.data?.data)} hint="UTC" />
                 <Stat label="Earned in 30 days" value={money(month.data?.data)} />
               </Stats>
@@ -132,16 +137,24 @@ function HowToLink() {
     <ol className="steps">
       <li>
         <h3>Install the agent on the Mac</h3>
-        <p>Requires Apple silicon. The provider guide in the documentation describes installation and the choice of a model.</p>
+        <p>
+          You need a Mac with Apple silicon and 16 GB of memory or more. The <Link href={PROVIDER_GUIDE}>provider guide</Link> has the ways
+          to install.
+        </p>
       </li>
       <li>
-        <h3>Sign the agent in</h3>
-        <CopyField label="Command" hideLabel value={`inference-provider login --coordinator ${window.location.origin}`} />
-        <p>The command shows a code of eight letters.</p>
+        <h3>Set it up</h3>
+        <CopyField label="Command" hideLabel value={`inference-provider setup --coordinator ${window.location.origin}`} />
+        <p>
+          Setup shows a code of eight letters for step 3, then asks for model and times, and starts the agent. If the agent already serves,
+          run <code>inference-provider login</code> instead.
+        </p>
       </li>
       <li>
         <h3>Approve the code here</h3>
-        <p>The machine then appears in this list, and its earnings are yours.</p>
+        <p>
+          The machine then appears in this list, and its earnings are yours. This page then shows whether it gets requests, and why not.
+        </p>
         <LinkButton href={PATHS.link}>Enter a code</LinkButton>
       </li>
     </ol>

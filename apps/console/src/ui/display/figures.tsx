@@ -82,8 +82,11 @@ export function Count({ value, short = false }: { readonly value: number; readon
 
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
-const DATE = new Intl.DateTimeFormat('en', { dateStyle: 'medium' });
-const DATE_TIME = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' });
+const FORMATS = {
+  date: new Intl.DateTimeFormat('en', { dateStyle: 'medium' }),
+  'date-time': new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' }),
+  exact: EXACT,
+} as const;
 const STEPS = [
   ['day', 86_400],
   ['hour', 3600],
@@ -93,8 +96,8 @@ const STEPS = [
 interface TimeProps {
   /** ISO 8601, or milliseconds. */
   readonly at: string | number;
-  /** `relative`: "3 minutes ago", updated continuously. */
-  readonly as?: 'relative' | 'date' | 'date-time';
+  /** `relative`: "3 minutes ago", updated continuously. `exact`: with seconds, to tell rows apart. */
+  readonly as?: 'relative' | keyof typeof FORMATS;
 }
 
 /** Time, relative or absolute, with the exact local time as tooltip. */
@@ -102,7 +105,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
   const date = new Date(at);
   useMinute(as === 'relative');
   if (Number.isNaN(date.getTime())) return <span>unknown</span>;
-  const text = as === 'relative' ? relative(date.getTime() - Date.now()) : (as === 'date' ? DATE : DATE_TIME).format(date);
+  const text = as === 'relative' ? relative(date.getTime() - Date.now()) : FORMATS[as].format(date);
   return (
     <time dateTime={date.toISOString()} title={EXACT.format(date)}>
       {text}

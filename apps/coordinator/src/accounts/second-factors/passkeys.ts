@@ -3,6 +3,30 @@ import { passkey } from '@better-auth/passkey';
 import { APIError } from 'better-auth/api';
 
 export const MAX_PASSKEYS = 20;
+export const TOO_MANY_PASSKEYS = `An account has at most ${MAX_PASSKEYS} passkeys. Remove one first.`;
+
+interface StoredPasskey {
+  readonly id: string;
+  readonly createdAt: Date | null;
+}
+
+interface PasskeyStore {
+  findMany<Row>(query: { model: 'passkey'; where: { field: string; value: string }[]; limit: number }): Promise<Row[]>;
+  deleteMany(query: { model: 'passkey'; where: { field: string; value: string }[] }): Promise<number>;
+}
+
+/**
+ * Removes the newest passkeys beyond the maximum, and returns their ids. Called after a registration: concurrent registrations all
+ * pass the check before it, and each of them then sees every row that it must count.
+ */
+export async function removeExcessPasskeys(store: PasskeyStore, userId: string): Promise<string[]> {
+  const where = [{ field: 'userId', value: userId }];
+  const stored = await store.findMany<StoredPasskey>({ model: 'passkey', where, limit: 10 * MAX_PASSKEYS });
+  const order = ({ id, createdAt }: StoredPasskey): string => `${createdAt?.toISOString() ?? ''} ${id}`;
+  const excess = stored.toSorted((one, other) => (order(one) < order(other) ? -1 : 1)).slice(MAX_PASSKEYS);
+  for (const { id } of excess) await store.deleteMany({ model: 'passkey', where: [...where, { field: 'id', value: id }] });
+  return excess.map(({ id }) => id);
+}
 
 /** `publicUrl`: origin of the console; null: passkeys work at `localhost` only. */
 export function passkeys(publicUrl: string | null) {
@@ -19,7 +43,7 @@ export function passkeys(publicUrl: string | null) {
         if (verification.registrationInfo?.userVerified !== true) throw notVerified();
         const where = [{ field: 'userId', value: user.id }];
         if ((await ctx.context.adapter.count({ model: 'passkey', where })) >= MAX_PASSKEYS) {
-          throw new APIError('CONFLICT', { message: `An account has at most ${MAX_PASSKEYS} passkeys. Remove one first.` });
+          throw new APIError('CONFLICT', { message: TOO_MANY_PASSKEYS });
         }
       },
     },

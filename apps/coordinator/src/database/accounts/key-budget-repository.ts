@@ -13,6 +13,8 @@ export interface DueBudgetAlert {
   readonly keyId: string;
   readonly keyName: string;
   readonly keyPrefix: string;
+  /** Null: the key of a personal account. */
+  readonly organisationId: string | null;
   readonly email: string;
   /** Micro-USD. */
   readonly budget: number;
@@ -67,7 +69,8 @@ export class KeyBudgetRepository {
         join.onRef('member.organisation_id', '=', 'key.account_id').on('member.role', 'in', ['owner', 'billing']),
       )
       .innerJoin('auth_users', (join) => join.on('auth_users.id', '=', sql<string>`coalesce(member.user_id, key.account_id)`))
-      .select(['key.id', 'key.name', 'key.prefix', 'auth_users.email', budget.as('budget'), spent.as('spent'), percent.as('percent')])
+      .select(['key.id', 'key.name', 'key.prefix', 'auth_users.email', 'member.organisation_id'])
+      .select([budget.as('budget'), spent.as('spent'), percent.as('percent')])
       .where('key.budget_micro_usd', 'is not', null)
       .where('key.budget_period', '=', period)
       .where('key.revoked_at', 'is', null)
@@ -85,10 +88,11 @@ export class KeyBudgetRepository {
       .limit(limit)
       .execute();
     const resetsAt = nextPeriodStart(period, dayOf(now)) * DAY_MS;
-    return completeGroups(rows, limit, (row) => row.id).map(({ id, name, prefix, email, ...row }) => ({
+    return completeGroups(rows, limit, (row) => row.id).map(({ id, name, prefix, email, organisation_id, ...row }) => ({
       keyId: id,
       keyName: name,
       keyPrefix: prefix,
+      organisationId: organisation_id,
       email,
       budget: Number(row.budget),
       spent: Number(row.spent),

@@ -8,6 +8,8 @@ const MIN_INTERVAL_MS = 24 * 3_600_000;
 
 export interface DueAlert {
   readonly accountId: string;
+  /** Null: a personal account. */
+  readonly organisationId: string | null;
   readonly email: string;
   /** Micro-USD. */
   readonly threshold: number;
@@ -77,7 +79,7 @@ export class LowBalanceRepository {
       )
       .innerJoin('auth_users', (join) => join.on('auth_users.id', '=', sql<string>`coalesce(member.user_id, alert.account_id)`))
       .leftJoin('balances', 'balances.account', 'alert.account_id')
-      .select(['alert.account_id', 'alert.threshold', 'auth_users.email', balance.as('balance')])
+      .select(['alert.account_id', 'alert.threshold', 'auth_users.email', 'member.organisation_id', balance.as('balance')])
       .where('alert.is_armed', '=', 1)
       .where('accounts.deleted_at', 'is', null)
       .where('accounts.suspended_at', 'is', null)
@@ -88,12 +90,15 @@ export class LowBalanceRepository {
       .orderBy('auth_users.id')
       .limit(limit)
       .execute();
-    return completeGroups(rows, limit, (row) => row.account_id).map(({ account_id, email, threshold, balance: micro }) => ({
-      accountId: account_id,
-      email,
-      threshold,
-      balance: Number(micro),
-    }));
+    return completeGroups(rows, limit, (row) => row.account_id).map(
+      ({ account_id, organisation_id, email, threshold, balance: micro }) => ({
+        accountId: account_id,
+        organisationId: organisation_id,
+        email,
+        threshold,
+        balance: Number(micro),
+      }),
+    );
   }
 
   async mailed(accountId: string): Promise<void> {

@@ -1,5 +1,5 @@
 /** Messages to a provider about its trust level, parts and remedies. `LastReported` sends only changes. */
-import type { TrustMessage } from '@inference/protocol';
+import { actionableParts, type TrustMessage } from '@inference/protocol';
 import type { ProviderStatus } from '../placement/provider-status.js';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
 import { remedyFor } from '../verification/remedies.js';
@@ -11,12 +11,13 @@ const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string
   quarantined:
     'Responses of this provider did not verify, or requests failed repeatedly, so it gets no requests. Check its log and update it. It gets requests again at the given time, or when the operator of the network reinstates it.',
   cooling_down: 'Requests failed on this machine, so it gets none for a short time. If this happens again, check its log.',
-  untrusted: 'The provider is connected but gets no requests. See the parts that are not ok.',
-  below_min_trust_level:
-    'This network sends requests only to machines of trust level hardware (MIN_TRUST_LEVEL), and this one is self_signed. Its certificates and device management are missing: see the parts that are not ok.',
+  untrusted: 'This machine is connected, but it is not trusted and gets no requests.',
+  below_min_trust_level: 'This network sends requests only to machines of trust level hardware, and this one has trust level self_signed.',
   low_battery: 'The battery is low. Connect this Mac to power.',
   key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
 };
+
+const MAX_REMEDY_LENGTH = 512;
 
 /** The restriction that the provider is under now. */
 export type RestrictionMessage = NonNullable<TrustMessage['restraint']>;
@@ -64,12 +65,19 @@ export function trustMessage(
     trust_level: verdict.level ?? 'none',
     routable: status === 'online',
     status,
-    ...(status === 'online'
-      ? {}
-      : { status_remedy: status === 'quarantined' && quarantine !== null ? quarantineRemedy(quarantine) : STATUS_REMEDIES[status] }),
+    ...(status === 'online' ? {} : { status_remedy: statusRemedy(verdict, status, quarantine) }),
     ...(restriction === null ? {} : { restraint: restriction }),
     parts: verdict.parts.map(partOf),
   };
+}
+
+/** For insufficient trust, with the remedy of the first part to act on. At most 512 characters, as the message allows. */
+function statusRemedy({ parts }: TrustVerdict, status: Exclude<ProviderStatus, 'online'>, quarantine: OperatorQuarantine | null): string {
+  if (status === 'quarantined' && quarantine !== null) return quarantineRemedy(quarantine);
+  const text = STATUS_REMEDIES[status];
+  if (status !== 'untrusted' && status !== 'below_min_trust_level') return text;
+  const [gap] = actionableParts(parts);
+  return gap === undefined || gap.reason === null ? text : `${text} ${remedyFor(gap.reason, gap.detail)}`.slice(0, MAX_REMEDY_LENGTH);
 }
 
 function quarantineRemedy({ reason }: OperatorQuarantine): string {

@@ -24,6 +24,8 @@ export interface AuthRoute {
   readonly confirmsPassword?: true;
   /** Method of better-auth's route, if it differs. */
   readonly forwardAs?: 'GET';
+  /** Stores a passkey; the routes enforce the maximum among concurrent registrations. */
+  readonly addsPasskey?: true;
   /** Mail to the account after a success. */
   readonly notice?: NoticeKind;
 }
@@ -119,6 +121,7 @@ const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
     path: '/passkey/verify-registration',
     schema: { body: Type.Object({ name, response: webAuthn }), response: { 200: Type.Object({ id: text, name: text }) } },
     notice: 'passkey_added',
+    addsPasskey: true,
   },
   {
     method: 'POST',
@@ -179,6 +182,7 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
     },
     hashes: true,
     checksPassword: true,
+    notice: 'password_changed',
   },
   {
     method: 'POST',

@@ -14,7 +14,7 @@ import {
 } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
-import { revokeSession } from '../../accounts/expired-sessions.js';
+import { revokeResetLinks, revokeSession } from '../../accounts/expired-sessions.js';
 import type { SignedIn } from '../../accounts/sessions.js';
 import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
@@ -86,6 +86,8 @@ export function addMeRoutes(api: ConsoleApi, { auth, playgroundKeys, organisatio
     const others = (await internalAdapter.listSessions(caller.account.id)).filter((session) => session.id !== caller.sessionId);
     for (const session of others) await revokeSession(auth, caller.account.id, session.id);
     await playgroundKeys.revokeAll(caller.account.id);
+    // A trusted browser would sign in again without the second step.
+    await revokeResetLinks(auth, caller.account.id);
     return { data: others.map((session) => sessionBody(session, caller.sessionId)) };
   });
 

@@ -8,6 +8,7 @@ import { revokeResetLinks } from '../../accounts/expired-sessions.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
 import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
 import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
+import { removeExcessPasskeys, TOO_MANY_PASSKEYS } from '../../accounts/second-factors/passkeys.js';
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
 import { errorFacts, type Log } from '../../log.js';
@@ -108,7 +109,9 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       const password = textMember(request, 'password') ?? '';
       if (!(await isPasswordOf(routes.auth, session.user.id, password))) return Response.json(WRONG_PASSWORD, { status: 400 });
     }
-    return routes.auth.handler(webRequest(request, origin, route.forwardAs));
+    const handled = await routes.auth.handler(webRequest(request, origin, route.forwardAs));
+    const isOverLimit = handled.ok && route.addsPasskey && session !== null && (await isExcess(routes.auth, handled, session.user.id));
+    return isOverLimit ? Response.json({ message: TOO_MANY_PASSKEYS }, { status: 409 }) : handled;
   };
   let answer: Response;
   try {
@@ -167,6 +170,15 @@ async function beginAttempt(
 ): Promise<SignInAttempt | SignInBlock | null> {
   if (route.limitNetwork) return signIns.beginSecondStep(network);
   return route.limitEmail && client !== null ? signIns.begin(client) : null;
+}
+
+/** Whether the passkey of this answer was removed again, because concurrent registrations passed the maximum. */
+async function isExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
+  const { adapter } = await auth.$context;
+  const removed = await removeExcessPasskeys(adapter, userId);
+  if (removed.length === 0) return false;
+  const { id } = (await answer.clone().json()) as { readonly id?: string };
+  return id !== undefined && removed.includes(id);
 }
 
 /** Informs the account of a change. `user`: before the change. */

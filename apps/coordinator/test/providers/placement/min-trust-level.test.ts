@@ -40,7 +40,7 @@ describe('a software key that claims to be kept in a Secure Enclave', () => {
     expect(provider.standing).toMatchObject({
       routable: false,
       trust_level: 'self_signed',
-      status_remedy: expect.stringContaining('MIN_TRUST_LEVEL'),
+      status_remedy: expect.stringMatching(/only to machines of trust level hardware.+"inference-provider setup --enrol"/),
     });
   });
 

@@ -46,10 +46,10 @@ describe('a provider that goes away', () => {
     expect(await statusOf(one)).toMatchObject({
       status: 'away',
       gate: 'away',
-      availability: { state: 'leaving', reason: 'outside_schedule', text: 'Its schedule is closed.', until: new Date(back).toISOString() },
+      availability: { state: 'leaving', reason: 'outside_schedule', text: 'Outside the schedule that its owner set.', until: new Date(back).toISOString() },
       models: [{ id: MODEL, routable: false, gate: 'away' }],
     });
-    expect((await statusOf(one)).next_steps[0]).toEqual({ code: 'outside_schedule', text: 'Its schedule is closed.' });
+    expect((await statusOf(one)).next_steps[0]).toEqual({ code: 'outside_schedule', text: 'Outside the schedule that its owner set.' });
     expect(one.standing).toMatchObject({ routable: false, status: 'away' });
     for (let count = 0; count < 4; count++) expect((await harness.chat()).headers.get('x-provider-serial')).toBe('TWO');
     const seen = new Map((await feed()).map(({ provider_id, status }) => [provider_id, status]));

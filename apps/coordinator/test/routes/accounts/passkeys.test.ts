@@ -96,7 +96,15 @@ describeDatabases('passkeys', (fresh) => {
   it('are bounded per account', async () => {
     const browser = new Browser(harness.url);
     await browser.signUp('dee@example.com');
-    for (let index = 0; index < MAX_PASSKEYS; index++) expect((await register(browser, newAuthenticator())).status).toBe(200);
+    for (let index = 1; index < MAX_PASSKEYS; index++) expect((await register(browser, newAuthenticator())).status).toBe(200);
+    // Two registrations at once, of which one is too many.
+    const other = new Browser(harness.url);
+    await other.signIn('dee@example.com');
+    const responses = [];
+    for (const one of [browser, other]) responses.push({ one, response: newAuthenticator().create(await challengeOf(await options(one))) });
+    const verify = responses.map(({ one, response }) => one.post('/console/auth/passkey/verify-registration', { name: 'Phone', response }));
+    expect((await Promise.all(verify)).map(({ status }) => status).sort()).toEqual([200, 409]);
+    expect(await list(browser)).toHaveLength(MAX_PASSKEYS);
     expect(await errorOf(await register(browser, newAuthenticator()))).toMatchObject({ code: 'conflict' });
     expect(await list(browser)).toHaveLength(MAX_PASSKEYS);
   });

@@ -139,6 +139,9 @@ describeDatabases('two-factor authentication', (fresh) => {
     expect((await auth(trusted, 'verify-totp', { code: await codeOf(secret), trustDevice: true })).status).toBe(200);
     await trusted.post('/console/auth/sign-out');
     expect((await (await trusted.signIn(email)).json()) as object).toHaveProperty('user');
+    // Signing out everywhere else also ends the trust.
+    expect((await browser.send('DELETE', '/console/v1/sessions')).status).toBe(200);
+    expect((await (await trusted.signIn(email)).json()) as object).toMatchObject({ twoFactorRedirect: true });
     expect((await auth(browser, 'disable', { password: 'wrong password' })).status).toBe(400);
     expect((await auth(browser, 'disable', { password: PASSWORD })).status).toBe(200);
     expect(mails(email)).toEqual(['two_factor_enabled', 'two_factor_disabled']);
@@ -166,6 +169,8 @@ describeDatabases('two-factor authentication', (fresh) => {
     const token = /reset-password\/([^?]+)/.exec(await linkOf('request-password-reset', 'reset_password'))?.[1];
     const newPassword = 'another long password';
     expect((await browser.post('/console/auth/reset-password', { token, newPassword })).status).toBe(200);
+    // Passkeys stay, so the mail tells the owner to review them.
+    await harness.until(() => mails(email).includes('password_changed'));
     expect(await (await browser.signIn(email, newPassword)).json()).toMatchObject({ twoFactorRedirect: true });
     expect((await browser.get('/console/v1/me')).status).toBe(401);
   });

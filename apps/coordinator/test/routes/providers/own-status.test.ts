@@ -79,11 +79,15 @@ describe('provider status', () => {
     const [decision] = passed.decisions;
     expect(decision).toMatchObject({ outcome: 'not_chosen', reason: 'slower', count: 3, slower_by_ms: expect.any(Number) });
     expect(decision?.text).toBe(`Not chosen: slower by ${((decision?.slower_by_ms ?? 0) / 1000).toFixed(1)} s.`);
-    expect(passed.next_steps.map(({ code }) => code)).toContain('slower');
-    // A later decision for the provider outdates the advice.
-    const later = { ...chosen.decisions[0], last_at: passed.server_time } as PlacementDecision;
-    const since = nextSteps({ ...passed, decisions: [later, ...passed.decisions] });
-    expect(since.map(({ code }) => code)).not.toContain('slower');
+    // An estimated speed is no reason to change the model; a measured one is, while no request comes.
+    const codes = (facts: Parameters<typeof nextSteps>[0]) => nextSteps(facts).map(({ code }) => code);
+    expect(codes(passed)).not.toContain('slower');
+    expect(codes(passed)).toContain('not_measured');
+    const measured = { ...passed, models: passed.models.map((model) => ({ ...model, measured_jobs: 5 })) };
+    expect(codes(measured)).toContain('slower');
+    const won = { ...chosen.decisions[0], last_at: passed.server_time } as PlacementDecision;
+    expect(codes({ ...measured, decisions: [...passed.decisions, won] })).not.toContain('slower');
+    expect(codes({ ...measured, decisions: [...passed.decisions, { ...won, reason: 'measuring' }] })).toContain('slower');
     const all = JSON.stringify(passed);
     for (const secret of [CANARY, 'THEFASTONE', fast.providerId, harness.developer.accountId]) expect(all).not.toContain(secret);
   });
@@ -112,7 +116,7 @@ describe('provider status', () => {
     harness = await startHarness(EVEN);
     const provider = await harness.provider({ onJob });
     const codes = async () => (await statusOf(provider)).next_steps.map(({ code }) => code);
-    expect(await codes()).toEqual(['no_demand', 'not_enrolled', 'not_linked', 'not_measured']);
+    expect(await codes()).toEqual(['not_linked', 'no_demand', 'not_enrolled', 'not_measured']);
     // The console has no enrolment; the agent's setup has.
     const enrol = (await statusOf(provider)).next_steps.find(({ code }) => code === 'not_enrolled');
     expect(enrol?.text).toContain('inference-provider setup --enrol');

@@ -4,6 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DaemonStatus } from '../../control/daemon-status.js';
+import { missingEnclave } from '../../doctor/enclave-check.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
@@ -61,15 +62,19 @@ async function setup(args: readonly string[]): Promise<number> {
 }
 
 async function steps(setup: Setup): Promise<number> {
+  const { dataDir, answers, settled } = setup;
+  const noEnclave = missingEnclave(dataDir, answers.simulatedEnclave || settled.simulatedEnclave);
+  // Said first: the start at the end would fail after all questions.
+  if (noEnclave !== null) await print(wrapped('Warning: ', `${noEnclave.text}, so the provider cannot start. ${noEnclave.remedy ?? ''}`));
   const coordinator = await chooseCoordinator(setup);
   await print(wrapped('', PUBLISHED));
   const isLinked = await linkAccount(setup, coordinator);
   const model = await chooseModel(setup, coordinator);
   await chooseSchedule(setup);
   const isEnrolling = await chooseEnrolment(setup);
-  const isRunning = await startService(setup, (await runningDaemon(setup.dataDir)) !== null);
+  const isRunning = await startService(setup, (await runningDaemon(dataDir)) !== null);
   if (isRunning && isEnrolling) await enrol(setup);
-  await print(['', ...(await closingLines(setup.dataDir, isRunning, model, isLinked))]);
+  await print(['', ...(await closingLines(dataDir, isRunning, model, isLinked))]);
   return EXIT.fine;
 }
 

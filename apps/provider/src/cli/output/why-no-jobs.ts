@@ -1,5 +1,6 @@
 /** `jobOutlook`: whether this machine gets requests, as one headline, one reason and one next step. Pure. */
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
+import { ownerStep } from '../../host/availability/owner-step.js';
 
 export interface JobOutlook {
   /**
@@ -18,18 +19,6 @@ export interface JobOutlook {
 const CLOSED = 'Not accepting requests';
 const READY = 'Ready for requests';
 
-/** What the owner can do about a reason of the availability. A reason without an entry ends by itself. */
-const NEXT_STEPS: Readonly<Record<string, string>> = {
-  paused: 'Resume: inference-provider resume',
-  outside_schedule: 'None needed. See or change the times: inference-provider schedule',
-  owner_active: 'None needed. To serve while you work, remove only_when_idle_minutes from config.toml.',
-  idle_unknown: 'Remove only_when_idle_minutes from config.toml.',
-  on_battery: 'Connect the power adapter.',
-  low_battery: 'Connect the power adapter.',
-  too_hot: 'Improve the cooling, or run fewer other programs.',
-  no_memory: 'Close programs, or serve a smaller model: inference-provider models recommend',
-};
-
 export function jobOutlook(status: DaemonStatus): JobOutlook {
   const { connection, trust, models, availability, coordinator_view: view, running_jobs } = status;
   if (status.state === 'starting') return { state: 'held', headline: 'Starting', reason: 'The models are being loaded.', next: null };
@@ -39,7 +28,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
     return {
       state: 'held',
       ...closedText(availability),
-      next: first === undefined ? null : (NEXT_STEPS[first.code] ?? null),
+      next: first === undefined ? null : ownerStep(first.code),
     };
   }
   if (connection.state !== 'connected') {
@@ -78,8 +67,16 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   const requestCount = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
   if (requestCount === 0) return { state: 'idle', headline: READY, reason: 'No requests for these models in the last five minutes.', next };
   const [passed] = view.decisions;
-  const reason = passed === undefined || passed.outcome === 'chosen' ? null : `Last decision: ${sentence(passed.text)}`;
+  const isServing = view.decisions.some(({ outcome, last_at }) => outcome === 'chosen' && isRecent(last_at, view.server_time));
+  const reason = passed === undefined || isServing ? null : `Last decision: ${sentence(passed.text)}`;
   return { state: 'serving', headline: READY, reason, next };
+}
+
+/** As long as the demand that a status reports. */
+const RECENT_MS = 5 * 60_000;
+
+function isRecent(at: string, now: string): boolean {
+  return Date.parse(now) - Date.parse(at) <= RECENT_MS;
 }
 
 /** Headline and reason of a machine that is closed by its owner, its schedule or its condition. */

@@ -34,17 +34,23 @@ export function recommendationLines(found: Recommendations, machine: Machine): s
 }
 
 /** Lines above the table, with its heading. */
-export function recommendationHead({ models }: Recommendations, machine: Machine): string[] {
-  const heading = models.length === 0 ? 'No model was found that fits this machine.' : modelRow('Model', 'size', 'tokens/s', 'earned/day');
-  return [...wrapped('', machineLine(machine)), '', heading];
+export function recommendationHead({ models, repositoryProblem }: Recommendations, machine: Machine): string[] {
+  const none =
+    repositoryProblem === null ? 'No model was found that fits this machine.' : `No models to recommend now: ${repositoryProblem}.`;
+  const heading = models.length === 0 ? wrapped('', none) : [modelRow('Model', 'size', 'tokens/s', 'earned/day')];
+  return [...wrapped('', machineLine(machine)), '', ...heading];
 }
 
 /** What the figures are, and which are missing. */
 export function recommendationFooter({ models, noDemand, repositoryProblem }: Recommendations): string[] {
   return [
     ...(models.length === 0 ? [] : wrapped('', ESTIMATES)),
-    ...(noDemand === null ? wrapped('', EARNINGS) : wrapped('', `No demand data, so no estimated earnings: ${noDemand}.`)),
-    ...(repositoryProblem === null ? [] : wrapped('', `Downloads may be missing: ${repositoryProblem}.`)),
+    ...(models.length === 0
+      ? []
+      : noDemand === null
+        ? wrapped('', EARNINGS)
+        : wrapped('', `No demand data, so no estimated earnings: ${noDemand}.`)),
+    ...(repositoryProblem === null || models.length === 0 ? [] : wrapped('', `Downloads may be missing: ${repositoryProblem}.`)),
   ];
 }
 

@@ -20,6 +20,8 @@ export interface ModelMenu {
   /** Best first; the demo model is the last. */
   readonly items: readonly MenuItem[];
   readonly head: readonly string[];
+  /** Why recommendations may be missing; null: none are. */
+  readonly problem: string | null;
   readonly footer: readonly string[];
 }
 
@@ -35,5 +37,10 @@ export async function modelMenu({ store }: OpenStore, coordinator: string, memor
     return { choice: model.source, text: recommendationRow(row(index, clean(model.source)), model), isHere };
   });
   const demo = { choice: DEMO, text: modelRow(row(items.length, 'demo: tiny, for trials only'), 'included', '', ''), isHere: true };
-  return { items: [...items, demo], head: recommendationHead(found, machine), footer: recommendationFooter(found) };
+  return {
+    items: [...items, demo],
+    head: recommendationHead(found, machine),
+    footer: recommendationFooter(found),
+    problem: found.repositoryProblem,
+  };
 }

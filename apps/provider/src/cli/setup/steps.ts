@@ -148,7 +148,7 @@ async function choiceOf({ dataDir, answers, prompt }: Setup, coordinator: string
   const [first] = menu.items;
   if (answers.model === RECOMMENDED) {
     if (first === undefined || first.choice === DEMO)
-      throw new StartupError(`there is no recommendation: ${menu.footer.join(' ') || 'no known model fits this machine'}`);
+      throw new StartupError(`there is no recommendation: ${menu.problem ?? 'no known model fits this machine'}`);
     return first.choice;
   }
   // Without a question, nothing is downloaded.

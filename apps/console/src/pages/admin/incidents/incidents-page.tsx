@@ -5,9 +5,9 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { api } from '../../../api/api-client.js';
 import { hasEnded, IMPACTS } from '../../../features/incidents/incident-texts.js';
-import { IncidentView } from '../../../features/incidents/incident-view.js';
+import { IncidentUpdates, IncidentView } from '../../../features/incidents/incident-view.js';
 import { PATHS } from '../../../routing/paths.js';
-import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
+import { ConfirmDialog, Dialog } from '../../../ui/dialogs/dialog.js';
 import { Time } from '../../../ui/display/figures.js';
 import { Badge, Card, PageHeader } from '../../../ui/display/page.js';
 import { type Column, TableCard } from '../../../ui/display/table.js';
@@ -20,7 +20,7 @@ import { EditUpdateDialog, UpdateDialog } from './update-dialog.js';
 
 type Open =
   | { readonly what: 'new'; readonly kind: Incident['kind'] }
-  | { readonly what: 'edit' | 'delete' | 'update' | 'resolve' | 'reopen'; readonly incident: Incident }
+  | { readonly what: 'edit' | 'delete' | 'update' | 'resolve' | 'reopen' | 'updates'; readonly incident: Incident }
   | { readonly what: 'edit-update'; readonly incident: Incident; readonly update: IncidentUpdate };
 
 export function Page() {
@@ -33,11 +33,7 @@ export function Page() {
       key={incident.id}
       incident={incident}
       actions={<CurrentActions incident={incident} onOpen={setOpen} />}
-      updateAction={(update) => (
-        <Button size="small" kind="quiet" onClick={() => setOpen({ what: 'edit-update', incident, update })}>
-          Edit update
-        </Button>
-      )}
+      updateAction={(update) => <EditUpdate incident={incident} update={update} onOpen={setOpen} />}
     />
   );
   const actions: Column<Incident> = {
@@ -90,8 +86,20 @@ export function Page() {
           </div>
         )}
       </Loaded>
-      {open === null ? null : <OpenDialog open={open} onClose={() => setOpen(null)} />}
+      {open === null ? null : <OpenDialog open={open} onOpen={setOpen} onClose={() => setOpen(null)} />}
     </>
+  );
+}
+
+interface EditUpdateProps extends ActionsProps {
+  readonly update: IncidentUpdate;
+}
+
+function EditUpdate({ incident, update, onOpen }: EditUpdateProps) {
+  return (
+    <Button size="small" kind="quiet" onClick={() => onOpen({ what: 'edit-update', incident, update })}>
+      Edit update
+    </Button>
   );
 }
 
@@ -130,6 +138,9 @@ function PastActions({ incident, onOpen }: ActionsProps) {
           Reopen
         </Button>
       ) : null}
+      <Button size="small" aria-label={`Updates of ${title}`} onClick={() => onOpen({ what: 'updates', incident })}>
+        Updates
+      </Button>
       <Button size="small" aria-label={`Edit ${title}`} onClick={() => onOpen({ what: 'edit', incident })}>
         Edit
       </Button>
@@ -140,7 +151,13 @@ function PastActions({ incident, onOpen }: ActionsProps) {
   );
 }
 
-function OpenDialog({ open, onClose }: { readonly open: Open; readonly onClose: () => void }) {
+interface OpenDialogProps {
+  readonly open: Open;
+  readonly onOpen: (open: Open) => void;
+  readonly onClose: () => void;
+}
+
+function OpenDialog({ open, onOpen, onClose }: OpenDialogProps) {
   const reportChange = useReportChange();
   switch (open.what) {
     case 'new':
@@ -149,6 +166,15 @@ function OpenDialog({ open, onClose }: { readonly open: Open; readonly onClose: 
       return <IncidentDialog kind={open.incident.kind} incident={open.incident} onClose={onClose} />;
     case 'edit-update':
       return <EditUpdateDialog incident={open.incident} update={open.update} onClose={onClose} />;
+    case 'updates':
+      return (
+        <Dialog title={`Updates of “${open.incident.title}”`} wide onClose={onClose}>
+          <IncidentUpdates
+            incident={open.incident}
+            action={(update) => <EditUpdate incident={open.incident} update={update} onOpen={onOpen} />}
+          />
+        </Dialog>
+      );
     case 'delete':
       return (
         <ConfirmDialog

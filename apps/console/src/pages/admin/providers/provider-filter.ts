@@ -3,8 +3,8 @@ import type { AdminProvider } from '@inference/formats';
 
 export const STATES = [
   { value: 'all', label: 'All' },
-  { value: 'serving', label: 'Accepting jobs' },
-  { value: 'not_serving', label: 'Not accepting jobs' },
+  { value: 'serving', label: 'Accepting requests' },
+  { value: 'not_serving', label: 'Not accepting requests' },
   { value: 'held', label: 'Quarantined by an operator' },
   { value: 'troubled', label: 'With failures' },
 ] as const;

@@ -1,5 +1,5 @@
 /** Next steps for a provider's owner: causes that block all jobs, then some jobs, then improvements. */
-import type { NextStep, ProviderStatusAnswer } from '@inference/protocol';
+import { actionableParts, type NextStep, type ProviderStatusAnswer } from '@inference/protocol';
 import type { UnavailableReason } from '@inference/scheduler';
 import { formatDuration } from './decision-text.js';
 
@@ -18,9 +18,15 @@ const RESTRAINED = {
 const MIN_REFUSALS = 3;
 /** Older decisions do not describe the present. */
 const RECENT_MS = 30 * 60_000;
+/** As long as the demand that a status reports. */
+const SERVING_MS = 5 * 60_000;
+/** With fewer measured requests, the speed is still mostly an estimate. */
+const MIN_MEASURED_JOBS = 5;
+/** Reasons of a choice that show no lack of speed; others measure, test or obey the client. */
+const OWN_MERIT: ReadonlySet<string> = new Set(['cheapest', 'near_tie', 'warm']);
 
 export function nextSteps(facts: StatusFacts): NextStep[] {
-  const steps = [...blocked(facts), ...temporary(facts), ...demand(facts), ...lost(facts), ...better(facts)];
+  const steps = [...blocked(facts), ...temporary(facts), ...account(facts), ...demand(facts), ...lost(facts), ...better(facts)];
   return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac gets its share of the requests.' }];
 }
 
@@ -32,13 +38,13 @@ function blocked({ status, status_remedy, availability, trust_parts, trust_level
       code: availability?.reason ?? 'away',
       text: availability?.text ?? status_remedy ?? 'This machine is not accepting requests.',
     });
-  else if (status !== 'online' && status !== 'untrusted')
-    steps.push({ code: status, text: status_remedy ?? 'This machine gets no requests.' });
+  else if (status !== 'online') steps.push({ code: status, text: status_remedy ?? 'This machine gets no requests.' });
   if (trust_level === 'none' || status === 'untrusted' || status === 'below_min_trust_level') {
-    for (const { state, reason, remedy } of trust_parts) {
-      if (state !== 'ok' && reason !== undefined && remedy !== undefined) steps.push({ code: reason, text: remedy });
+    for (const { reason, remedy } of actionableParts(trust_parts)) {
+      // The remedy of the first part is already in the text of the status.
+      const isNew = remedy !== undefined && !steps.some(({ text }) => text.includes(remedy));
+      if (reason !== undefined && isNew) steps.push({ code: reason, text: remedy });
     }
-    if (steps.length === 0) steps.push({ code: 'untrusted', text: status_remedy ?? 'The provider is not trusted at the moment.' });
   }
   if (models.length === 0) {
     steps.push({
@@ -54,19 +60,27 @@ function temporary({ gate }: StatusFacts): NextStep[] {
   return gate === null || text === undefined ? [] : [{ code: gate, text }];
 }
 
+/** Without an account, requests come but nobody is paid. */
+function account({ earnings }: StatusFacts): NextStep[] {
+  if (earnings?.of !== 'machine') return [];
+  const text = 'This Mac is linked to no account. Its earnings are held for the account that links it: run "inference-provider login".';
+  return [{ code: 'not_linked', text }];
+}
+
 /** Models without demand: no provider would get jobs. */
 function demand({ models }: StatusFacts): NextStep[] {
   return models
     .filter(({ demand: { requests_last_5_minutes: asked, waiting_requests: waiting } }) => asked === 0 && waiting === 0)
     .map(({ id }) => ({
       code: 'no_demand',
-      text: 'There are no requests for this model at the moment. See the statistics of the network for models in demand.',
+      text: 'There are no requests for this model at the moment. To find models in demand, run "inference-provider models recommend".',
       model: id,
     }));
 }
 
 /** Requests that other providers received, with the reasons. */
-function lost({ decisions, models, trust_parts, host, reputation, server_time }: StatusFacts): NextStep[] {
+function lost(facts: StatusFacts): NextStep[] {
+  const { decisions, models, trust_parts, host, reputation, server_time } = facts;
   const steps: NextStep[] = [];
   const since = Date.parse(server_time) - RECENT_MS;
   const recent = decisions.filter(({ last_at }) => Date.parse(last_at) >= since);
@@ -87,7 +101,9 @@ function lost({ decisions, models, trust_parts, host, reputation, server_time }:
   }
   const strain = strainOf(host);
   if (strain !== null) steps.push({ code: 'strained', text: strain });
-  for (const { id } of models) {
+  for (const { id, measured_jobs } of models) {
+    // An estimated speed is no reason to change the model, and neither is a queue while requests still come.
+    if (measured_jobs < MIN_MEASURED_JOBS || isServing(id, facts)) continue;
     // Decisions are the newest first. Only the newest describes the present speed.
     const slower = recent.find(({ model }) => model === id);
     if (slower?.reason !== 'slower') continue;
@@ -95,6 +111,14 @@ function lost({ decisions, models, trust_parts, host, reputation, server_time }:
     steps.push({ code: 'slower', text, model: id });
   }
   return steps;
+}
+
+/** Whether the model was chosen in the last minutes for its speed or its cache. */
+function isServing(id: string, { decisions, server_time }: StatusFacts): boolean {
+  const since = Date.parse(server_time) - SERVING_MS;
+  return decisions.some(
+    ({ model, outcome, reason, last_at }) => model === id && outcome === 'chosen' && OWN_MERIT.has(reason) && Date.parse(last_at) >= since,
+  );
 }
 
 function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): string | null {
@@ -106,21 +130,18 @@ function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): str
 }
 
 /** Improvements of a working state. */
-function better({ status, trust_level, trust_parts, models, earnings }: StatusFacts): NextStep[] {
+function better({ status, trust_level, trust_parts, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   const gap = trust_parts.find(({ state, remedy }) => state !== 'ok' && remedy !== undefined);
   const isReported = status === 'below_min_trust_level';
   if (!isReported && trust_level === 'self_signed' && gap?.reason !== undefined && gap.remedy !== undefined) {
     steps.push({ code: gap.reason, text: `For trust level hardware: ${gap.remedy}`.slice(0, 512) });
   }
-  if (earnings?.of === 'machine') {
-    steps.push({ code: 'not_linked', text: 'This Mac is linked to no account. Its earnings are reserved for the account that links it.' });
-  }
   for (const { id, measured_jobs } of models) {
-    if (measured_jobs === 0) {
+    if (measured_jobs < MIN_MEASURED_JOBS) {
       steps.push({
         code: 'not_measured',
-        text: 'The speed of this Mac with this model has not been measured yet. The measurement takes a few requests.',
+        text: 'The speed of this Mac with this model is not measured yet. The measurement takes a few requests.',
         model: id,
       });
     }

@@ -116,8 +116,8 @@ function tenths(rate: number): number {
 }
 
 const REASONS: Readonly<Record<AwayReason, string>> = {
-  paused: 'Paused by its owner. `resume` ends the pause.',
-  outside_schedule: 'Its schedule is closed.',
+  paused: 'Paused by its owner. On the Mac, "inference-provider resume" ends the pause.',
+  outside_schedule: 'Outside the schedule that its owner set.',
   owner_active: 'The Mac is in use, and serves only while idle.',
   idle_unknown: 'The Mac serves only while idle, but cannot detect idleness. Remove only_when_idle_minutes from its configuration.',
   on_battery: 'It runs on battery. Connect it to power.',
