@@ -46,7 +46,12 @@ describe('a provider that goes away', () => {
     expect(await statusOf(one)).toMatchObject({
       status: 'away',
       gate: 'away',
-      availability: { state: 'leaving', reason: 'outside_schedule', text: 'Outside the schedule that its owner set.', until: new Date(back).toISOString() },
+      availability: {
+        state: 'leaving',
+        reason: 'outside_schedule',
+        text: 'Outside the schedule that its owner set.',
+        until: new Date(back).toISOString(),
+      },
       models: [{ id: MODEL, routable: false, gate: 'away' }],
     });
     expect((await statusOf(one)).next_steps[0]).toEqual({ code: 'outside_schedule', text: 'Outside the schedule that its owner set.' });
