@@ -121,7 +121,9 @@ describe('status', () => {
       [2, ''],
       [2, ''],
     ]);
-    expect(ended[0]?.stderr).toBe(`No provider is running with the data directory ${host}.\n`);
+    expect(ended[0]?.stderr).toBe(
+      `No provider is running with the data directory ${host}. To start it, run "inference-provider start"; on a new machine, "inference-provider setup".\n`,
+    );
   });
 });
 
