@@ -23,29 +23,41 @@ const PLACES: readonly Place[] = [
 export function differingFiles(flags: readonly string[], against: string | null): string[] {
   const work = mkdtempSync(join(tmpdir(), 'reproducible-'));
   try {
-    const folders = PLACES.map((place) => buildIn(join(work, place.folder), place, flags));
+    // The branch may move meanwhile.
+    const [commit = '', createdAt = ''] = git('log', '-1', '--format=%H %ct').split(' ');
+    const folders = PLACES.map((place) => buildIn(join(work, place.folder), place, { commit, createdAt, flags }));
     return differences([...folders, ...(against === null ? [] : [against])]);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-function buildIn(folder: string, { env, umask }: Place, flags: readonly string[]): string {
+interface Sources {
+  readonly commit: string;
+  /** Seconds since 1970. */
+  readonly createdAt: string;
+  readonly flags: readonly string[];
+}
+
+function buildIn(folder: string, { env, umask }: Place, { commit, createdAt, flags }: Sources): string {
   mkdirSync(folder, { recursive: true });
   const archive = `${folder}.tar`;
-  execFileSync('git', ['archive', '--format=tar', '--output', archive, 'HEAD'], { cwd: ROOT });
+  git('archive', '--format=tar', '--output', archive, commit);
   // Inside, as in a clone: bundles contain relative paths to the packages. Links of the workspace are relative, too.
   for (const part of ['', 'apps/coordinator', 'apps/console', 'apps/provider']) copyPackages(part, folder);
   const out = join(folder, 'release-files');
-  const created = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: ROOT, encoding: 'utf8' }).trim();
   const script =
     'umask "$1"; tar xf "$2"; npx turbo run build --force --output-logs=errors-only; shift 2; npx tsx scripts/release/run.ts "$@"';
   execFileSync('sh', ['-ec', script, 'sh', umask, archive, 'artifacts', '--out', out, ...flags], {
     cwd: folder,
-    env: { ...process.env, ...env, SOURCE_DATE_EPOCH: created, TURBO_TELEMETRY_DISABLED: '1' },
+    env: { ...process.env, ...env, SOURCE_DATE_EPOCH: createdAt, TURBO_TELEMETRY_DISABLED: '1' },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   return out;
+}
+
+function git(...args: readonly string[]): string {
+  return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
 }
 
 /** Packages of the repository, or those of a workspace where the root has another version. Hard links if the disk is the same. */
