@@ -49,8 +49,8 @@ function cohortsOf(machines: readonly ComparedMachine[]): { readonly cohort: Coh
   const found = new Map<string, { cohort: Cohort; members: ComparedMachine[]; hasUpdated: boolean }>();
   const add = (cohort: Cohort, machine: ComparedMachine): void => {
     const key = `${cohort.kind} ${cohort.name}`;
-    let entry = found.get(key);
-    if (entry === undefined) found.set(key, (entry = { cohort, members: [], hasUpdated: false }));
+    const entry = found.get(key) ?? { cohort, members: [], hasUpdated: false };
+    found.set(key, entry);
     entry.members.push(machine);
     entry.hasUpdated ||= machine.part === 'updated';
   };

@@ -38,6 +38,8 @@ export interface AppOptions {
   readonly refreshMs?: number;
   /** Interval of the checks which models the network serves, and of reports of running components, in milliseconds. */
   readonly availabilityCheckMs?: number;
+  /** Interval of the checks of rollouts, in milliseconds. */
+  readonly rolloutCheckMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;
   /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */
@@ -54,6 +56,8 @@ export interface App {
   readonly providers: ProviderRegistry;
   readonly cluster: ClusterServices;
   readonly changeHints: ChangeHints;
+  /** Checks the rollouts of agent versions now. */
+  readonly checkRollouts: () => Promise<void>;
   readonly devices: DeviceManagement;
   readonly apiKeyCache: ApiKeyCache;
   readonly ledger: Ledger;

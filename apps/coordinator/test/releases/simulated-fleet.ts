@@ -289,7 +289,11 @@ function newMachine(index: number, random: () => number): SimulatedMachine {
   const chip = CHIPS[Math.floor(random() * CHIPS.length)] ?? 'M1';
   const draw = random();
   let sum = 0;
-  const model = MODELS.find(([, share]) => draw < (sum += share))?.[0] ?? 'small';
+  const model =
+    MODELS.find(([, share]) => {
+      sum += share;
+      return draw < sum;
+    })?.[0] ?? 'small';
   return {
     id: `machine-${index}`,
     chip,

@@ -39,6 +39,8 @@ import { billingDetails } from './0077-billing-details.js';
 import { statusPage } from './0078-status-page.js';
 import { organisations } from './0079-organisations.js';
 import { organisationLog } from './0080-organisation-log.js';
+import { rollouts } from './0084-rollouts.js';
+import { rolloutPolicy } from './0085-rollout-policy.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -80,4 +82,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0078_status_page': statusPage,
   '0079_organisations': organisations,
   '0080_organisation_log': organisationLog,
+  '0084_rollouts': rollouts,
+  '0085_rollout_policy': rolloutPolicy,
 };

@@ -1,4 +1,4 @@
-/** Routes for operators that belong to no other folder: health, metrics, incidents and the audit log. */
+/** Routes for operators that belong to no other folder: health, metrics, incidents, rollouts and the audit log. */
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import Type from 'typebox';
 import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
@@ -7,6 +7,7 @@ import type { Metrics } from '../../telemetry/metrics.js';
 import { addAuditLogRoutes } from '../plugins/operator-audit-log.js';
 import { type AdminHealthRoutes, addAdminHealth } from './health.js';
 import { addIncidents } from './incidents.js';
+import { addRollouts, type RolloutRoutes } from './rollouts.js';
 
 interface AdminRoutesDeps {
   readonly metrics: Metrics;
@@ -15,13 +16,15 @@ interface AdminRoutesDeps {
   readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly health: AdminHealthRoutes;
   readonly incidents: IncidentRepository;
+  readonly rollouts: RolloutRoutes;
 }
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, deps) => {
-  const { metrics, auditLog, namesOf, health, incidents } = deps;
+  const { metrics, auditLog, namesOf, health, incidents, rollouts } = deps;
   addAuditLogRoutes(server, { auditLog, namesOf });
   addAdminHealth(server, health);
   addIncidents(server, { incidents, now: health.now });
+  addRollouts(server, rollouts);
   addMetrics(server, metrics);
 };
 
