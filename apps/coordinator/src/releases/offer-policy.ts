@@ -37,7 +37,8 @@ export function whyNotOffered(question: OfferQuestion): NotOffered | null {
   // Its capacity is reserved already. An agent that asks again must not be told otherwise.
   if (earlier !== null && reservesCapacity(earlier, now)) return null;
   if (!isCanary && !isOwnerRequest && !isInStage(rollout.version, machine, rules, fleet)) return 'later_stage';
-  return hasCapacity(machine, rules, fleet, updating) ? null : 'capacity';
+  // Owners restart their machines as they like.
+  return isOwnerRequest || hasCapacity(machine, rules, fleet, updating) ? null : 'capacity';
 }
 
 /** Small chip families get a larger share, so that a fault of one family shows in an early stage. */

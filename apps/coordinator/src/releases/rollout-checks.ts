@@ -51,8 +51,6 @@ interface RolloutChecksOptions {
   readonly now: () => number;
   readonly onHalt: (version: string, reason: string) => void;
   readonly onStage: (version: string, stage: number) => void;
-  /** Time between two decisions in the network. */
-  readonly periodMs: number;
 }
 
 export class RolloutChecks {
@@ -62,9 +60,9 @@ export class RolloutChecks {
     this.#options = options;
   }
 
-  /** Records this coordinator's machines, and decides unless another coordinator did within the period. */
-  async run(): Promise<void> {
-    const { database, service, periodMs } = this.#options;
+  /** Records this coordinator's machines, and decides unless another coordinator did within the period, in milliseconds. */
+  async run(periodMs: number): Promise<void> {
+    const { database, service } = this.#options;
     await service.begin(await this.#options.published());
     await this.#observe();
     await runOncePerPeriod(database, 'check rollouts', periodMs, () => this.#decide());

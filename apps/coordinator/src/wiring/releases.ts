@@ -14,7 +14,7 @@ import type { StartContext } from './start-context.js';
 export interface ReleaseServices {
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;
-  /** Records this coordinator's machines, and decides. Also runs every minute. */
+  /** Records this coordinator's machines, and decides. Also runs every minute, once in the network. */
   readonly checkRollouts: () => Promise<void>;
   /** Versions of the release file. */
   readonly published: () => Promise<readonly string[]>;
@@ -66,14 +66,14 @@ export async function openReleases(
       metrics.rolloutHalted();
     },
     onStage: (version, stage) => log.info({ version, stage }, 'agent release reached its next stage'),
-    periodMs: options.rolloutCheckMs ?? CHECK_MS,
   });
   let running: Promise<void> = Promise.resolve();
-  const checkRollouts = (): Promise<void> => {
-    running = running.catch(() => {}).then(() => checks.run());
+  const checkRollouts = (periodMs = 0): Promise<void> => {
+    running = running.catch(() => {}).then(() => checks.run(periodMs));
     return running;
   };
-  const timer = setInterval(() => void checkRollouts().catch(onWriteError), options.rolloutCheckMs ?? CHECK_MS);
+  const everyMs = options.rolloutCheckMs ?? CHECK_MS;
+  const timer = setInterval(() => void checkRollouts(everyMs).catch(onWriteError), everyMs);
   timer.unref();
   disposal.defer(async () => {
     clearInterval(timer);

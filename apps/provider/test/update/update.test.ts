@@ -52,7 +52,9 @@ function place(version: string, serve: string): void {
 }
 
 const ask = (more: Partial<Parameters<typeof fetchRelease>[0]> = {}) =>
-  fetchRelease({ coordinator: server.url, platform: PLATFORM, version: null, keys: [server.publicKey], signal: NEVER, ...more });
+  fetchRelease({ coordinator: server.url, platform: PLATFORM, version: null, keys: [server.publicKey], signal: NEVER, ...more }).then(
+    ({ release }) => release,
+  );
 const ready = (release: Release, signal = NEVER) =>
   prepare({ prefix, release, onStep: () => {}, onProgress: () => {}, signal, tuning: { retryMs: 1, tries: 3, chunkBytes: 50_000 } });
 const until = async (isSo: () => boolean): Promise<void> => {
@@ -114,6 +116,7 @@ describe('a release on offer', () => {
         release,
         installed,
         broken.map((version) => ({ version, at: 0, reason: 'it ended' })),
+        null,
       ).kind;
     expect(['1.9.9', '0.99.0', '1.10.0', '1.10.1', '2.0.0'].map((installed) => kind(installed))).toEqual([
       'update',
@@ -122,7 +125,7 @@ describe('a release on offer', () => {
       'current',
       'current',
     ]);
-    expect([kind('1.9.0', ['1.10.0']), kind('1.9.0', ['1.9.5']), chooseUpdate(null, '1.0.0', []).kind]).toEqual([
+    expect([kind('1.9.0', ['1.10.0']), kind('1.9.0', ['1.9.5']), chooseUpdate(null, '1.0.0', [], null).kind]).toEqual([
       'broken',
       'update',
       'current',

@@ -94,9 +94,11 @@ export function addRollouts(server: FastifyInstance, { rollouts, published }: Ro
           if (row !== null) return rolloutBody(row, rollouts.policy, await published());
         } catch (error) {
           if (!(error instanceof RolloutActError)) throw error;
-          return sendError(reply, apiError('conflict', { message: error.message }));
+          sendError(reply, apiError('conflict', { message: error.message }));
+          return reply;
         }
-        return sendError(reply, apiError('not_found', { message: 'There is no rollout of this version.' }));
+        sendError(reply, apiError('not_found', { message: 'There is no rollout of this version.' }));
+        return reply;
       },
     );
   }
