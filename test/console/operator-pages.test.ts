@@ -28,6 +28,7 @@ const PAGES = [
   ['withdrawals', 'Withdrawals'],
   ['prices', 'Prices'],
   ['catalogue', 'Model catalogue'],
+  ['releases', 'Agent releases'],
   ['incidents', 'Incidents'],
   ['actions', 'Audit log'],
 ] as const;

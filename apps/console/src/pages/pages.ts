@@ -21,6 +21,7 @@ import {
   MessagesSquare,
   PiggyBank,
   Rocket,
+  Rocket,
   ScrollText,
   SignalHigh,
   Tags,
@@ -245,6 +246,13 @@ export const PAGES: readonly PageRoute[] = [
     access: 'admin',
     load: () => import('./admin/models/catalogue-page.js'),
     nav: { section: 'admin', label: 'Catalogue', icon: BookOpen },
+  },
+  {
+    path: PATHS.adminReleases,
+    title: 'Agent releases',
+    access: 'admin',
+    load: () => import('./admin/releases/releases-page.js'),
+    nav: { section: 'admin', label: 'Agent releases', icon: Rocket },
   },
   {
     path: PATHS.adminIncidents,

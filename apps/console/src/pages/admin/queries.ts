@@ -11,6 +11,7 @@ import type {
   AdminPriceList,
   AdminProviderList,
   AdminProviderView,
+  AdminRolloutList,
   ConsoleWithdrawal,
   Incident,
 } from '@inference/formats';
@@ -134,6 +135,18 @@ export function useActions(subject: string | null) {
 
 export function useIncidents() {
   return useAdminList<Incident>('/admin/v1/incidents', 'incidents', {});
+}
+
+export function useRollouts() {
+  return useQuery({
+    queryKey: [...ADMIN_KEY, 'rollouts'],
+    queryFn: ({ signal }) => api.get<AdminRolloutList>('/admin/v1/rollouts', { signal }),
+    refetchInterval: LIVE_MS,
+  });
+}
+
+export function rolloutPath(version: string): string {
+  return `/admin/v1/rollouts/${encodeURIComponent(version)}`;
 }
 
 export function incidentPath(id: string): string {
