@@ -19,8 +19,8 @@ import {
   Link2,
   Megaphone,
   MessagesSquare,
+  PackageCheck,
   PiggyBank,
-  Rocket,
   Rocket,
   ScrollText,
   SignalHigh,
@@ -252,7 +252,7 @@ export const PAGES: readonly PageRoute[] = [
     title: 'Agent releases',
     access: 'admin',
     load: () => import('./admin/releases/releases-page.js'),
-    nav: { section: 'admin', label: 'Agent releases', icon: Rocket },
+    nav: { section: 'admin', label: 'Agent releases', icon: PackageCheck },
   },
   {
     path: PATHS.adminIncidents,

@@ -2,7 +2,7 @@
 import type { AdminRollout, AdminRolloutList, RolloutPolicy } from '@inference/formats';
 import { Count, formatShare, pluralize, Time } from '../../../ui/display/figures.js';
 import { Badge, Card, PageHeader } from '../../../ui/display/page.js';
-import { type Column, Table, TableCard } from '../../../ui/display/table.js';
+import { type Column, Table } from '../../../ui/display/table.js';
 import { Loaded } from '../../../ui/feedback/error-state.js';
 import { Note } from '../../../ui/feedback/note.js';
 import { EmptyState, Skeleton } from '../../../ui/feedback/placeholders.js';
@@ -33,35 +33,34 @@ export function Page() {
           <div className="stack">
             {newest.length === 0 ? (
               <Card>
-                <EmptyState title="No releases" level={2}>
+                <EmptyState title="No releases">
                   Publish a version in the release file (AGENT_RELEASES). It appears here within a minute.
                 </EmptyState>
               </Card>
             ) : (
               newest.map((rollout) => <RolloutCard key={rollout.version} rollout={rollout} share={shareOf(rollout.version)} />)
             )}
-            <TableCard
-              title="Versions in use"
-              about={`${pluralize(data.fleet.machines, 'connected machine')}, counted every minute`}
-              what="The versions"
-              list={{ ...rollouts, data: data.fleet.versions }}
-              caption="Versions of connected machines"
-              columns={VERSIONS}
-              rowKey={({ version }) => version}
-              empty={<p className="card-empty">No machine is connected.</p>}
-              stacked="compact"
-            />
+            <Card title="Versions in use" about={`${pluralize(data.fleet.machines, 'connected machine')}, counted every minute`} flush>
+              <Table
+                caption="Versions of connected machines"
+                columns={VERSIONS}
+                rows={data.fleet.versions}
+                rowKey={({ version }) => version}
+                empty={<p className="card-empty">No machine is connected.</p>}
+                stacked="compact"
+              />
+            </Card>
             <PolicyCard policy={data.policy} />
-            <TableCard
-              title="All rollouts"
-              what="The rollouts"
-              list={{ ...rollouts, data: data.rollouts }}
-              caption="Rollouts of agent versions"
-              columns={ROLLOUTS}
-              rowKey={({ version }) => version}
-              empty={<p className="card-empty">No rollouts.</p>}
-              stacked
-            />
+            <Card title="All rollouts" flush>
+              <Table
+                caption="Rollouts of agent versions"
+                columns={ROLLOUTS}
+                rows={data.rollouts}
+                rowKey={({ version }) => version}
+                empty={<p className="card-empty">No rollouts.</p>}
+                stacked
+              />
+            </Card>
           </div>
         )}
       </Loaded>
