@@ -28,6 +28,8 @@ export interface UpdateRequest {
   readonly isCanary: boolean;
   /** The owner asked for this version now. */
   readonly isOwnerRequest: boolean;
+  /** The machine only wants to know. Nothing is recorded or reserved. */
+  readonly isCheck: boolean;
 }
 
 const REFRESH_MS = 3000;
@@ -92,7 +94,7 @@ export class RolloutService {
   }
 
   /** Null: the machine is offered the version. Throws if the database does not answer. */
-  async offer(version: string, { machine, isCanary, isOwnerRequest }: UpdateRequest): Promise<NotOffered | null> {
+  async offer(version: string, { machine, isCanary, isOwnerRequest, isCheck }: UpdateRequest): Promise<NotOffered | null> {
     const { repository, now, localMachines } = this.#options;
     const cached = this.#rows.get(version);
     if (cached === undefined) return 'stopped';
@@ -118,7 +120,7 @@ export class RolloutService {
       const earlier = compared.find(({ providerId }) => providerId === traits.providerId) ?? null;
       const counted = compared.filter(({ at }) => at >= row.evidence_since);
       const why = whyNotOffered({ ...question(row), earlier, updating: updatingMachines(counted, time) });
-      if (why !== null) return { result: why, rows: [] };
+      if (why !== null || isCheck) return { result: why, rows: [] };
       const stored = updated.find(({ provider_id }) => provider_id === machine.provider_id);
       // A repeated question within the reservation changes nothing.
       if (stored !== undefined && earlier !== null && !earlier.hasFailed && updatingMachines([earlier], time).slots > 0)
@@ -137,13 +139,16 @@ export class RolloutService {
     });
   }
 
-  /** For agents that do not say which machine asks. `key`: network address. Records nothing, so that nobody can exhaust the capacity. */
-  offerUnknown(version: string, key: string): NotOffered | null {
+  /**
+   * For agents that do not say which machine asks. `key`: network address; null: unknown. Records nothing, so that nobody can exhaust
+   * the capacity.
+   */
+  offerUnknown(version: string, key: string | null): NotOffered | null {
     const row = this.#rows.get(version);
     if (row === undefined) return 'stopped';
     if (row.state === 'complete') return null;
     if (row.state !== 'active') return 'stopped';
-    return bucketOf(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
+    return key !== null && bucketOf(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
   }
 
   /** Records that the version failed its trial on this machine. */

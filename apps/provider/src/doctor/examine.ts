@@ -130,7 +130,7 @@ function updateCheckOf(
   if (coordinator === null || platform === null || keys.length === 0) return null;
   const prefix = found.kind === 'own' ? found.prefix : null;
   return async () => {
-    const machine = { token: await requestSessionToken(dataDir, TOKEN_MS), channel };
+    const machine = { token: await requestSessionToken(dataDir, TOKEN_MS), channel, isCheck: true };
     return checkForUpdate({ coordinator, platform, version: null, keys, signal, machine }, prefix, found.version);
   };
 }

@@ -45,6 +45,8 @@ export interface AskingMachine {
   readonly channel: 'stable' | 'canary';
   /** Version that failed its trial here last; null: none. */
   readonly failed: string | null;
+  /** Only a check: no update follows. */
+  readonly isCheck: boolean;
 }
 
 /** Answer of the coordinator. */
@@ -60,6 +62,7 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
   const query = new URLSearchParams({ platform });
   if (machine?.channel === 'canary') query.set('channel', 'canary');
   if (machine !== undefined && machine.failed !== null) query.set('failed', machine.failed);
+  if (machine?.isCheck === true) query.set('check', 'yes');
   const url = `${coordinator}/v1/agent/releases/${version ?? 'latest'}?${query}`;
   const { text, notice } = await readAnswer(url, machine?.token ?? null, signal);
   if (text === null) return { release: null, notice };

@@ -133,6 +133,32 @@ describe('a release on offer', () => {
   });
 });
 
+describe('a rollout', () => {
+  it('is asked about in the name of the machine, and explained to the owner', async () => {
+    const release = await server.release('1.0.0');
+    server.notice = 'version=1.1.0; reason=capacity; now=yes';
+    const machine = { token: 'session', channel: 'canary', failed: '1.0.9', isCheck: true } as const;
+    const question = { coordinator: server.url, platform: PLATFORM, version: null, keys: [server.publicKey], signal: NEVER };
+    const { notice } = await fetchRelease({ ...question, machine });
+    expect(server.asked).toEqual({
+      url: `/v1/agent/releases/latest?platform=${PLATFORM}&channel=canary&failed=1.0.9&check=yes`,
+      authorization: 'Bearer session',
+    });
+    const later = { version: '1.1.0', reason: 'capacity', mayUpdateNow: true };
+    expect(notice).toEqual(later);
+    expect(chooseUpdate(release, '1.0.0', [], notice)).toEqual({ kind: 'current', later });
+    expect(chooseUpdate(release, '1.1.0', [], notice)).toEqual({ kind: 'current', later: null });
+    const broken = [{ version: '1.1.0', at: 0, reason: 'it ended' }];
+    expect(chooseUpdate(release, '1.0.0', broken, notice)).toEqual({ kind: 'broken', version: '1.1.0', reason: 'it ended' });
+    // An unsigned header names a version, and nothing more.
+    for (const text of ['version=1.1; reason=capacity; now=yes', 'version=1.1.0', '<script>', null]) {
+      server.notice = text;
+      expect((await fetchRelease(question)).notice).toBeNull();
+    }
+    expect(server.asked).toEqual({ url: `/v1/agent/releases/latest?platform=${PLATFORM}`, authorization: '' });
+  });
+});
+
 describe('making a release ready', () => {
   it('downloads, verifies and unpacks beside the running version, and resumes', async () => {
     const release = await server.release('1.1.0', '', {}, 200_000);

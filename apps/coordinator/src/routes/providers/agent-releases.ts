@@ -28,6 +28,7 @@ import type { AskingMachine } from './asking-machine.js';
 const ReleaseQuerySchema = Type.Object({
   platform: Type.Enum([...RELEASE_PLATFORMS], { description: `one of ${RELEASE_PLATFORMS.join(', ')}` }),
   channel: Type.Optional(Type.Enum(['stable', 'canary'], { description: 'one of stable, canary' })),
+  check: Type.Optional(Type.Enum(['yes', 'no'], { description: 'yes or no' })),
   failed: Type.Optional(Type.String({ pattern: RELEASE_VERSION_PATTERN, description: 'three numbers such as 1.2.3' })),
 });
 const readQuery = queryReader(ReleaseQuerySchema);
@@ -43,7 +44,7 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
   const schema = { params: pathParams('version'), querystring: ReleaseQuerySchema, response: { 200: ReleaseSchema } };
   addPublicRoute(server, '/v1/agent/releases/:version', schema, async (request, reply): Promise<Release> => {
     const { version } = request.params as { version: string };
-    const { platform, channel = 'stable', failed } = readQuery(request.url);
+    const { platform, channel = 'stable', check = 'no', failed } = readQuery(request.url);
     if (platform === undefined)
       throw new RequestError('invalid_request', 'platform', `platform must be one of ${RELEASE_PLATFORMS.join(', ')}.`);
     if (version !== 'latest' && !isVersion.Check(version)) {
@@ -57,7 +58,7 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
     reply.header('cache-control', isSpread ? 'public, max-age=60' : 'no-store');
     const asking = isSpread ? null : await findMachine(request);
     if (failed !== undefined && asking?.machine) await rollouts.reportFailure(failed, asking.machine);
-    const question = { asking, isCanary: channel === 'canary' };
+    const question = { asking, isCanary: channel === 'canary', isCheck: check === 'yes' };
     const found =
       version === 'latest'
         ? await newestFor(rollouts, offered, question)
@@ -72,6 +73,7 @@ interface Question {
   /** Null: all offered releases are complete. */
   readonly asking: AskingMachine | null;
   readonly isCanary: boolean;
+  readonly isCheck: boolean;
 }
 
 interface Found {
@@ -81,7 +83,7 @@ interface Found {
 }
 
 async function newestFor(rollouts: RolloutService, offered: readonly Release[], question: Question): Promise<Found> {
-  const { asking, isCanary } = question;
+  const { asking, isCanary, isCheck } = question;
   const newestFirst = [...offered].sort((a, b) => compareVersions(b.version, a.version));
   let notice: RolloutNotice | null = null;
   for (const release of newestFirst) {
@@ -100,7 +102,7 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
     if (machine === null) return rollouts.offerUnknown(version, network);
     // A machine that runs the version already takes part in no rollout of it.
     if (machine.version !== null && compareVersions(machine.version, version) >= 0) return null;
-    return rollouts.offer(version, { machine, isCanary, isOwnerRequest: false });
+    return rollouts.offer(version, { machine, isCanary, isCheck, isOwnerRequest: false });
   }
 }
 
@@ -108,7 +110,7 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
 async function requestedRelease(
   rollouts: RolloutService,
   offered: readonly Release[],
-  { asking, isCanary, version }: Question & { readonly version: string },
+  { asking, isCanary, isCheck, version }: Question & { readonly version: string },
 ): Promise<Found> {
   const release = offered.find((one) => one.version === version) ?? null;
   const state = rollouts.rows.get(version)?.state;
@@ -121,8 +123,8 @@ async function requestedRelease(
     if (state !== 'active') return 'stopped';
     if (machine !== null && machine.version !== null && compareVersions(machine.version, version) >= 0) return null;
     const isOwnerRequest = rollouts.policy.owners_may_update_early;
-    if (machine !== null) return rollouts.offer(version, { machine, isCanary, isOwnerRequest });
-    return isOwnerRequest ? null : rollouts.offerUnknown(version, asking?.network ?? '');
+    if (machine !== null) return rollouts.offer(version, { machine, isCanary, isCheck, isOwnerRequest });
+    return isOwnerRequest ? null : rollouts.offerUnknown(version, asking?.network ?? null);
   }
 }
 

@@ -18,8 +18,8 @@ const MAX_FOUND = 2;
 export interface AskingMachine {
   /** Null: unknown. */
   readonly machine: ConnectedMachine | null;
-  /** Network address of the request. */
-  readonly network: string;
+  /** Network address of the request; null: the machine gave a token that no coordinator knows any more. */
+  readonly network: string | null;
 }
 
 /** Finds machines at all coordinators. */
@@ -45,7 +45,7 @@ export function askingMachines(registry: ProviderRegistry, views: NetworkViews):
     const providerId = token === null ? null : providerOfToken(token);
     if (token !== null && providerId !== null) {
       const machine = await findByToken({ provider_id: providerId, token_sha256: toHex(hashOfToken(token)) });
-      return { machine, network };
+      return { machine, network: machine === null ? null : network };
     }
     const [found, another] = (await readAtNetwork(network)).flat();
     return { machine: another === undefined ? (found ?? null) : null, network };

@@ -114,7 +114,10 @@ describe.each([
     expect((await admin('PUT', '/admin/v1/rollout-policy', POLICY)).status).toBe(200);
     await far.app.checkRollouts();
     put('1.0.0', VERSION);
-    // By stage, and the same answer again.
+    // By stage, and the same answer again. A check records nothing.
+    expect(await ask(fourth, 'latest', near, '&check=yes')).toEqual([VERSION, null]);
+    await far.app.checkRollouts();
+    expect((await rollout())?.machines.offered).toBe(0);
     const later = { version: VERSION, reason: 'later_stage', mayUpdateNow: false };
     for (const machine of [first, second, first]) expect(await ask(machine)).toEqual([VERSION, null]);
     for (const machine of [lateOne, lateOne]) expect(await ask(machine)).toEqual(['1.0.0', later]);

@@ -95,7 +95,11 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     const config = readConfig(configPath(dataDir));
     const coordinator = httpAddress(values.coordinator) ?? httpAddress(config.coordinator);
     if (coordinator === null) throw new UpdateError('no coordinator is set; use --coordinator, or set it in config.toml');
-    const machine = { token: await requestSessionToken(dataDir, TOKEN_MS), channel: config.update.channel };
+    const machine = {
+      token: await requestSessionToken(dataDir, TOKEN_MS),
+      channel: config.update.channel,
+      isCheck: values.check === true || prefix === null,
+    };
     const question = { coordinator, platform, keys: releaseKeys(), signal, machine };
     let choice = await checkForUpdate({ ...question, version: to }, prefix, installed);
     if (choice.kind === 'current' && choice.later?.mayUpdateNow === true && values.now === true)
