@@ -49,6 +49,8 @@ export async function openReleases(
     ...refresh,
   });
   disposal.defer(() => rollouts.close());
+  // Versions that were published before this start are not new.
+  await rollouts.begin(await published());
   changeHints.on('rollouts', () => rollouts.changedElsewhere());
   const coordinatorId = config.cluster?.id ?? randomUUID();
   disposal.defer(() => repository.removeFleet(coordinatorId).catch(onWriteError));
