@@ -7,8 +7,8 @@ import type { Database, Tables } from './tables.js';
 export type RolloutRow = Selectable<Tables['rollouts']>;
 export type RolloutMachineRow = Selectable<Tables['rollout_machines']>;
 
-/** Versions whose rows are stored. */
-const MAX_ROLLOUTS = 100;
+/** Versions of a release file, at most. */
+const MAX_ROLLOUTS = 1000;
 /** Versions whose machines are stored. */
 const MAX_VERSIONS_WITH_MACHINES = 5;
 const POLICY = 'rollouts';
@@ -72,17 +72,17 @@ export class RolloutRepository {
     return this.#database.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
   }
 
-  /** Offers under the lock of the rollout, so that two coordinators never reserve the same capacity. */
+  /** Undefined: there is no such rollout. Offers under the lock of the rollout, so that two coordinators never reserve the same capacity. */
   async offer<Result>(
     version: string,
     decide: (
       row: RolloutRow,
       machines: readonly RolloutMachineRow[],
     ) => { readonly result: Result; readonly rows: readonly RolloutMachineRow[] },
-  ): Promise<Result | null> {
+  ): Promise<Result | undefined> {
     return this.#database.transaction().execute(async (transaction) => {
       const row = await this.#locked(transaction, version);
-      if (row === undefined) return null;
+      if (row === undefined) return undefined;
       const machines = await transaction.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
       const { result, rows } = decide(row, machines);
       await insertMachines(transaction, rows);

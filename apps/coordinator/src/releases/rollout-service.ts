@@ -88,7 +88,7 @@ export class RolloutService {
     if (published.every((version) => this.#rows.has(version))) return;
     const { repository, now, onWrite } = this.#options;
     await repository.add((known) => newRollouts(known, published, this.#policy, now()));
-    await this.#supersede();
+    await this.#supersede(published);
     onWrite();
     await this.refresh();
   }
@@ -113,8 +113,9 @@ export class RolloutService {
     // Most machines are not in the stage, which needs no transaction.
     const early = whyNotOffered({ ...question(cached), earlier: null, updating: NOTHING_UPDATING });
     if (early !== null) return early;
-    return await repository.offer(version, (row, machines) => {
+    const offered = await repository.offer<NotOffered | null>(version, (row, machines) => {
       const time = now();
+      if (row.state === 'complete') return { result: null, rows: [] };
       const updated = machines.filter(({ part }) => part === 'updated');
       const compared = updated.map(comparedMachine);
       const earlier = compared.find(({ providerId }) => providerId === traits.providerId) ?? null;
@@ -137,6 +138,7 @@ export class RolloutService {
       const controls = pickControls({ ...traits, version }, candidates, time).map((one) => newRow(version, 'control', one.machine, time));
       return { result: null, rows: [newRow(version, 'updated', machine, time), ...controls] };
     });
+    return offered === undefined ? 'stopped' : offered;
   }
 
   /**
@@ -190,9 +192,9 @@ export class RolloutService {
   }
 
   /** A newer version replaces an unfinished one: machines should update once. */
-  async #supersede(): Promise<void> {
+  async #supersede(published: readonly string[]): Promise<void> {
     const { repository } = this.#options;
-    const active = (await repository.rollouts()).filter(({ state }) => state === 'active');
+    const active = (await repository.rollouts()).filter(({ state, version }) => state === 'active' && published.includes(version));
     const newest = active.reduce<string | null>(
       (best, { version }) => (best === null || compareVersions(version, best) > 0 ? version : best),
       null,
@@ -213,15 +215,11 @@ export class RolloutActError extends Error {}
 
 function newRollouts(known: readonly RolloutRow[], published: readonly string[], policy: RolloutPolicy, now: number): RolloutRow[] {
   const versions = new Set(known.map(({ version }) => version));
-  const newestComplete = known
-    .filter(({ state }) => state === 'complete')
-    .reduce<string | null>((best, { version }) => (best === null || compareVersions(version, best) > 0 ? version : best), null);
   return published
     .filter((version, index) => !versions.has(version) && published.indexOf(version) === index)
     .map((version) => {
       // Without earlier versions there is nothing to compare with, and a first installation must find one.
-      const isForAll =
-        known.length === 0 || policy.mode === 'immediate' || (newestComplete !== null && compareVersions(version, newestComplete) < 0);
+      const isForAll = known.length === 0 || policy.mode === 'immediate';
       return {
         version,
         state: isForAll ? ('complete' as const) : ('active' as const),
