@@ -232,7 +232,7 @@ describeInBrowser('an operator', () => {
       await page.getByText('3 of 3 updated machines did not come back', { exact: false }).waitFor();
       await page.getByRole('table', { name: 'Updated machines and others, version 1.3.0' }).getByText('Chip M4').waitFor();
       await page.getByText('Next: 4 of at least 5 machines have updated.').waitFor();
-      await look(page, `admin-releases-${width}`);
+      await look(page, `admin-release-halted-${width}`);
       await page.getByRole('button', { name: 'Resume: 1.3.0' }).click();
       const dialog = dialogOf(page);
       await dialog.getByText('only later machines count', { exact: false }).waitFor();

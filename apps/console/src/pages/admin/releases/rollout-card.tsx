@@ -82,7 +82,7 @@ function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
       </Fact>
       <Fact label="Updating now">
         <Count value={machines.updating} />
-        {machines.missing === 0 ? null : `, ${machines.missing} of them missing`}
+        {machines.missing === 0 ? null : `, of which ${machines.missing} did not come back`}
       </Fact>
     </Facts>
   );

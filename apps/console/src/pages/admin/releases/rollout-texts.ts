@@ -1,6 +1,6 @@
 /** Words for states, measures and acts of rollouts. */
 import type { AdminRollout, RolloutAct, RolloutComparison, RolloutMeasure, RolloutState } from '@inference/formats';
-import { formatCount, formatShare } from '../../../ui/display/figures.js';
+import { formatCount, formatShare, pluralize } from '../../../ui/display/figures.js';
 import type { Tone } from '../../../ui/feedback/note.js';
 
 export const STATES: Readonly<Record<RolloutState, { readonly label: string; readonly tone: Tone }>> = {
@@ -25,10 +25,10 @@ export const VERDICTS: Readonly<Record<RolloutComparison['verdict'], { readonly 
   not_enough_data: { label: 'Not enough data', tone: 'neutral' },
 };
 
-/** `3 of 20 machines (15%)`, or the relative speed. */
+/** `3 of 20 (15%)`, or the relative speed. */
 export function partText({ measure }: RolloutComparison, { bad, count, machines, value }: RolloutComparison['updated']): string {
   if (value === null) return '—';
-  if (measure === 'slower') return `${formatShare(value)} (${formatCount(machines)})`;
+  if (measure === 'slower') return `${formatShare(value)} (${pluralize(machines, 'machine')})`;
   return `${formatCount(bad)} of ${formatCount(count)} (${formatShare(value)})`;
 }
 
