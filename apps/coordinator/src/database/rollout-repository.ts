@@ -98,24 +98,25 @@ export class RolloutRepository {
     });
   }
 
-  /** Writes what this coordinator observed: rows that changed, and the machines that are merely still connected. */
+  /**
+   * Writes what this coordinator observed: rows that changed, and the machines that are merely still connected. Without a transaction,
+   * which would delay other writes of an SQLite file.
+   */
   async observe(
     changed: readonly RolloutMachineRow[],
     seen: { readonly version: string; readonly ids: readonly string[]; readonly at: number }[],
-  ) {
-    await this.#database.transaction().execute(async (transaction) => {
-      await insertMachines(transaction, changed);
-      for (const { version, ids, at } of seen) {
-        for (let start = 0; start < ids.length; start += IDS_PER_STATEMENT) {
-          await transaction
-            .updateTable('rollout_machines')
-            .set({ seen_at: at })
-            .where('version', '=', version)
-            .where('provider_id', 'in', ids.slice(start, start + IDS_PER_STATEMENT))
-            .execute();
-        }
+  ): Promise<void> {
+    await insertMachines(this.#database, changed);
+    for (const { version, ids, at } of seen) {
+      for (let start = 0; start < ids.length; start += IDS_PER_STATEMENT) {
+        await this.#database
+          .updateTable('rollout_machines')
+          .set({ seen_at: at })
+          .where('version', '=', version)
+          .where('provider_id', 'in', ids.slice(start, start + IDS_PER_STATEMENT))
+          .execute();
       }
-    });
+    }
   }
 
   /** Reports the capacity at this coordinator, as JSON. */
