@@ -233,6 +233,7 @@ describeInBrowser('an operator', () => {
       await page.getByRole('table', { name: 'Updated machines and others, version 1.3.0' }).getByText('Chip M4').waitFor();
       await page.getByText('Next: 4 of at least 5 machines have updated.').waitFor();
       await look(page, `admin-release-halted-${width}`);
+      if (width === 'phone') continue;
       await page.getByRole('button', { name: 'Resume: 1.3.0' }).click();
       const dialog = dialogOf(page);
       await dialog.getByText('only later machines count', { exact: false }).waitFor();
@@ -243,7 +244,7 @@ describeInBrowser('an operator', () => {
       await dialog.getByLabel('Stages').fill('5 240 20');
       await dialog.getByRole('button', { name: 'Save' }).click();
       await dialog.getByText('Enter lines such as', { exact: false }).waitFor();
-      await look(page, `admin-release-policy-${width}`);
+      await look(page, 'admin-release-policy');
     }
   });
 

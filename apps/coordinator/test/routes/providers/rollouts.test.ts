@@ -98,14 +98,9 @@ describe.each([
       return [response.status === 200 ? (body.version ?? '') : null, parseRolloutHeader(response.headers.get('inference-rollout'))];
     };
 
-    const machines = await Promise.all(
-      [...keysByStage(5, true), ...keysByStage(5, false)].map((enclave, index) =>
-        far.provider({ enclave, agentVersion: '1.0.0', serial: `SERIAL${index}` }),
-      ),
-    );
-    const [early, late] = [machines.slice(0, 5), machines.slice(5)];
-    const [first, second, third, fourth, fifth] = early as [M, M, M, M, M];
-    const lateOne = late[0] as ScriptedProvider;
+    const keys = [...keysByStage(5, true), ...keysByStage(5, false)];
+    const connect = (enclave: EnclaveKey, index: number) => far.provider({ enclave, agentVersion: '1.0.0', serial: `SERIAL${index}` });
+    const first = await connect(keys[0] as EnclaveKey, 0);
     expect(await ask(first)).toEqual(['1.0.0', null]);
 
     expect((await admin('PUT', '/admin/v1/rollout-policy', { ...POLICY, stages: [{ ...POLICY.stages[0] }] })).body).toMatchObject({
@@ -114,10 +109,15 @@ describe.each([
     expect((await admin('PUT', '/admin/v1/rollout-policy', POLICY)).status).toBe(200);
     await far.app.checkRollouts();
     put('1.0.0', VERSION);
+    // An earlier agent sends no token: the only machine of its address is recognised.
+    expect(await ask(null)).toEqual([VERSION, null]);
+    const [second, third, fourth, fifth, lateOne] = (await Promise.all(
+      keys.slice(1).map((enclave, index) => connect(enclave, index + 1)),
+    )) as [M, M, M, M, M];
     // By stage, and the same answer again. A check records nothing.
     expect(await ask(fourth, 'latest', near, '&check=yes')).toEqual([VERSION, null]);
     await far.app.checkRollouts();
-    expect((await rollout())?.machines.offered).toBe(0);
+    expect((await rollout())?.machines.offered).toBe(1);
     const later = { version: VERSION, reason: 'later_stage', mayUpdateNow: false };
     for (const machine of [first, second, first]) expect(await ask(machine)).toEqual([VERSION, null]);
     for (const machine of [lateOne, lateOne]) expect(await ask(machine)).toEqual(['1.0.0', later]);
