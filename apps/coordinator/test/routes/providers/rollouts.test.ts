@@ -114,6 +114,9 @@ describe.each([
     const [second, third, fourth, fifth, lateOne] = (await Promise.all(
       keys.slice(1).map((enclave, index) => connect(enclave, index + 1)),
     )) as [M, M, M, M, M];
+    // Both coordinators know the capacity of all machines.
+    await far.app.checkRollouts();
+    await near.app.checkRollouts();
     // By stage, and the same answer again. A check records nothing.
     expect(await ask(fourth, 'latest', near, '&check=yes')).toEqual([VERSION, null]);
     await far.app.checkRollouts();
