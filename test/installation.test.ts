@@ -63,6 +63,14 @@ async function release(version: string, spoil: (folder: string) => void = () => 
   addRelease(join(home, 'releases.json'), signRelease(facts, readReleaseKey(join(home, 'release-key.pem'))));
 }
 
+async function rollout(version: string, act: string): Promise<void> {
+  const headers = { authorization: `Bearer ${coordinator.adminKey}` };
+  // Begins the rollout of a version that was just published.
+  await fetch(`${coordinator.baseUrl}/admin/v1/rollouts`, { headers });
+  const response = await fetch(`${coordinator.baseUrl}/admin/v1/rollouts/${version}/${act}`, { method: 'POST', headers });
+  expect(response.status).toBe(200);
+}
+
 /** Status of the provider once it is up and accepts jobs. */
 const status = async (): Promise<{ version: string; provider_id: string }> => {
   for (;;) {
@@ -103,12 +111,24 @@ it('is installed by its script, and runs as a service', async () => {
 it('updates itself when it is asked', async () => {
   expect(JSON.parse((await inference('update', '--json')).output)).toMatchObject({ outcome: 'current', installed: '0.2.0' });
   await release('0.3.0');
-  expect(JSON.parse((await inference('update', '--check', '--json')).output)).toMatchObject({
+  // A new version is rolled out in stages: its owner waits, or asks for it.
+  await rollout('0.3.0', 'pause');
+  expect(JSON.parse((await inference('update', '--json')).output)).toMatchObject({
+    outcome: 'later',
+    version: '0.3.0',
+    text: ['The rollout of version 0.3.0 is paused.'],
+  });
+  expect(await inference('update', '--now')).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('does not permit an earlier update'),
+  });
+  await rollout('0.3.0', 'resume');
+  expect(JSON.parse((await inference('update', '--check', '--now', '--json')).output)).toMatchObject({
     outcome: 'available',
     version: '0.3.0',
     notes: 'Better.',
   });
-  const updated = await inference('update', '--json');
+  const updated = await inference('update', '--now', '--json');
   expect(JSON.parse(updated.output), updated.output).toMatchObject({ outcome: 'updated', version: '0.3.0' });
   const second = await status();
   expect(second).toMatchObject({ version: '0.3.0', provider_id: first.provider_id });
@@ -122,7 +142,7 @@ it('goes back from a version that does not work, and to the one before when its 
     writeFileSync(main, `if (process.argv[2] === 'serve') { console.error('broken'); process.exit(1); }\nawait import('./whole.js');\n`);
     writeFileSync(join(folder, 'dist/whole.js'), readFileSync(join(ROOT, 'apps/provider/dist/main.js')));
   });
-  const failed = await inference('update', '--json');
+  const failed = await inference('update', '--now', '--json');
   expect(failed).toMatchObject({ code: 1 });
   expect(failed.output).toContain('"outcome":"rolled_back"');
   expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/0.3.0');

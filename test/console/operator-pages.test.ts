@@ -1,4 +1,5 @@
 /** An operator's console session in a browser: machines, money and models; other roles get no access. */
+import { type AdminRollout, type AdminRolloutList, DEFAULT_ROLLOUT_POLICY } from '@inference/formats';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
@@ -32,6 +33,65 @@ async function readCharts(page: Page): Promise<void> {
 const chat = async (network: DemoNetwork, model: string): Promise<number> =>
   (await network.post('/v1/chat/completions', { model, max_tokens: 10, messages: [{ role: 'user', content: 'hi' }] })).status;
 
+const part = (bad: number, count: number) => ({ bad, count, machines: count, value: count === 0 ? null : bad / count });
+const rollout = (change: Partial<AdminRollout>): AdminRollout => ({
+  version: '1.4.0',
+  state: 'active',
+  published: true,
+  stage: 1,
+  stages: 4,
+  percent: 1,
+  urgent: false,
+  started_at: '2026-01-31T12:00:00.000Z',
+  stage_started_at: '2026-01-31T12:00:00.000Z',
+  ended_at: null,
+  reason: null,
+  changed_by: 'coordinator',
+  waiting_for: '4 of at least 5 machines have updated.',
+  checked_at: '2026-01-31T14:00:00.000Z',
+  machines: { offered: 6, settled: 4, updating: 1, missing: 0 },
+  comparisons: [
+    { measure: 'missing', cohort: null, updated: part(0, 5), others: part(0, 15), p: 1, verdict: 'good' },
+    {
+      measure: 'slower',
+      cohort: null,
+      updated: { ...part(0, 4), value: 0.98 },
+      others: { ...part(0, 15), value: 1.01 },
+      p: 0.3,
+      verdict: 'not_enough_data',
+    },
+  ],
+  ...change,
+});
+const ROLLOUTS: AdminRolloutList = {
+  rollouts: [
+    rollout({}),
+    rollout({
+      version: '1.3.0',
+      state: 'halted',
+      ended_at: '2026-01-30T12:00:00.000Z',
+      reason: '3 of 3 updated machines did not come back; of the others, 0 of 9.',
+      waiting_for: null,
+      machines: { offered: 5, settled: 1, updating: 3, missing: 3 },
+      comparisons: [
+        { measure: 'missing', cohort: null, updated: part(3, 3), others: part(0, 9), p: 0.0045, verdict: 'worse' },
+        { measure: 'missing', cohort: { kind: 'chip', name: 'M4' }, updated: part(3, 3), others: part(0, 9), p: 0.0045, verdict: 'worse' },
+        { measure: 'failed_requests', cohort: null, updated: part(0, 0), others: part(4, 812), p: 1, verdict: 'not_enough_data' },
+      ],
+    }),
+    rollout({ version: '1.2.0', state: 'complete', stage: 4, ended_at: '2026-01-20T12:00:00.000Z', waiting_for: null, comparisons: [] }),
+  ],
+  policy: DEFAULT_ROLLOUT_POLICY,
+  fleet: {
+    machines: 412,
+    versions: [
+      { version: '1.2.0', machines: 405, share: 0.983 },
+      { version: '1.4.0', machines: 5, share: 0.0121 },
+      { version: 'other', machines: 2, share: 0.0049 },
+    ],
+  },
+};
+
 const PAGES = [
   ['health', 'Health'],
   ['providers', 'All machines'],
@@ -40,6 +100,7 @@ const PAGES = [
   ['withdrawals', 'Withdrawals'],
   ['prices', 'Prices'],
   ['catalogue', 'Model catalogue'],
+  ['releases', 'Agent releases'],
   ['incidents', 'Incidents'],
   ['actions', 'Audit log'],
 ] as const;
@@ -165,6 +226,38 @@ describeInBrowser('an operator', () => {
     await dialog.waitFor({ state: 'detached' });
     await row.waitFor({ state: 'detached' });
     await expect.poll(() => chat(network, model)).toBe(200);
+  });
+
+  it('reads why a release was halted, and resumes it after a confirmation', async () => {
+    const network = await sharedNetwork();
+    const operator = await newPerson(network, { admin: true });
+    for (const width of ['wide', 'phone'] as const) {
+      const page = await openPage('/admin', { signedInAs: operator, width });
+      const acts: string[] = [];
+      // The shared network has no release file: its console gets the answers of one that has.
+      await page.route('**/admin/v1/rollouts', (route) => route.fulfill({ json: ROLLOUTS }));
+      await page.route('**/admin/v1/rollouts/*/*', (route) => {
+        acts.push(new URL(route.request().url()).pathname);
+        return route.fulfill({ json: ROLLOUTS.rollouts[0] });
+      });
+      await page.goto('/admin/releases');
+      await page.getByText('3 of 3 updated machines did not come back', { exact: false }).waitFor();
+      await page.getByRole('table', { name: 'Updated machines and others, version 1.3.0' }).getByText('Chip M4').waitFor();
+      await page.getByText('Next: 4 of at least 5 machines have updated.').waitFor();
+      await look(page, `admin-release-halted-${width}`);
+      if (width === 'phone') continue;
+      await page.getByRole('button', { name: 'Resume: 1.3.0' }).click();
+      const dialog = dialogOf(page);
+      await dialog.getByText('only later machines count', { exact: false }).waitFor();
+      await dialog.getByRole('button', { name: 'Resume' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(acts).toEqual(['/admin/v1/rollouts/1.3.0/resume']);
+      await page.getByRole('button', { name: 'Change policy' }).click();
+      await dialog.getByLabel('Stages').fill('5 240 20');
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.getByText('Enter lines such as', { exact: false }).waitFor();
+      await look(page, 'admin-release-policy');
+    }
   });
 
   it('rejects a withdrawal and marks one as paid', async () => {

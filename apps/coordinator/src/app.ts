@@ -53,8 +53,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     const { views } = inference.cluster;
     const modelAvailability = openModelAvailability(context, { database, registry: providers.providers, views });
     const networkStatus = openNetworkStatus(context, { database, modelAvailability });
-    const releases = openReleases(context);
-    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog, releases };
+    const { outcomes } = providers;
+    const agentReleases = await openReleases(context, { database, registry: providers.providers, outcomes, metrics });
+    const { releases } = agentReleases;
+    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog, agentReleases };
     await registerRoutes(context, { database, repositories, ...services, modelAvailability, networkStatus, healthHistory });
     acceptProviders(context, providers.providers, server.server);
     const { quarantines } = repositories;
@@ -77,6 +79,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       providers: providers.providers,
       cluster: inference.cluster,
       changeHints: context.changeHints,
+      checkRollouts: agentReleases.checkRollouts,
       devices: providers.devices.management,
       apiKeyCache: repositories.apiKeyCache,
       ledger,

@@ -9,7 +9,8 @@ export const RELEASE_PLATFORMS = ['darwin-arm64', 'linux-x64', 'linux-arm64'] as
 export type ReleasePlatform = (typeof RELEASE_PLATFORMS)[number];
 
 /** Three numbers only, so that version order is unambiguous. */
-export const ReleaseVersionSchema = Type.String({ pattern: '^(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})$' });
+export const RELEASE_VERSION_PATTERN = '^(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})$';
+export const ReleaseVersionSchema = Type.String({ pattern: RELEASE_VERSION_PATTERN });
 
 /** 2 GiB: larger than any release, smaller than a disk. */
 const MAX_RELEASE_BYTES = 2 ** 31;
@@ -52,4 +53,30 @@ export function compareVersions(a: string, b: string): number {
     if (difference !== 0) return difference;
   }
   return 0;
+}
+
+/** Response header of a release: a newer version that is being rolled out, and which this machine does not get yet. */
+export const ROLLOUT_HEADER = 'inference-rollout';
+
+/** Why a machine does not get a version yet. `capacity`: enough machines are updating now. `failed_here`: failed its trial on it. */
+export const ROLLOUT_REASONS = ['later_stage', 'capacity', 'failed_here', 'paused', 'halted'] as const;
+
+export interface RolloutNotice {
+  readonly version: string;
+  readonly reason: (typeof ROLLOUT_REASONS)[number];
+  /** Whether the owner may take the version now. */
+  readonly mayUpdateNow: boolean;
+}
+
+export function rolloutHeader({ version, reason, mayUpdateNow }: RolloutNotice): string {
+  return `version=${version}; reason=${reason}; now=${mayUpdateNow ? 'yes' : 'no'}`;
+}
+
+const ROLLOUT_PATTERN = /^version=((?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2}); reason=([a-z_]{1,32}); now=(yes|no)$/;
+
+/** Null for a missing or unknown text. A reason of a later version reads as `later_stage`. */
+export function parseRolloutHeader(text: string | null): RolloutNotice | null {
+  const [, version, reason, now] = ROLLOUT_PATTERN.exec(text ?? '') ?? [];
+  if (version === undefined) return null;
+  return { version, reason: ROLLOUT_REASONS.find((one) => one === reason) ?? 'later_stage', mayUpdateNow: now === 'yes' };
 }

@@ -146,7 +146,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
       'protocol/crypto',
     ],
   },
-  releases: { uses: ['protocol'] },
+  releases: { uses: ['providers', 'database', 'formats', 'protocol'] },
   'transparency-log/settings.ts': { uses: ['config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'] },
   'transparency-log': { uses: ['transparency-log/settings.ts', 'scheduler/bounded-map.ts', 'database', 'protocol', 'protocol/crypto'] },
   images: { uses: ['database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },

@@ -19,6 +19,7 @@ import {
   Link2,
   Megaphone,
   MessagesSquare,
+  PackageCheck,
   PiggyBank,
   Rocket,
   ScrollText,
@@ -248,6 +249,13 @@ export const PAGES: readonly PageRoute[] = [
     access: 'admin',
     load: () => import('./admin/models/catalogue-page.js'),
     nav: { section: 'admin', label: 'Catalogue', icon: BookOpen },
+  },
+  {
+    path: PATHS.adminReleases,
+    title: 'Agent releases',
+    access: 'admin',
+    load: () => import('./admin/releases/releases-page.js'),
+    nav: { section: 'admin', label: 'Agent releases', icon: PackageCheck },
   },
   {
     path: PATHS.adminIncidents,

@@ -41,6 +41,7 @@ export const PATHS = {
   adminAccount: '/admin/accounts/:id',
   adminProvider: '/admin/providers/:id',
   adminIncidents: '/admin/incidents',
+  adminReleases: '/admin/releases',
   adminActions: '/admin/actions',
   adminPrices: '/admin/prices',
   adminAccounts: '/admin/accounts',

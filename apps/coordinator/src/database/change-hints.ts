@@ -7,6 +7,8 @@ export const CHANGE_KINDS = [
   'prices',
   'catalogue',
   'quarantines',
+  /** State or policy of rollouts. */
+  'rollouts',
   /** A provider whose reputation gained or lost a restriction. */
   'reputation',
   /** SHA-256 of the enclave key of a managed device. */

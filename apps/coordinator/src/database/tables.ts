@@ -10,6 +10,7 @@ import type { LedgerTables } from './tables/ledger.js';
 import type { OperationTables } from './tables/operations.js';
 import type { PaymentTables } from './tables/payments.js';
 import type { ProviderTables } from './tables/providers.js';
+import type { ReleaseTables } from './tables/releases.js';
 import type { TransparencyLogTables } from './tables/transparency-log.js';
 
 export type { ApiKeyKind, BudgetPeriod, KeySignatureForm, OrganisationAction } from './tables/accounts.js';
@@ -21,6 +22,7 @@ export interface Tables
     ProviderTables,
     DeviceTables,
     OperationTables,
+    ReleaseTables,
     TransparencyLogTables {}
 
 export type Database = Kysely<Tables>;

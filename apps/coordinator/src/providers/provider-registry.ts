@@ -45,6 +45,8 @@ interface ProviderRegistryOptions {
   readonly reputations?: ReputationPersistence;
   /** Providers that an operator quarantined. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
+  /** Called for each job that a provider answered, or failed by its fault. */
+  readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 
 export class ProviderRegistry {
@@ -62,7 +64,7 @@ export class ProviderRegistry {
   readonly models: ModelDirectory;
   readonly placement: PlacementService;
 
-  constructor({ rules, random, onEvent, reputations, quarantineOf }: ProviderRegistryOptions) {
+  constructor({ rules, random, onEvent, reputations, quarantineOf, onOutcome }: ProviderRegistryOptions) {
     const { now } = rules;
     this.#rules = rules;
     this.#onEvent = onEvent;
@@ -72,6 +74,7 @@ export class ProviderRegistry {
       onEvent,
       ...(reputations === undefined ? {} : { persistence: reputations }),
       ...(quarantineOf === undefined ? {} : { quarantineOf }),
+      ...(onOutcome === undefined ? {} : { onOutcome }),
       // Queued requests for the provider's models may lose or gain a provider.
       onChange: (providerId) => this.#changeProvider(providerId),
     });
@@ -90,7 +93,7 @@ export class ProviderRegistry {
   }
 
   /** Starts the session of a fresh connection. `onRegistered` is called once its provider has registered. */
-  accept(socket: WebSocket, transport: Transport, onRegistered: () => void = () => {}): ProviderSession {
+  accept(socket: WebSocket, transport: Transport, onRegistered: () => void = () => {}, network: string | null = null): ProviderSession {
     const session = new ProviderSession(socket, transport, this.#rules, {
       registered: (online) => {
         onRegistered();
@@ -99,6 +102,7 @@ export class ProviderRegistry {
       changed: (online) => this.#change(online),
       closed: (closed, end) => this.#leave(closed, end),
     });
+    session.network = network;
     this.#sockets.add(session);
     if (this.#shutdown !== null) rejectShuttingDown(session);
     return session;

@@ -12,6 +12,10 @@ import type { TrustVerdict } from './verification/trust-policy.js';
 
 export interface ProviderSnapshot {
   readonly sessionId: string;
+  /** Network address of the connection, as `networkOf` writes it; null: unknown. */
+  readonly network: string | null;
+  /** Account that the provider earns for; null: none. */
+  readonly ownerAccountId: string | null;
   readonly registration: Registration;
   /** `online`, or the lasting reason why the provider takes no jobs. */
   readonly status: ProviderStatus;
@@ -76,6 +80,8 @@ export function snapshotOf(session: OnlineSession, { status, unavailableReason, 
   const { evidence, statistics } = session;
   return {
     sessionId: session.sessionId,
+    network: session.network,
+    ownerAccountId: session.ownerAccountId,
     registration: session.registration,
     status,
     unavailableReason,

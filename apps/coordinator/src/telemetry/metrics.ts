@@ -80,6 +80,7 @@ export class Metrics implements JobObserver {
   readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG, ['step']);
   readonly #sessions = this.#counter('provider_sessions_total', 'Provider sessions that began and ended, by reason.', ['event', 'code']);
   readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers disabled by reputation, and enabled again.', ['event']);
+  readonly #rolloutHalts = this.#counter('rollout_halts_total', 'Rollouts of agent versions that this coordinator halted.', []);
   readonly #statusReports = this.#counter('provider_standings_told_total', 'Status changes reported to providers.', ['trust_level']);
 
   readonly #paymentEvents = this.#counter('payment_events_total', 'Events of the payment processor, by outcome.', ['outcome']);
@@ -131,6 +132,11 @@ export class Metrics implements JobObserver {
       default:
         event satisfies never;
     }
+  }
+
+  /** Counts a rollout that was halted because updated machines did worse. */
+  rolloutHalted(): void {
+    this.#rolloutHalts.inc();
   }
 
   /** Counts a request to another coordinator for a slot. */

@@ -40,6 +40,8 @@ export interface AppOptions {
   readonly availabilityCheckMs?: number;
   /** Interval of readings for the health history, in milliseconds. */
   readonly healthSampleMs?: number;
+  /** Interval of the checks of rollouts, in milliseconds. */
+  readonly rolloutCheckMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;
   /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */
@@ -56,6 +58,8 @@ export interface App {
   readonly providers: ProviderRegistry;
   readonly cluster: ClusterServices;
   readonly changeHints: ChangeHints;
+  /** Checks the rollouts of agent versions now. */
+  readonly checkRollouts: () => Promise<void>;
   readonly devices: DeviceManagement;
   readonly apiKeyCache: ApiKeyCache;
   readonly ledger: Ledger;

@@ -12,6 +12,7 @@ import { evaluateOffers } from '../providers/session/model-offers.js';
 import { openProviderServer } from '../providers/session/provider-server.js';
 import type { SessionEnd } from '../providers/session/session-options.js';
 import { CLUSTER_HEARTBEAT_MS, SESSION_TIMINGS } from '../providers/session/session-options.js';
+import { JobOutcomes } from '../releases/job-outcomes.js';
 import { EndedSessions } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
@@ -26,6 +27,8 @@ export interface ProviderServices {
   /** Models without a provider at the moment, but expected to return. */
   readonly expectedModels: RecentlySeenModels;
   readonly endedSessions: EndedSessions;
+  /** Requests of each provider since the last check of rollouts. */
+  readonly outcomes: JobOutcomes;
   /** Called after a provider has registered. Set by the cluster. */
   onJoined: (provider: ProviderSnapshot) => void;
 }
@@ -43,6 +46,7 @@ export function openProviders(context: StartContext, { database, repositories, m
   const { catalogue, quarantines, lastSeen, reputations, recentModels } = repositories;
   const devices = openDevices(context, { database, metrics, address });
   const endedSessions = new EndedSessions();
+  const outcomes = new JobOutcomes();
   const providerLinks = new ProviderLinks({
     database,
     now,
@@ -66,6 +70,7 @@ export function openProviders(context: StartContext, { database, repositories, m
     random,
     reputations,
     quarantineOf: (providerId) => quarantines.of(providerId),
+    onOutcome: (providerId, hasFailed) => outcomes.record(providerId, hasFailed),
     onEvent: (event) => {
       logProviderEvent(log, event);
       metrics.providerEvent(event);
@@ -84,7 +89,7 @@ export function openProviders(context: StartContext, { database, repositories, m
   const expectedModels = new RecentlySeenModels({ registry: providers.models, catalogue, earlier: recentModels, now });
   disposal.defer(() => expectedModels.close());
   disposal.defer(() => devices.management.close());
-  const services: ProviderServices = { providers, devices, providerLinks, expectedModels, endedSessions, onJoined: () => {} };
+  const services: ProviderServices = { providers, devices, providerLinks, expectedModels, endedSessions, outcomes, onJoined: () => {} };
   return services;
 }
 

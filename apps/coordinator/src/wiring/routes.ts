@@ -20,7 +20,6 @@ import { e2eRoutes } from '../routes/e2e/e2e-routes.js';
 import { inferenceRoutes } from '../routes/inference/inference-routes.js';
 import { serveUpgradesAsRequests } from '../routes/plugins/connections/unsupported-upgrades.js';
 import { guards } from '../routes/plugins/guards.js';
-import type { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
 import { providerRoutes } from '../routes/providers/provider-routes.js';
 import { systemRoutes } from '../routes/system/system-routes.js';
 import { logRoutes } from '../routes/transparency-log/log-routes.js';
@@ -35,6 +34,7 @@ import type { InferenceServices } from './inference.js';
 import type { ModelAvailability } from './model-availability.js';
 import type { NetworkStatusServices } from './network-status.js';
 import type { ProviderServices } from './providers.js';
+import type { ReleaseServices } from './releases.js';
 import type { StartContext } from './start-context.js';
 import type { Telemetry } from './telemetry.js';
 
@@ -55,7 +55,7 @@ interface RoutesDeps {
   readonly modelAvailability: ModelAvailability;
   readonly networkStatus: NetworkStatusServices;
   readonly healthHistory: HealthHistoryRepository;
-  readonly releases: AgentReleaseFile;
+  readonly agentReleases: ReleaseServices;
 }
 
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
@@ -142,7 +142,8 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     providerLinks,
     attempts,
     executeOwnerCommand: cluster.executeOwnerCommand,
-    releases: deps.releases,
+    releases: deps.agentReleases.releases,
+    rollouts: deps.agentReleases.rollouts,
     now,
     onFailure,
   });
@@ -161,6 +162,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     namesOf: (operators) => operatorNames(database, operators),
     incidents: deps.networkStatus.incidents,
     healthHistory: deps.healthHistory,
+    rollouts: deps.agentReleases,
     health: {
       version: programVersion(),
       startedAt: now(),

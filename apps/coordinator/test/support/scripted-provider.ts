@@ -50,6 +50,8 @@ export interface ProviderOptions {
   /** The provider offers image models. */
   readonly image?: ImageOffer;
   readonly serial?: string;
+  /** Version in `hello`. Default: none that was released. */
+  readonly agentVersion?: string;
   readonly enclave?: EnclaveKey;
   /** Whether the attestation claims an enclave. */
   readonly genuine?: boolean;
@@ -91,7 +93,9 @@ export class ScriptedProvider {
       if (isBinary) this.#frame(data as Buffer);
       else this.#message(JSON.parse(String(data)) as CoordinatorMessage);
     });
-    this.socket.on('open', () => this.send({ type: 'hello', versions: [1], agent: { name: 'scripted', version: '1' } }));
+    this.socket.on('open', () =>
+      this.send({ type: 'hello', versions: [1], agent: { name: 'scripted', version: this.options.agentVersion ?? '1' } }),
+    );
   }
 
   /** Connects and registers. Rejects when the coordinator refuses; see {@link rejection}. */

@@ -76,7 +76,14 @@ export const ConfigSchema = Type.Object(
       },
       SECTION,
     ),
-    update: Type.Object({ automatic: yesOrNo(true) }, SECTION),
+    update: Type.Object(
+      {
+        automatic: yesOrNo(true),
+        /** `canary`: among the first machines that get a new version. */
+        channel: oneOf(['stable', 'canary'], 'stable'),
+      },
+      SECTION,
+    ),
     enrolment: Type.Object({ enrol: yesOrNo(false) }, SECTION),
     hardening: Type.Object(
       {

@@ -34,6 +34,18 @@ export function notifySignIn(dataDir: string, ms: number): Promise<LinkStatus> {
   return requestDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }
 
+/** Session token of the running provider; null: not connected, not running, or a provider of an earlier version. Never rejects. */
+export async function requestSessionToken(dataDir: string, ms: number): Promise<string | null> {
+  const isAnswer = (value: unknown): value is { readonly token: string | null } => {
+    const token = (value as { token?: unknown } | null)?.token;
+    return token === null || typeof token === 'string';
+  };
+  return requestDaemon(dataDir, { path: '/v1/session-token' }, isAnswer, ms).then(
+    ({ token }) => token,
+    () => null,
+  );
+}
+
 interface DaemonCall {
   readonly path: string;
   /** With a body the request is a POST. */

@@ -157,6 +157,11 @@ export class Daemon {
     await this.#control.close();
   }
 
+  /** Session token; null while not connected. */
+  get sessionToken(): string | null {
+    return this.#connection.token;
+  }
+
   /** Status for the owner's commands. Includes the coordinator's view, which takes up to 2.5 s. */
   async status(): Promise<DaemonStatus> {
     const { view, problem } = await fetchCoordinatorView(this.#options.socketUrl, this.#connection.token);
@@ -172,6 +177,7 @@ export class Daemon {
       remote_control: this.#remoteControl.status,
       hardening: environment.hardening,
       coordinator_view: view,
+      update: this.#selfUpdate.pending,
       coordinator_problem: problem,
     };
   }

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { availabilityRoutes } from '../control/availability-routes.js';
 import { modelsRoutes } from '../control/models-routes.js';
-import { ControlRefusal, type ControlRoute, post } from '../control/route.js';
+import { ControlRefusal, type ControlRoute, get, post } from '../control/route.js';
 import { controlRoutes } from '../control/routes.js';
 import { systemProblem } from '../files/system-error.js';
 import type { Daemon } from './daemon.js';
@@ -24,6 +24,8 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
       reload: async () => running()?.reload() ?? starting().settings,
       stop: async () => options.onStop(),
     }),
+    // Owner's commands ask the coordinator in the name of this machine.
+    get('/v1/session-token', async () => ({ token: running()?.sessionToken ?? null })),
     ...modelsRoutes(() => required().reloadModels()),
     ...availabilityRoutes({
       availability: () => running()?.availability ?? null,

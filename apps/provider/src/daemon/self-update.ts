@@ -33,15 +33,23 @@ const STATUS_MS = 5_000;
 const UPDATE_TIMEOUT_MS = 3_600_000;
 const MAX_OUTPUT = 64 << 10;
 
-const reportValidator = Compile(Type.Object({ outcome: Type.String(), version: Type.Union([Type.String(), Type.Null()]) }));
+const reportValidator = Compile(
+  Type.Object({ outcome: Type.String(), version: Type.Union([Type.String(), Type.Null()]), text: Type.Array(Type.String()) }),
+);
 
 export class SelfUpdate {
   readonly #closing = new AbortController();
   readonly #startedAt = performance.now();
   #ended: Promise<unknown>;
+  #pending: { readonly version: string; readonly text: string } | null = null;
 
   constructor(private readonly options: SelfUpdateOptions) {
     this.#ended = this.#run(options.installation);
+  }
+
+  /** Newer version whose turn has not come for this machine, as of the last check; null: none. */
+  get pending(): { readonly version: string; readonly text: string } | null {
+    return this.#pending;
   }
 
   async close(): Promise<void> {
@@ -98,6 +106,7 @@ export class SelfUpdate {
       );
     const report: unknown = JSON.parse(stdout);
     if (!reportValidator.Check(report)) throw new Error('update --prepare printed an unexpected report');
+    this.#pending = report.outcome === 'later' && report.version !== null ? { version: report.version, text: report.text.join(' ') } : null;
     return report.outcome === 'ready' ? report.version : null;
   }
 

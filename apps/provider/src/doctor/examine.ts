@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type Config, DEFAULTS } from '../config/config.js';
 import { modelMemorySettings } from '../config/model-memory.js';
-import { ControlError, requestStatus } from '../control/control-client.js';
+import { ControlError, requestSessionToken, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
 import { ModelStore } from '../models/store/model-store.js';
@@ -39,6 +39,8 @@ interface DoctorReport {
 const DAEMON_MS = 3_200;
 /** Limit of each concurrent check after the daemon check. */
 const CHECK_MS = 4_000;
+/** The daemon has the token in memory. */
+const TOKEN_MS = 1_000;
 
 export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const { dataDir, found, config } = target;
@@ -93,7 +95,12 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     { name: 'command', run: () => checkCommand(found, process.env.PATH ?? '') },
     {
       name: 'updates',
-      run: () => checkUpdates({ found, automatic: config?.update.automatic ?? true, findUpdate: updateCheckOf(found, url, limit) }),
+      run: () =>
+        checkUpdates({
+          found,
+          automatic: config?.update.automatic ?? true,
+          findUpdate: updateCheckOf(target, config?.update.channel ?? 'stable', found, url, limit),
+        }),
     },
   ];
   return { checks: [...first, ...(await runChecks(checks, CHECK_MS))], status: known };
@@ -116,10 +123,19 @@ function entriesOf(store: ModelStore): ReturnType<ModelStore['entries']> {
   }
 }
 
-function updateCheckOf(found: Installation, coordinator: string | null, signal: AbortSignal) {
+function updateCheckOf(
+  { dataDir }: DoctorTarget,
+  channel: 'stable' | 'canary',
+  found: Installation,
+  coordinator: string | null,
+  signal: AbortSignal,
+) {
   const platform = releasePlatform();
   const keys = releaseKeys();
   if (coordinator === null || platform === null || keys.length === 0) return null;
   const prefix = found.kind === 'own' ? found.prefix : null;
-  return () => checkForUpdate({ coordinator, platform, version: null, keys, signal }, prefix, found.version);
+  return async () => {
+    const machine = { token: await requestSessionToken(dataDir, TOKEN_MS), channel, isCheck: true };
+    return checkForUpdate({ coordinator, platform, version: null, keys, signal, machine }, prefix, found.version);
+  };
 }

@@ -5,6 +5,7 @@ import type { Release } from '@inference/protocol';
 import { type Installation, launcher, updateAdvice } from '../update/installation.js';
 import type { UpdateChoice } from '../update/prepare-release.js';
 import { UpdateError } from '../update/releases.js';
+import { rolloutText } from '../update/rollout-text.js';
 import { brokenVersions, readTrial } from '../update/trial.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
@@ -61,6 +62,7 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
   try {
     const choice = await findUpdate();
     if (choice.kind === 'update') findings.push(offered(found, choice.release, automatic));
+    else if (choice.kind === 'current' && choice.later !== null) findings.push(ok(rolloutText(choice.later)));
     else if (findings.length === 0)
       findings.push(ok(`version ${found.version} is up to date${automatic ? '' : '; automatic updates are off'}`));
   } catch (error) {

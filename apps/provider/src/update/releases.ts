@@ -1,5 +1,13 @@
 /** `fetchRelease` fetches release descriptions from the untrusted coordinator, within bounds, and verifies their signature. */
-import { RELEASE_PLATFORMS, type Release, type ReleasePlatform, ReleaseSchema } from '@inference/protocol';
+import {
+  parseRolloutHeader,
+  RELEASE_PLATFORMS,
+  type Release,
+  type ReleasePlatform,
+  ReleaseSchema,
+  ROLLOUT_HEADER,
+  type RolloutNotice,
+} from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
 import { Compile } from 'typebox/compile';
 
@@ -26,13 +34,38 @@ export interface ReleaseQuery {
   readonly version: string | null;
   readonly keys: readonly string[];
   readonly signal: AbortSignal;
+  /** Default: the coordinator does not learn which machine asks. */
+  readonly machine?: AskingMachine;
 }
 
-/** Null where the coordinator offers none. Throws {@link UpdateError}, or the signal's reason. */
-export async function fetchRelease({ coordinator, platform, version, keys, signal }: ReleaseQuery): Promise<Release | null> {
-  const url = `${coordinator}/v1/agent/releases/${version ?? 'latest'}?platform=${platform}`;
-  const text = await readAnswer(url, signal);
-  if (text === null) return null;
+/** What a machine tells with its question, so that its turn in a rollout is known. */
+export interface AskingMachine {
+  /** Session token; null while not connected. */
+  readonly token: string | null;
+  readonly channel: 'stable' | 'canary';
+  /** Version that failed its trial here last; null: none. */
+  readonly failed: string | null;
+  /** Only a check: no update follows. */
+  readonly isCheck: boolean;
+}
+
+/** Answer of the coordinator. */
+export interface OfferedRelease {
+  /** Null: none. */
+  readonly release: Release | null;
+  /** Newer version whose turn has not come for this machine; unverified, for the owner to read. */
+  readonly notice: RolloutNotice | null;
+}
+
+/** Throws {@link UpdateError}, or the signal's reason. */
+export async function fetchRelease({ coordinator, platform, version, keys, signal, machine }: ReleaseQuery): Promise<OfferedRelease> {
+  const query = new URLSearchParams({ platform });
+  if (machine?.channel === 'canary') query.set('channel', 'canary');
+  if (machine !== undefined && machine.failed !== null) query.set('failed', machine.failed);
+  if (machine?.isCheck === true) query.set('check', 'yes');
+  const url = `${coordinator}/v1/agent/releases/${version ?? 'latest'}?${query}`;
+  const { text, notice } = await readAnswer(url, machine?.token ?? null, signal);
+  if (text === null) return { release: null, notice };
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -46,16 +79,23 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
     throw new UpdateError(`the coordinator offered a release for ${value.platform}; this machine is ${platform}`);
   if (version !== null && value.version !== version)
     throw new UpdateError(`the coordinator offered version ${value.version} instead of ${version}`);
-  return value;
+  return { release: value, notice };
 }
 
-async function readAnswer(url: string, signal: AbortSignal): Promise<string | null> {
+/** `text` null: the coordinator offers no such release. */
+async function readAnswer(
+  url: string,
+  token: string | null,
+  signal: AbortSignal,
+): Promise<{ readonly text: string | null; readonly notice: RolloutNotice | null }> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
   try {
-    const response = await fetch(url, { redirect: 'error', signal: limit, headers: { accept: 'application/json' } });
+    const headers = { accept: 'application/json', ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
+    const response = await fetch(url, { redirect: 'error', signal: limit, headers });
+    const notice = parseRolloutHeader(response.headers.get(ROLLOUT_HEADER));
     if (response.status === 404) {
       await response.body?.cancel();
-      return null;
+      return { text: null, notice };
     }
     if (!response.ok) {
       await response.body?.cancel();
@@ -68,7 +108,7 @@ async function readAnswer(url: string, signal: AbortSignal): Promise<string | nu
       if (bytes > MAX_BYTES) throw new UpdateError("the coordinator's description of the release is too long");
       parts.push(part);
     }
-    return Buffer.concat(parts).toString('utf8');
+    return { text: Buffer.concat(parts).toString('utf8'), notice };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof UpdateError) throw error;

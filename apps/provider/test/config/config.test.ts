@@ -79,7 +79,7 @@ describe('a file of settings', () => {
         when_hot: 'serve',
         when_leaving: 'hand_back',
       },
-      update: { automatic: false },
+      update: { automatic: false, channel: 'stable' },
       enrolment: { enrol: true },
       hardening: { engine_network: 'allow' },
     });
@@ -95,7 +95,7 @@ describe('a file of settings', () => {
       notifications: true,
       models: { keep: 'always', idle_minutes: 10 },
       availability: { windows: [], on_battery: 'stop', when_hot: 'stop', when_leaving: 'finish' },
-      update: { automatic: true },
+      update: { automatic: true, channel: 'stable' },
       enrolment: { enrol: false },
       hardening: { engine_network: 'deny' },
     });
@@ -336,7 +336,7 @@ describe('changing a setting', () => {
       { path: ['update', 'automatic'], value: false },
       { path: ['models', 'keep'], value: null },
     ]);
-    expect(readConfig(path)).toEqual({ ...DEFAULTS, update: { automatic: false } });
+    expect(readConfig(path)).toEqual({ ...DEFAULTS, update: { automatic: false, channel: 'stable' } });
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const before = readFileSync(path, 'utf8');
     expect(() => editConfig(path, [{ path: ['models', 'keep'], value: 'sometimes' }])).toThrow('models.keep must be one of');

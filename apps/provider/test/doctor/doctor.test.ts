@@ -144,7 +144,7 @@ describe('this machine', () => {
     symlinkSync('versions/1.0.0', join(prefix, 'current'));
     const found = { kind: 'own', prefix, version: '1.0.0', root: prefix } as const;
     const view = { found, automatic: true };
-    expect(states(await checkUpdates({ ...view, findUpdate: async () => ({ kind: 'current' }) }))).toEqual(['ok']);
+    expect(states(await checkUpdates({ ...view, findUpdate: async () => ({ kind: 'current', later: null }) }))).toEqual(['ok']);
     expect(states(await checkUpdates({ ...view, findUpdate: null }))).toEqual(['skipped']);
     expect(states(await checkUpdates({ ...view, findUpdate: () => Promise.reject(new UpdateError('no answer', true)) }))).toEqual([
       'skipped',

@@ -30,6 +30,10 @@ export class ReleaseServer {
   readonly #key: KeyObject = generateKeyPairSync('ed25519').privateKey;
   /** Of requests for files. */
   fault: Fault = () => false;
+  /** Header of a rollout in the next answers; null: none. */
+  notice: string | null = null;
+  /** Address and authorization of the last question for a release. */
+  asked = { url: '', authorization: '' };
   /** Bytes of files sent. */
   sent = 0;
 
@@ -107,6 +111,8 @@ export class ReleaseServer {
     const asked = /^\/v1\/agent\/releases\/([^/]+)$/.exec(path)?.[1];
     if (asked !== undefined) {
       const text = this.#releases.get(asked);
+      this.asked = { url: request.url ?? '', authorization: request.headers.authorization ?? '' };
+      if (this.notice !== null) response.setHeader('inference-rollout', this.notice);
       response.writeHead(text === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(text ?? '{}');
       return;
     }

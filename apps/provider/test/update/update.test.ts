@@ -52,7 +52,9 @@ function place(version: string, serve: string): void {
 }
 
 const ask = (more: Partial<Parameters<typeof fetchRelease>[0]> = {}) =>
-  fetchRelease({ coordinator: server.url, platform: PLATFORM, version: null, keys: [server.publicKey], signal: NEVER, ...more });
+  fetchRelease({ coordinator: server.url, platform: PLATFORM, version: null, keys: [server.publicKey], signal: NEVER, ...more }).then(
+    ({ release }) => release,
+  );
 const ready = (release: Release, signal = NEVER) =>
   prepare({ prefix, release, onStep: () => {}, onProgress: () => {}, signal, tuning: { retryMs: 1, tries: 3, chunkBytes: 50_000 } });
 const until = async (isSo: () => boolean): Promise<void> => {
@@ -114,6 +116,7 @@ describe('a release on offer', () => {
         release,
         installed,
         broken.map((version) => ({ version, at: 0, reason: 'it ended' })),
+        null,
       ).kind;
     expect(['1.9.9', '0.99.0', '1.10.0', '1.10.1', '2.0.0'].map((installed) => kind(installed))).toEqual([
       'update',
@@ -122,11 +125,37 @@ describe('a release on offer', () => {
       'current',
       'current',
     ]);
-    expect([kind('1.9.0', ['1.10.0']), kind('1.9.0', ['1.9.5']), chooseUpdate(null, '1.0.0', []).kind]).toEqual([
+    expect([kind('1.9.0', ['1.10.0']), kind('1.9.0', ['1.9.5']), chooseUpdate(null, '1.0.0', [], null).kind]).toEqual([
       'broken',
       'update',
       'current',
     ]);
+  });
+});
+
+describe('a rollout', () => {
+  it('is asked about in the name of the machine, and explained to the owner', async () => {
+    const release = await server.release('1.0.0');
+    server.notice = 'version=1.1.0; reason=capacity; now=yes';
+    const machine = { token: 'session', channel: 'canary', failed: '1.0.9', isCheck: true } as const;
+    const question = { coordinator: server.url, platform: PLATFORM, version: null, keys: [server.publicKey], signal: NEVER };
+    const { notice } = await fetchRelease({ ...question, machine });
+    expect(server.asked).toEqual({
+      url: `/v1/agent/releases/latest?platform=${PLATFORM}&channel=canary&failed=1.0.9&check=yes`,
+      authorization: 'Bearer session',
+    });
+    const later = { version: '1.1.0', reason: 'capacity', mayUpdateNow: true };
+    expect(notice).toEqual(later);
+    expect(chooseUpdate(release, '1.0.0', [], notice)).toEqual({ kind: 'current', later });
+    expect(chooseUpdate(release, '1.1.0', [], notice)).toEqual({ kind: 'current', later: null });
+    const broken = [{ version: '1.1.0', at: 0, reason: 'it ended' }];
+    expect(chooseUpdate(release, '1.0.0', broken, notice)).toEqual({ kind: 'broken', version: '1.1.0', reason: 'it ended' });
+    // An unsigned header names a version, and nothing more.
+    for (const text of ['version=1.1; reason=capacity; now=yes', 'version=1.1.0', '<script>', null]) {
+      server.notice = text;
+      expect((await fetchRelease(question)).notice).toBeNull();
+    }
+    expect(server.asked).toEqual({ url: `/v1/agent/releases/latest?platform=${PLATFORM}`, authorization: '' });
   });
 });
 

@@ -7,5 +7,6 @@ export * from './incidents.js';
 export * from './machine-view.js';
 export * from './machines.js';
 export * from './organisations.js';
+export * from './rollouts.js';
 export { MAX_AMOUNT_MICRO_USD } from './schema-parts.js';
 export * from './usage.js';

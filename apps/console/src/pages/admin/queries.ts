@@ -12,6 +12,7 @@ import type {
   AdminPriceList,
   AdminProviderList,
   AdminProviderView,
+  AdminRolloutList,
   ConsoleWithdrawal,
   Incident,
 } from '@inference/formats';
@@ -146,6 +147,18 @@ export function useActions(subject: string | null) {
 
 export function useIncidents() {
   return useAdminList<Incident>('/admin/v1/incidents', 'incidents', {});
+}
+
+export function useRollouts() {
+  return useQuery({
+    queryKey: [...ADMIN_KEY, 'rollouts'],
+    queryFn: ({ signal }) => api.get<AdminRolloutList>('/admin/v1/rollouts', { signal }),
+    refetchInterval: LIVE_MS,
+  });
+}
+
+export function rolloutPath(version: string): string {
+  return `/admin/v1/rollouts/${encodeURIComponent(version)}`;
 }
 
 export function incidentPath(id: string): string {

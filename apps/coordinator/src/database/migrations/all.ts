@@ -40,6 +40,8 @@ import { organisations } from './0079-organisations.js';
 import { organisationLog } from './0080-organisation-log.js';
 import { dataProtection } from './0081-data-protection.js';
 import { healthHistory } from './0083-health-history.js';
+import { rollouts } from './0084-rollouts.js';
+import { rolloutPolicy } from './0085-rollout-policy.js';
 
 export const MIGRATIONS = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -83,4 +85,6 @@ export const MIGRATIONS = {
   '0080_organisation_log': organisationLog,
   '0081_data_protection': dataProtection,
   '0083_health_history': healthHistory,
+  '0084_rollouts': rollouts,
+  '0085_rollout_policy': rolloutPolicy,
 };

@@ -69,6 +69,8 @@ const DESCRIPTIONS: Readonly<Record<keyof typeof MIGRATIONS, MigrationDescriptio
   '0080_organisation_log': EXPAND,
   '0081_data_protection': EXPAND,
   '0083_health_history': EXPAND,
+  '0084_rollouts': EXPAND,
+  '0085_rollout_policy': EXPAND,
 };
 
 /** Description of a migration of this program. Throws an Error for any other name. */

@@ -28,6 +28,8 @@ interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> 
   /** Providers that an operator quarantined. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
+  /** Called for each job that a provider answered, or failed by its fault. */
+  readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 
 export class ReputationRegistry {
@@ -74,11 +76,13 @@ export class ReputationRegistry {
 
   /** Records a job that failed by the provider's fault. `detail`: the exact problem, a code. */
   recordFault(providerId: ProviderId, fault: Fault, detail: string): void {
+    this.#options.onOutcome?.(providerId, true);
     this.#report(providerId, this.#store.faulted(providerId, fault, detail));
   }
 
   /** Records a verified answer of the provider. */
   recordAnswer(providerId: ProviderId): void {
+    this.#options.onOutcome?.(providerId, false);
     this.#store.answered(providerId);
   }
 

@@ -51,12 +51,17 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
     }
     socket.once('close', () => claim.release());
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      const session = registry.accept(webSocket, socket, () => {
-        claim.release();
-        socket.off('data', count);
-        webSocket.off('message', took);
-        boundUnfinished(webSocket, socket, (giveUp) => unfinished.open({ holder }, giveUp));
-      });
+      const session = registry.accept(
+        webSocket,
+        socket,
+        () => {
+          claim.release();
+          socket.off('data', count);
+          webSocket.off('message', took);
+          boundUnfinished(webSocket, socket, (giveUp) => unfinished.open({ holder }, giveUp));
+        },
+        holder,
+      );
       let unread = 0;
       // Drops further input: a closing handshake would read and buffer all of it.
       const refuseRest = (message: string): void => {

@@ -64,6 +64,8 @@ export class ProviderSession {
   readonly #budget: MessageBudget;
 
   registration: Registration | null = null;
+  /** Network address of the connection; null: unknown. */
+  network: string | null = null;
   /** Commands of the owner; null before registration. */
   ownerCommands: OwnerCommands | null = null;
   readonly #offers: SessionOffers;

@@ -1,4 +1,4 @@
-/** Routes for operators that belong to no other folder: health, metrics, incidents and the audit log. */
+/** Routes for operators that belong to no other folder: health, metrics, incidents, rollouts and the audit log. */
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import Type from 'typebox';
 import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
@@ -9,6 +9,7 @@ import { addAuditLogRoutes } from '../plugins/operator-audit-log.js';
 import { type AdminHealthRoutes, addAdminHealth } from './health.js';
 import { addHealthHistory } from './health-history.js';
 import { addIncidents } from './incidents.js';
+import { addRollouts, type RolloutRoutes } from './rollouts.js';
 
 interface AdminRoutesDeps {
   readonly metrics: Metrics;
@@ -18,14 +19,16 @@ interface AdminRoutesDeps {
   readonly health: AdminHealthRoutes;
   readonly healthHistory: HealthHistoryRepository;
   readonly incidents: IncidentRepository;
+  readonly rollouts: RolloutRoutes;
 }
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, deps) => {
-  const { metrics, auditLog, namesOf, health, healthHistory, incidents } = deps;
+  const { metrics, auditLog, namesOf, health, healthHistory, incidents, rollouts } = deps;
   addAuditLogRoutes(server, { auditLog, namesOf });
   addAdminHealth(server, health);
   addHealthHistory(server, { history: healthHistory, now: health.now });
   addIncidents(server, { incidents, now: health.now });
+  addRollouts(server, rollouts);
   addMetrics(server, metrics);
 };
 

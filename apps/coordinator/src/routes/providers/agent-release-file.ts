@@ -1,6 +1,6 @@
 /** `AgentReleaseFile`: signed agent releases (`AGENT_RELEASES`), reloaded after changes. Invalid files offer nothing and are logged. */
 import { readFile, stat } from 'node:fs/promises';
-import { compareVersions, type Release, type ReleaseFeed, ReleaseFeedSchema, type ReleasePlatform } from '@inference/protocol';
+import { type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 
 const feed = Compile(ReleaseFeedSchema);
@@ -15,16 +15,6 @@ export class AgentReleaseFile {
     private readonly path: string | null,
     private readonly onProblem: (problem: string) => void,
   ) {}
-
-  /** `version` null: the newest. */
-  async find(platform: ReleasePlatform, version: string | null): Promise<Release | null> {
-    const { releases } = await this.#read();
-    const fitting = releases.filter((release) => release.platform === platform && (version === null || release.version === version));
-    return fitting.reduce<Release | null>(
-      (best, one) => (best !== null && compareVersions(best.version, one.version) >= 0 ? best : one),
-      null,
-    );
-  }
 
   /** Every release of the file. */
   async all(): Promise<readonly Release[]> {

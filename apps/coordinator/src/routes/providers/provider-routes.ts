@@ -13,11 +13,13 @@ import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
+import type { RolloutService } from '../../releases/rollout-service.js';
 import { ConsoleApi } from '../plugins/console-api.js';
 import { addAdminProviders } from './admin-provider.js';
 import { addOperations } from './admin-providers.js';
 import type { AgentReleaseFile } from './agent-release-file.js';
 import { addAgentReleases } from './agent-releases.js';
+import { askingMachines } from './asking-machine.js';
 import { addAttestation } from './attestation.js';
 import { addProviderMe, networkStatus, providerStatuses } from './own-status.js';
 import { addOwnedProvider } from './owned-provider.js';
@@ -40,6 +42,7 @@ interface ProviderRoutesDeps {
   /** Executes a command at whichever coordinator holds the provider's connection. */
   readonly executeOwnerCommand: ProviderRegistry['executeOwnerCommand'];
   readonly releases: AgentReleaseFile;
+  readonly rollouts: RolloutService;
   readonly now: () => number;
   /** Reports a failed ledger read; the response then lacks the earnings. */
   readonly onFailure: (error: unknown) => void;
@@ -52,7 +55,7 @@ export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (ser
   const statusOf = providerStatuses(statusSources, views, inNetwork);
   addAttestation(server, { registry, views, anchor: deps.anchor });
   addProviderMe(server, statusSources, views, inNetwork);
-  addAgentReleases(server, deps.releases);
+  addAgentReleases(server, { releases: deps.releases, rollouts: deps.rollouts, findMachine: askingMachines(registry, views) });
   addOperations(server, { registry, requestQueue, quarantines, views });
   addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts, views });
   const api = new ConsoleApi(server);

@@ -1,6 +1,7 @@
 /** Release feed from the operator's file. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DEFAULT_ROLLOUT_POLICY } from '@inference/formats';
 import type { Release } from '@inference/protocol';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
@@ -66,6 +67,10 @@ describe('agent releases', () => {
     expect((await ask('latest'))[0]).toBe(404);
     put(release('1.0.0'));
     expect(await ask('latest')).toEqual([200, release('1.0.0')]);
+    const policy = { ...DEFAULT_ROLLOUT_POLICY, mode: 'immediate' };
+    const headers = { authorization: `Bearer ${harness.adminKey}` };
+    const changed = await fetch(`${harness.url}/admin/v1/rollout-policy`, { method: 'PUT', headers, body: JSON.stringify(policy) });
+    expect(changed.status).toBe(200);
     put(release('1.0.0'), release('1.1.0'));
     expect(await ask('latest')).toEqual([200, release('1.1.0')]);
     put({ ...release('1.2.0'), size: -1 });

@@ -1,7 +1,7 @@
 /** `update`: finds a newer version and switches to it after the running jobs. Rolls back if the new version fails. */
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
-import { ControlError, requestStatus } from '../../control/control-client.js';
+import { ControlError, requestSessionToken, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { labelOf, serviceDefinition, serviceManager } from '../../service/choose-manager.js';
 import { type Installation, installation, updateAdvice } from '../../update/installation.js';
@@ -9,6 +9,7 @@ import { presentVersions } from '../../update/layout.js';
 import { checkForUpdate, prepareRelease } from '../../update/prepare-release.js';
 import { releaseKeys } from '../../update/release-keys.js';
 import { releasePlatform, UpdateError } from '../../update/releases.js';
+import { rolloutText } from '../../update/rollout-text.js';
 import { awaitTrialEnd, brokenVersions, DEFAULT_TRIAL_TIMEOUT_MS, forgetBroken, switchTo } from '../../update/trial.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
@@ -21,15 +22,16 @@ import { print, wrapped } from '../output/terminal.js';
 export const updateCommand: Command = {
   name: 'update',
   summary: 'Installs a newer version, if there is one.',
-  usage: `update [--check | --prepare] [--to X.Y.Z] [--coordinator URL] [--patience SECONDS]
+  usage: `update [--check | --prepare] [--to X.Y.Z | --now] [--coordinator URL] [--patience SECONDS]
        [--data-dir DIR] [--json]
 
 --check only checks; --prepare downloads and verifies a version without switching to it.
 --to selects a version; the previous version stays on disk.
+--now takes a version that is being rolled out before this machine's turn, if the operator permits.
 --patience is how many seconds the new version may take to prove itself (default 300).
 
 The provider checks automatically every few hours, unless config.toml says
-[update] automatic = false.
+[update] automatic = false. With channel = "canary" there, this machine is among the first to update.
 Exit codes: 0 done or up to date; 1 action needed; 4 the coordinator
 is unreachable.`,
   run: update,
@@ -39,10 +41,13 @@ const OPTIONS = {
   check: { type: 'boolean' },
   prepare: { type: 'boolean' },
   to: { type: 'string' },
+  now: { type: 'boolean' },
   coordinator: { type: 'string' },
   patience: { type: 'string' },
 } as const;
 
+/** The daemon has the token in memory. */
+const TOKEN_MS = 3_000;
 /** The daemon itself waits three seconds for the coordinator, and may just have started. */
 const ANSWER_MS = 15_000;
 /** Extra time for the drain and the service manager's restart delay, beyond the trial timeout. */
@@ -69,6 +74,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
   const { version: installed } = found;
   const trialTimeoutMs = trialTimeoutOf(values.patience);
   const to = typeof values.to === 'string' ? values.to : null;
+  if (to !== null && values.now === true) throw new UsageError('--to and --now cannot be used together.');
   if (to !== null && !/^\d+\.\d+\.\d+$/.test(to)) throw new UsageError('--to must be a version such as 1.2.3.');
   const prefix = found.kind === 'own' ? found.prefix : null;
   const report = (outcome: UpdateOutcome, version: string | null, ...text: string[]): UpdateReport => ({
@@ -86,9 +92,24 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
   if (to === null || prefix === null || !presentVersions(prefix).includes(to)) {
     const platform = releasePlatform();
     if (platform === null) throw new UpdateError(`there are no releases for this kind of machine (${process.platform} ${process.arch})`);
-    const coordinator = httpAddress(values.coordinator) ?? httpAddress(readConfig(configPath(dataDir)).coordinator);
+    const config = readConfig(configPath(dataDir));
+    const coordinator = httpAddress(values.coordinator) ?? httpAddress(config.coordinator);
     if (coordinator === null) throw new UpdateError('no coordinator is set; use --coordinator, or set it in config.toml');
-    const choice = await checkForUpdate({ coordinator, platform, version: to, keys: releaseKeys(), signal }, prefix, installed);
+    const machine = {
+      token: await requestSessionToken(dataDir, TOKEN_MS),
+      channel: config.update.channel,
+      isCheck: values.check === true || prefix === null,
+    };
+    const question = { coordinator, platform, keys: releaseKeys(), signal, machine };
+    let choice = await checkForUpdate({ ...question, version: to }, prefix, installed);
+    if (choice.kind === 'current' && choice.later?.mayUpdateNow === true && values.now === true)
+      choice = await checkForUpdate({ ...question, version: choice.later.version }, prefix, installed);
+    if (choice.kind === 'current' && choice.later !== null) {
+      const { version: next, mayUpdateNow } = choice.later;
+      const hint = mayUpdateNow && values.now !== true ? [`To take it now, run: inference-provider update --now`] : [];
+      const refusal = values.now === true && !mayUpdateNow ? ['The operator does not permit an earlier update.'] : [];
+      return report(to === null && values.now !== true ? 'later' : 'not_offered', next, rolloutText(choice.later), ...hint, ...refusal);
+    }
     if (choice.kind === 'current') {
       return to === null
         ? report('current', null, `Version ${installed} is up to date.`)
@@ -180,6 +201,8 @@ async function restartService(dataDir: string): Promise<boolean> {
 type UpdateOutcome =
   /** Nothing newer is on offer. */
   | 'current'
+  /** A newer version is being rolled out, and this machine's turn comes later. */
+  | 'later'
   /** The requested version is neither offered nor on disk, or is not newer. */
   | 'not_offered'
   /** A newer version is offered; only the check was requested. */

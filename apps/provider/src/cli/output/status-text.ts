@@ -33,6 +33,7 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
     ...consoleLines(status, now),
     ...entry('Machine', machineText(status)),
     ...entry('Provider', `${version}, process ${pid}, running for ${spanOf(now - started_at)}`),
+    ...(status.update == null ? [] : entry('Update', status.update.text)),
     ...settingsLines(status),
     ...(view === null ? entry('Network', `no data: ${status.coordinator_problem ?? 'not connected'}`) : decisionLines(view)),
   ];

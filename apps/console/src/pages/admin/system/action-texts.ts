@@ -27,6 +27,14 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'POST /admin/v1/incidents/:id/updates': ({ status, message }) => `Updated an incident (${text(status)}): “${text(message)}”`,
   'PATCH /admin/v1/incidents/:id/updates/:update_id': () => 'Changed an update of an incident',
   'DELETE /admin/v1/incidents/:id': () => 'Removed an incident',
+  'PUT /admin/v1/rollout-policy': ({ mode }) =>
+    `Changed the rollout policy: new agent versions ${mode === 'immediate' ? 'to everyone at once' : 'in stages'}`,
+  'POST /admin/v1/rollouts/:id/pause': () => 'Paused the rollout of an agent version',
+  'POST /admin/v1/rollouts/:id/resume': () => 'Resumed the rollout of an agent version',
+  'POST /admin/v1/rollouts/:id/halt': () => 'Halted the rollout of an agent version',
+  'POST /admin/v1/rollouts/:id/advance': () => 'Started the next stage of an agent version',
+  'POST /admin/v1/rollouts/:id/complete': () => 'Offered an agent version to everyone',
+  'POST /admin/v1/rollouts/:id/expedite': () => 'Made the rollout of an agent version urgent',
 };
 
 const WITHDRAWALS: Readonly<Record<string, string>> = {

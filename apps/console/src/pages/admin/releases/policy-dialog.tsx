@@ -1,0 +1,98 @@
+/** Changes the policy of rollouts. Stages are lines of percent, minutes and machines. */
+import type { RolloutPolicy } from '@inference/formats';
+import { useState } from 'react';
+import { api } from '../../../api/api-client.js';
+import { FormDialog } from '../../../ui/dialogs/dialog.js';
+import { Button } from '../../../ui/forms/button.js';
+import { CheckField, Field, Select, TextAreaField } from '../../../ui/forms/field.js';
+import { useFormMutation } from '../../../ui/forms/form.js';
+import { useReportChange } from '../queries.js';
+
+const MODES = [
+  { value: 'staged', label: 'In stages' },
+  { value: 'immediate', label: 'To everyone at once' },
+] as const;
+const STAGE_LINE = /^\s*(\d+(?:\.\d+)?)\s*%?[\s,]+(\d+)[\s,]+(\d+)\s*$/;
+
+export function PolicyButton({ policy }: { readonly policy: RolloutPolicy }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button size="small" onClick={() => setOpen(true)}>
+        Change policy
+      </Button>
+      {isOpen ? <PolicyDialog policy={policy} onClose={() => setOpen(false)} /> : null}
+    </>
+  );
+}
+
+function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; readonly onClose: () => void }) {
+  const reportChange = useReportChange();
+  const form = useFormMutation(
+    {
+      mode: policy.mode,
+      stages: policy.stages.map(({ percent, soak_minutes, min_machines }) => `${percent} ${soak_minutes} ${min_machines}`).join('\n'),
+      network: String(policy.max_updating_network_percent),
+      cohort: String(policy.max_updating_cohort_percent),
+      early: policy.owners_may_update_early,
+      accounts: policy.canary_accounts.join('\n'),
+    },
+    async ({ mode, stages, network, cohort, early, accounts }) => {
+      const body: RolloutPolicy = {
+        mode,
+        stages: stagesOf(stages) ?? [],
+        max_updating_network_percent: Number(network),
+        max_updating_cohort_percent: Number(cohort),
+        owners_may_update_early: early,
+        canary_accounts: linesOf(accounts),
+      };
+      await api.put('/admin/v1/rollout-policy', body);
+      await reportChange('Policy changed');
+      onClose();
+    },
+  );
+  const percentRule = { validate: (value: unknown) => isPercent(String(value)) || 'Enter a percentage from 0.1 to 100.' };
+  return (
+    <FormDialog onClose={onClose} title="Change policy" persistent form={form} errorTitle="The policy was not changed." submit="Save">
+      <Select label="New versions are offered" options={MODES} {...form.register('mode')} />
+      <TextAreaField
+        label="Stages"
+        hint="One per line: percent of machines, minutes, updated machines. The last one has 100 percent."
+        rows={5}
+        spellCheck={false}
+        {...form.field('stages', {
+          validate: (stages) => stagesOf(String(stages)) !== null || 'Enter lines such as “5 240 20”, with growing percentages up to 100.',
+        })}
+      />
+      <Field label="Network that may update at once" suffix="%" inputMode="decimal" {...form.field('network', percentRule)} />
+      <Field label="Model or chip family that may update at once" suffix="%" inputMode="decimal" {...form.field('cohort', percentRule)} />
+      <CheckField label="Owners may update before their turn" {...form.register('early')} />
+      <TextAreaField
+        label="Accounts in the first stage"
+        hint="One account ID per line. Empty: none."
+        rows={2}
+        spellCheck={false}
+        {...form.field('accounts')}
+      />
+    </FormDialog>
+  );
+}
+
+/** Null: a line is no stage, or the percentages do not grow up to 100. */
+function stagesOf(text: string): RolloutPolicy['stages'] | null {
+  const stages: RolloutPolicy['stages'] = [];
+  for (const line of linesOf(text)) {
+    const [, percent, minutes, machines] = STAGE_LINE.exec(line) ?? [];
+    if (percent === undefined || Number(percent) <= (stages.at(-1)?.percent ?? 0)) return null;
+    stages.push({ percent: Number(percent), soak_minutes: Number(minutes), min_machines: Number(machines) });
+  }
+  return stages.at(-1)?.percent === 100 ? stages : null;
+}
+
+function linesOf(text: string): string[] {
+  return [...new Set(text.split('\n').map((line) => line.trim()))].filter((line) => line !== '');
+}
+
+function isPercent(text: string): boolean {
+  return /^\d{1,3}(?:\.\d+)?$/.test(text) && Number(text) >= 0.1 && Number(text) <= 100;
+}

@@ -1,0 +1,136 @@
+/** One rollout: state, stage, progress, acts, and the comparison of updated machines with the others. */
+import type { AdminRollout, RolloutAct, RolloutComparison } from '@inference/formats';
+import { useState } from 'react';
+import { api } from '../../../api/api-client.js';
+import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
+import { Count, formatShare, pluralize, Time } from '../../../ui/display/figures.js';
+import { Badge, Card, Fact, Facts } from '../../../ui/display/page.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { Note, Progress } from '../../../ui/feedback/note.js';
+import { Button } from '../../../ui/forms/button.js';
+import { rolloutPath, useReportChange } from '../queries.js';
+import { ACTS, actsOf, cohortText, MEASURES, partText, STATES, VERDICTS } from './rollout-texts.js';
+
+interface RolloutCardProps {
+  readonly rollout: AdminRollout;
+  /** Share of the connected machines that run the version. */
+  readonly share: number;
+}
+
+export function RolloutCard({ rollout, share }: RolloutCardProps) {
+  const { version, state, published, urgent, reason, waiting_for, comparisons, checked_at } = rollout;
+  const { label, tone } = STATES[state];
+  return (
+    <Card title={`Version ${version}`} actions={<RolloutActs rollout={rollout} />}>
+      <div className="stack-small">
+        <p>
+          <Badge tone={tone}>{label}</Badge> {urgent ? <Badge tone="warn">Urgent</Badge> : null}{' '}
+          {published ? null : <Badge>Not in the release file</Badge>}
+        </p>
+        {state === 'halted' ? (
+          <Note tone="bad" title="No machine is offered this version">
+            <p>{reason}</p>
+          </Note>
+        ) : null}
+        {state === 'paused' ? (
+          <Note tone="warn" title="No machine is offered this version">
+            <p>{reason ?? 'An operator paused the rollout.'}</p>
+          </Note>
+        ) : null}
+        {state === 'active' ? <Progress label={`${formatShare(share)} of the connected machines run ${version}`} value={share} /> : null}
+        <RolloutFacts rollout={rollout} />
+        {state === 'active' && waiting_for !== null ? <p>Next: {waiting_for}</p> : null}
+        {comparisons.length === 0 ? null : (
+          <Table
+            caption={`Updated machines and others, version ${version}`}
+            columns={COLUMNS}
+            rows={comparisons}
+            rowKey={(row) => `${row.measure} ${row.cohort?.kind ?? ''} ${row.cohort?.name ?? ''}`}
+            empty={null}
+            stacked
+          />
+        )}
+        {checked_at === null ? null : (
+          <p className="card-about">
+            Checked <Time at={checked_at} />, every minute.
+          </p>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
+  const { state, stage, stages, percent, stage_started_at, started_at, ended_at, machines } = rollout;
+  return (
+    <Facts>
+      {state === 'complete' ? null : (
+        <Fact label="Stage">
+          {stage} of {stages}, {percent}% of machines, since <Time at={stage_started_at} as="date-time" />
+        </Fact>
+      )}
+      <Fact label="Started">
+        <Time at={started_at} as="date-time" />
+      </Fact>
+      {ended_at === null ? null : (
+        <Fact label={state === 'halted' ? 'Halted' : 'Completed'}>
+          <Time at={ended_at} as="date-time" />
+        </Fact>
+      )}
+      <Fact label="Updated">
+        {pluralize(machines.settled, 'machine')} of {machines.offered} offered
+      </Fact>
+      <Fact label="Updating now">
+        <Count value={machines.updating} />
+        {machines.missing === 0 ? null : `, of which ${machines.missing} did not come back`}
+      </Fact>
+    </Facts>
+  );
+}
+
+function RolloutActs({ rollout }: { readonly rollout: AdminRollout }) {
+  const [act, setAct] = useState<RolloutAct | null>(null);
+  const reportChange = useReportChange();
+  const { version } = rollout;
+  return (
+    <>
+      {actsOf(rollout).map((one) => (
+        <Button
+          key={one}
+          size="small"
+          kind={one === 'resume' ? 'primary' : one === 'halt' ? 'danger' : 'secondary'}
+          onClick={() => setAct(one)}
+          aria-label={`${ACTS[one].button}: ${version}`}
+        >
+          {ACTS[one].button}
+        </Button>
+      ))}
+      {act === null ? null : (
+        <ConfirmDialog
+          onClose={() => setAct(null)}
+          title={ACTS[act].title(version)}
+          confirm={ACTS[act].button}
+          errorTitle={ACTS[act].error}
+          onConfirm={async () => {
+            await api.post(`${rolloutPath(version)}/${act}`, {});
+            await reportChange(ACTS[act].done);
+          }}
+        >
+          <p>{ACTS[act].text}</p>
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<RolloutComparison>[] = [
+  { key: 'measure', header: 'Measure', rowHeader: true, cell: ({ measure }) => MEASURES[measure] },
+  { key: 'cohort', header: 'Among', cell: (row) => <span className="breakable">{cohortText(row)}</span> },
+  { key: 'updated', header: 'Updated', numeric: true, cell: (row) => partText(row, row.updated) },
+  { key: 'others', header: 'Others', numeric: true, cell: (row) => partText(row, row.others) },
+  {
+    key: 'verdict',
+    header: 'Result',
+    cell: ({ verdict }) => <Badge tone={VERDICTS[verdict].tone}>{VERDICTS[verdict].label}</Badge>,
+  },
+];

@@ -1,0 +1,186 @@
+/** `RolloutRepository`: rollouts of agent versions, the machines that they compare, and the capacity that coordinators see. */
+import type { Selectable } from 'kysely';
+import { locked } from './connection/row-lock.js';
+import { runExclusively } from './periodic-work.js';
+import type { Database, Tables } from './tables.js';
+
+export type RolloutRow = Selectable<Tables['rollouts']>;
+export type RolloutMachineRow = Selectable<Tables['rollout_machines']>;
+
+/** Versions of a release file, at most. */
+const MAX_ROLLOUTS = 1000;
+/** Versions whose machines are stored. */
+const MAX_VERSIONS_WITH_MACHINES = 5;
+const POLICY = 'rollouts';
+/** Twenty parameters each. */
+const ROWS_PER_STATEMENT = 100;
+const IDS_PER_STATEMENT = 1000;
+/** A coordinator that did not report for this time is gone. */
+const FLEET_MS = 180_000;
+
+export class RolloutRepository {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async rollouts(): Promise<RolloutRow[]> {
+    return this.#database.selectFrom('rollouts').selectAll().orderBy('started_at', 'desc').limit(MAX_ROLLOUTS).execute();
+  }
+
+  /** Policy as JSON; null: the operator set none. */
+  async policy(): Promise<string | null> {
+    const row = await this.#database.selectFrom('rollout_policies').select('policy').where('name', '=', POLICY).executeTakeFirst();
+    return row?.policy ?? null;
+  }
+
+  async putPolicy(policy: string, by: string, now: number): Promise<void> {
+    await this.#database
+      .insertInto('rollout_policies')
+      .values({ name: POLICY, policy, changed_at: now, changed_by: by })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ policy, changed_at: now, changed_by: by }))
+      .execute();
+  }
+
+  /** Adds rollouts of versions that have none. `decide` sees the stored ones, and no other coordinator adds meanwhile. */
+  async add(decide: (known: readonly RolloutRow[]) => readonly RolloutRow[]): Promise<void> {
+    await runExclusively(this.#database, 'add rollouts', async () => {
+      const rows = decide(await this.rollouts());
+      if (rows.length === 0) return;
+      await this.#database
+        .insertInto('rollouts')
+        .values([...rows])
+        .onConflict((conflict) => conflict.column('version').doNothing())
+        .execute();
+    });
+  }
+
+  /** Changes a rollout whose row `decide` accepts. Null: there is none, or `decide` returned null. */
+  async change(version: string, decide: (row: RolloutRow) => Partial<RolloutRow> | null): Promise<RolloutRow | null> {
+    return this.#database.transaction().execute(async (transaction) => {
+      const row = await this.#locked(transaction, version);
+      const change = row === undefined ? null : decide(row);
+      if (row === undefined || change === null) return null;
+      await transaction.updateTable('rollouts').set(change).where('version', '=', version).execute();
+      return { ...row, ...change };
+    });
+  }
+
+  /** Updated machines and controls of a version. */
+  async machines(version: string): Promise<RolloutMachineRow[]> {
+    return this.#database.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
+  }
+
+  /** Undefined: there is no such rollout. Offers under the lock of the rollout, so that two coordinators never reserve the same capacity. */
+  async offer<Result>(
+    version: string,
+    decide: (
+      row: RolloutRow,
+      machines: readonly RolloutMachineRow[],
+    ) => { readonly result: Result; readonly rows: readonly RolloutMachineRow[] },
+  ): Promise<Result | undefined> {
+    return this.#database.transaction().execute(async (transaction) => {
+      const row = await this.#locked(transaction, version);
+      if (row === undefined) return undefined;
+      const machines = await transaction.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
+      const { result, rows } = decide(row, machines);
+      await insertMachines(transaction, rows);
+      const ids = rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id);
+      if (ids.length > 0)
+        await transaction
+          .deleteFrom('rollout_machines')
+          .where('version', '=', version)
+          .where('part', '=', 'control')
+          .where('provider_id', 'in', ids)
+          .execute();
+      return result;
+    });
+  }
+
+  /**
+   * Writes what this coordinator observed: rows that changed, and the machines that are merely still connected. Without a transaction,
+   * which would delay other writes of an SQLite file.
+   */
+  async observe(
+    changed: readonly RolloutMachineRow[],
+    seen: { readonly version: string; readonly ids: readonly string[]; readonly at: number }[],
+  ): Promise<void> {
+    await insertMachines(this.#database, changed);
+    for (const { version, ids, at } of seen) {
+      for (let start = 0; start < ids.length; start += IDS_PER_STATEMENT) {
+        await this.#database
+          .updateTable('rollout_machines')
+          .set({ seen_at: at })
+          .where('version', '=', version)
+          .where('provider_id', 'in', ids.slice(start, start + IDS_PER_STATEMENT))
+          .execute();
+      }
+    }
+  }
+
+  /** Reports the capacity at this coordinator, as JSON. */
+  async putFleet(coordinator: string, fleet: string, now: number): Promise<void> {
+    await this.#database
+      .insertInto('rollout_fleets')
+      .values({ coordinator, seen_at: now, fleet })
+      .onConflict((conflict) => conflict.column('coordinator').doUpdateSet({ seen_at: now, fleet }))
+      .execute();
+  }
+
+  async fleets(now: number): Promise<string[]> {
+    const rows = await this.#database
+      .selectFrom('rollout_fleets')
+      .select('fleet')
+      .where('seen_at', '>', now - FLEET_MS)
+      .execute();
+    return rows.map(({ fleet }) => fleet);
+  }
+
+  async removeFleet(coordinator: string): Promise<void> {
+    await this.#database.deleteFrom('rollout_fleets').where('coordinator', '=', coordinator).execute();
+  }
+
+  /** Removes machines of older versions, and coordinators that are gone. */
+  async prune(now: number): Promise<void> {
+    const recent = (await this.rollouts()).slice(0, MAX_VERSIONS_WITH_MACHINES).map(({ version }) => version);
+    if (recent.length > 0) await this.#database.deleteFrom('rollout_machines').where('version', 'not in', recent).execute();
+    await this.#database
+      .deleteFrom('rollout_fleets')
+      .where('seen_at', '<', now - 10 * FLEET_MS)
+      .execute();
+  }
+
+  #locked(transaction: Database, version: string): Promise<RolloutRow | undefined> {
+    return locked(transaction, transaction.selectFrom('rollouts').selectAll().where('version', '=', version), 'update').executeTakeFirst();
+  }
+}
+
+async function insertMachines(transaction: Database, rows: readonly RolloutMachineRow[]): Promise<void> {
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+    await transaction
+      .insertInto('rollout_machines')
+      .values(rows.slice(start, start + ROWS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict.columns(['version', 'provider_id', 'part']).doUpdateSet((set) => ({
+          chip_family: set.ref('excluded.chip_family'),
+          models: set.ref('excluded.models'),
+          slots: set.ref('excluded.slots'),
+          since: set.ref('excluded.since'),
+          seen_at: set.ref('excluded.seen_at'),
+          on_version_at: set.ref('excluded.on_version_at'),
+          failed_at: set.ref('excluded.failed_at'),
+          blocked_at: set.ref('excluded.blocked_at'),
+          restricted_at: set.ref('excluded.restricted_at'),
+          trust_before: set.ref('excluded.trust_before'),
+          trust: set.ref('excluded.trust'),
+          attempts: set.ref('excluded.attempts'),
+          failures: set.ref('excluded.failures'),
+          speed_model: set.ref('excluded.speed_model'),
+          speed_before: set.ref('excluded.speed_before'),
+          speed_ratio: set.ref('excluded.speed_ratio'),
+        })),
+      )
+      .execute();
+  }
+}

@@ -1,0 +1,49 @@
+/** Tables of rollouts of agent versions. */
+export interface ReleaseTables {
+  /** A row per version. `findings`: JSON of the last check. `evidence_since`: earlier offers count no more. */
+  rollouts: {
+    version: string;
+    state: 'active' | 'paused' | 'halted' | 'complete';
+    stage: number;
+    started_at: number;
+    stage_started_at: number;
+    evidence_since: number;
+    urgent_since: number | null;
+    ended_at: number | null;
+    reason: string | null;
+    /** `coordinator`, `account:<id>` or `key:<id>`. */
+    changed_by: string;
+    findings: string | null;
+    checked_at: number | null;
+  };
+  /**
+   * Machines that were offered a version or run it (`updated`), and sampled others (`control`). `since`: offer or sampling. `models`: JSON
+   * list. Trust: 0 none, 1 self_signed, 2 hardware.
+   */
+  rollout_machines: {
+    version: string;
+    provider_id: string;
+    part: 'updated' | 'control';
+    chip_family: string;
+    models: string;
+    slots: number;
+    since: number;
+    seen_at: number;
+    on_version_at: number | null;
+    failed_at: number | null;
+    blocked_at: number | null;
+    restricted_at: number | null;
+    trust_before: number | null;
+    trust: number | null;
+    attempts: number;
+    failures: number;
+    /** Model and decode rate, in tokens per second, before the offer; the later rate relative to this one. */
+    speed_model: string | null;
+    speed_before: number | null;
+    speed_ratio: number | null;
+  };
+  /** Capacity of the machines at each coordinator. `fleet`: JSON. */
+  rollout_fleets: { coordinator: string; seen_at: number; fleet: string };
+  /** One row. `policy`: JSON. */
+  rollout_policies: { name: string; policy: string; changed_at: number; changed_by: string };
+}

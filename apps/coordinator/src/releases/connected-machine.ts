@@ -1,0 +1,110 @@
+/** `ConnectedMachine`: what rollouts need of a connected provider, and the capacity of many. */
+import { ProviderIdSchema, ReleaseVersionSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
+import type { Fleet } from './rollout.js';
+
+export const ConnectedMachineSchema = Type.Object({
+  provider_id: ProviderIdSchema,
+  /** Null: not a released version. */
+  version: Type.Union([ReleaseVersionSchema, Type.Null()]),
+  chip_family: Type.String({ maxLength: 64 }),
+  models: Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 }),
+  slots: Type.Integer({ minimum: 1 }),
+  account_id: Type.Union([Type.String(), Type.Null()]),
+  /** 0 none, 1 self_signed, 2 hardware. */
+  trust: Type.Integer({ minimum: 0, maximum: 2 }),
+  /** Gets no jobs, for a reason other than the owner's. */
+  is_blocked: Type.Boolean(),
+  is_away: Type.Boolean(),
+  is_restricted: Type.Boolean(),
+  /** Latest decode rate, and its model. */
+  speed_model: Type.Union([Type.String({ maxLength: 256 }), Type.Null()]),
+  speed: Type.Union([Type.Number(), Type.Null()]),
+});
+export type ConnectedMachine = Static<typeof ConnectedMachineSchema>;
+
+const BLOCKED: ReadonlySet<string> = new Set(['quarantined', 'key_expired', 'untrusted', 'below_min_trust_level', 'cooling_down']);
+const RESTRICTED: ReadonlySet<string> = new Set(['quarantined', 'cooling_down']);
+const OWNERS_REASONS: ReadonlySet<string> = new Set(['away', 'draining', 'low_battery']);
+const RELEASED = /^\d{1,9}\.\d{1,9}\.\d{1,9}$/;
+
+export function connectedMachine({
+  registration,
+  models,
+  status,
+  trust,
+  statistics,
+  currentModel,
+  ownerAccountId,
+}: ProviderSnapshot): ConnectedMachine {
+  const { identity, hardware, slots, agentVersion } = registration;
+  return {
+    provider_id: identity.providerId,
+    version: RELEASED.test(agentVersion) ? agentVersion : null,
+    chip_family: hardware.chip_family,
+    models: models.map(({ id }) => id),
+    slots,
+    account_id: ownerAccountId,
+    trust: trust.level === 'hardware' ? 2 : trust.level === 'self_signed' ? 1 : 0,
+    is_blocked: BLOCKED.has(status),
+    is_away: OWNERS_REASONS.has(status),
+    is_restricted: RESTRICTED.has(status),
+    speed_model: statistics.decodeTps === null ? null : currentModel,
+    speed: statistics.decodeTps,
+  };
+}
+
+/** Sums of a fleet as JSON between coordinators. */
+export const FleetSumsSchema = Type.Object({
+  machines: Type.Integer({ minimum: 0 }),
+  slots: Type.Integer({ minimum: 0 }),
+  machines_by_chip: Type.Record(Type.String(), Type.Integer()),
+  machines_by_version: Type.Record(Type.String(), Type.Integer()),
+  slots_by_model: Type.Record(Type.String(), Type.Integer()),
+  slots_by_chip: Type.Record(Type.String(), Type.Integer()),
+});
+export type FleetSums = Static<typeof FleetSumsSchema>;
+
+/** Capacity: slots of machines that neither the network nor the owner keeps from jobs. */
+export function fleetSums(machines: Iterable<ConnectedMachine>): FleetSums {
+  const sums = { machines: 0, slots: 0 };
+  const maps = { byChip: new Map(), byVersion: new Map(), slotsByModel: new Map(), slotsByChip: new Map() };
+  for (const { version, chip_family, models, slots, is_blocked, is_away } of machines) {
+    sums.machines++;
+    add(maps.byChip, chip_family, 1);
+    add(maps.byVersion, version ?? 'other', 1);
+    if (is_blocked || is_away) continue;
+    sums.slots += slots;
+    add(maps.slotsByChip, chip_family, slots);
+    for (const model of models) add(maps.slotsByModel, model, slots);
+  }
+  return {
+    ...sums,
+    machines_by_chip: Object.fromEntries(maps.byChip),
+    machines_by_version: Object.fromEntries(maps.byVersion),
+    slots_by_model: Object.fromEntries(maps.slotsByModel),
+    slots_by_chip: Object.fromEntries(maps.slotsByChip),
+  };
+}
+
+/** Fleet of all coordinators. */
+export function totalFleet(parts: readonly FleetSums[]): Fleet {
+  const total = (read: (part: FleetSums) => Readonly<Record<string, number>>): Map<string, number> => {
+    const map = new Map<string, number>();
+    for (const part of parts) for (const [key, value] of Object.entries(read(part))) add(map, key, value);
+    return map;
+  };
+  return {
+    machines: parts.reduce((sum, { machines }) => sum + machines, 0),
+    slots: parts.reduce((sum, { slots }) => sum + slots, 0),
+    machinesByChip: total((part) => part.machines_by_chip),
+    machinesByVersion: total((part) => part.machines_by_version),
+    slotsByModel: total((part) => part.slots_by_model),
+    slotsByChip: total((part) => part.slots_by_chip),
+  };
+}
+
+function add(map: Map<string, number>, key: string, value: number): void {
+  map.set(key, (map.get(key) ?? 0) + value);
+}

@@ -1,0 +1,34 @@
+/** Samples machines that are not offered a version, for the comparison with one that is. Pure. */
+import { bucketOf } from './offer-policy.js';
+import { DEPARTURE_MS } from './rollout.js';
+
+interface ControlCandidate {
+  readonly providerId: string;
+  readonly chipFamily: string;
+  /** Whether the machine runs the version, or was offered it. */
+  readonly isUpdated: boolean;
+  /** Last sampling as a control; null: never. */
+  readonly sampledAt: number | null;
+}
+
+/** Several controls per offer make up for the updated machines being few at first. */
+const CONTROLS_PER_OFFER = 3;
+
+/** Machines of the same chip family, observed from the same moment on, so that time of day and load weigh on both alike. */
+export function pickControls<Candidate extends ControlCandidate>(
+  offered: { readonly providerId: string; readonly chipFamily: string; readonly version: string },
+  candidates: Iterable<Candidate>,
+  now: number,
+): Candidate[] {
+  const ranked: { readonly rank: number; readonly candidate: Candidate }[] = [];
+  for (const candidate of candidates) {
+    const { providerId, chipFamily, isUpdated, sampledAt } = candidate;
+    if (isUpdated || chipFamily !== offered.chipFamily || providerId === offered.providerId) continue;
+    if (sampledAt !== null && now - sampledAt < DEPARTURE_MS) continue;
+    ranked.push({ rank: bucketOf(providerId, `${offered.version} ${offered.providerId}`), candidate });
+  }
+  return ranked
+    .sort((a, b) => a.rank - b.rank)
+    .slice(0, CONTROLS_PER_OFFER)
+    .map(({ candidate }) => candidate);
+}

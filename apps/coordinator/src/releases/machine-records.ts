@@ -1,0 +1,145 @@
+/** Rows of compared machines: created by offers, and changed by what a coordinator observes of its connected machines. Pure. */
+import { compareVersions } from '@inference/protocol';
+import type { RolloutMachineRow, RolloutRow } from '../database/rollout-repository.js';
+import type { ConnectedMachine } from './connected-machine.js';
+import type { OutcomeCount } from './job-outcomes.js';
+import type { ComparedMachine, Rollout } from './rollout.js';
+
+/** Later observations say little about the update. */
+const OBSERVED_MS = 24 * 3_600_000;
+/** Weight of a new decode rate in the average. */
+const SPEED_WEIGHT = 0.2;
+const MAX_COUNT = 1_000_000;
+
+export function newRow(version: string, part: RolloutMachineRow['part'], machine: ConnectedMachine, now: number): RolloutMachineRow {
+  return {
+    version,
+    provider_id: machine.provider_id,
+    part,
+    chip_family: machine.chip_family,
+    models: JSON.stringify(machine.models),
+    slots: machine.slots,
+    since: now,
+    seen_at: now,
+    on_version_at: null,
+    failed_at: null,
+    blocked_at: null,
+    restricted_at: null,
+    trust_before: machine.trust,
+    trust: machine.trust,
+    attempts: 0,
+    failures: 0,
+    speed_model: machine.speed_model,
+    speed_before: machine.speed,
+    speed_ratio: null,
+  };
+}
+
+/** Row of a machine that runs the version without an offer: its state before is unknown. */
+function unofferedRow(version: string, machine: ConnectedMachine, now: number): RolloutMachineRow {
+  return { ...newRow(version, 'updated', machine, now), on_version_at: now, trust_before: null, speed_model: null, speed_before: null };
+}
+
+export interface Observation {
+  readonly changed: readonly RolloutMachineRow[];
+  /** Connected machines whose rows did not change otherwise. */
+  readonly seen: readonly string[];
+}
+
+export function observeMachines(
+  version: string,
+  rows: readonly RolloutMachineRow[],
+  machines: ReadonlyMap<string, ConnectedMachine>,
+  outcomes: ReadonlyMap<string, OutcomeCount>,
+  now: number,
+): Observation {
+  const changed: RolloutMachineRow[] = [];
+  const seen: string[] = [];
+  const updated = new Set(rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id));
+  for (const row of rows) {
+    const machine = machines.get(row.provider_id);
+    if (machine === undefined || now - row.since > OBSERVED_MS || (row.part === 'control' && updated.has(row.provider_id))) continue;
+    const next = observedRow(row, machine, outcomes.get(row.provider_id), now);
+    if (isSame(row, next)) seen.push(row.provider_id);
+    else changed.push(next);
+  }
+  for (const machine of machines.values()) {
+    if (machine.version === version && !updated.has(machine.provider_id)) changed.push(unofferedRow(version, machine, now));
+  }
+  return { changed, seen };
+}
+
+function observedRow(row: RolloutMachineRow, machine: ConnectedMachine, outcome: OutcomeCount | undefined, now: number): RolloutMachineRow {
+  const isOn = machine.version !== null && compareVersions(machine.version, row.version) >= 0;
+  // Before the switch, requests and speeds are those of the earlier version.
+  const counts = row.part === 'control' || (isOn && row.on_version_at !== null);
+  return {
+    ...row,
+    seen_at: now,
+    on_version_at: isOn ? (row.on_version_at ?? now) : null,
+    failed_at: isOn ? null : row.failed_at,
+    blocked_at: machine.is_blocked ? (row.blocked_at ?? now) : null,
+    restricted_at: machine.is_restricted ? (row.restricted_at ?? now) : null,
+    trust: machine.trust,
+    attempts: Math.min(MAX_COUNT, row.attempts + (counts ? (outcome?.attempts ?? 0) : 0)),
+    failures: Math.min(MAX_COUNT, row.failures + (counts ? (outcome?.failures ?? 0) : 0)),
+    speed_ratio: counts ? speedRatio(row, machine) : row.speed_ratio,
+  };
+}
+
+function speedRatio(
+  { speed_model, speed_before, speed_ratio }: RolloutMachineRow,
+  { speed_model: model, speed }: ConnectedMachine,
+): number | null {
+  if (speed_before === null || speed_before <= 0 || speed === null || speed <= 0 || model !== speed_model) return speed_ratio;
+  const ratio = speed / speed_before;
+  return speed_ratio === null ? ratio : speed_ratio + SPEED_WEIGHT * (ratio - speed_ratio);
+}
+
+function isSame(a: RolloutMachineRow, b: RolloutMachineRow): boolean {
+  return (Object.keys(a) as (keyof RolloutMachineRow)[]).every((key) => key === 'seen_at' || a[key] === b[key]);
+}
+
+/** Machines that count for decisions: since an operator resumed, and a machine that has updated is no control. */
+export function comparedMachines(rows: readonly RolloutMachineRow[], evidenceSince: number): ComparedMachine[] {
+  const updated = new Set(rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id));
+  return rows
+    .filter(({ part, provider_id, since }) => since >= evidenceSince && (part === 'updated' || !updated.has(provider_id)))
+    .map(comparedMachine);
+}
+
+export function comparedMachine(row: RolloutMachineRow): ComparedMachine {
+  return {
+    providerId: row.provider_id,
+    chipFamily: row.chip_family,
+    models: JSON.parse(row.models) as string[],
+    slots: row.slots,
+    part: row.part,
+    at: row.since,
+    seenAt: row.seen_at,
+    isOnVersion: row.on_version_at !== null,
+    hasFailed: row.failed_at !== null,
+    isBlocked: row.blocked_at !== null,
+    trustBefore: row.trust_before,
+    trust: row.trust,
+    isRestricted: row.restricted_at !== null,
+    attempts: row.attempts,
+    failures: row.failures,
+    speedRatio: row.speed_ratio,
+  };
+}
+
+export function rolloutOf(row: RolloutRow): Rollout {
+  return {
+    version: row.version,
+    state: row.state,
+    stage: row.stage,
+    startedAt: row.started_at,
+    stageStartedAt: row.stage_started_at,
+    isUrgent: row.urgent_since !== null,
+    evidenceSince: row.evidence_since,
+    endedAt: row.ended_at,
+    reason: row.reason,
+    changedBy: row.changed_by,
+  };
+}

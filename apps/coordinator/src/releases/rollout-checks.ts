@@ -1,0 +1,146 @@
+/** Checks of rollouts, every minute: each coordinator records its connected machines, then one of them decides. */
+import type { RolloutComparison } from '@inference/formats';
+import { RolloutComparisonSchema } from '@inference/formats';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { runOncePerPeriod } from '../database/periodic-work.js';
+import type { RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
+import type { Database } from '../database/tables.js';
+import { type ConnectedMachine, fleetSums } from './connected-machine.js';
+import type { JobOutcomes } from './job-outcomes.js';
+import { comparedMachines, observeMachines, rolloutOf } from './machine-records.js';
+import { isMissing, reservesCapacity } from './rollout.js';
+import { checkRollout } from './rollout-decision.js';
+import { COORDINATOR, type RolloutService } from './rollout-service.js';
+
+export const CHECK_MS = 60_000;
+/** Halted rollouts are observed for this time, for the operator. */
+const OBSERVE_HALTED_MS = 24 * 3_600_000;
+
+/** Result of the last check, stored with the rollout. */
+export const FindingsSchema = Type.Object({
+  waiting_for: Type.Union([Type.String(), Type.Null()]),
+  machines: Type.Object({
+    offered: Type.Integer({ minimum: 0 }),
+    settled: Type.Integer({ minimum: 0 }),
+    updating: Type.Integer({ minimum: 0 }),
+    missing: Type.Integer({ minimum: 0 }),
+  }),
+  comparisons: Type.Array(RolloutComparisonSchema),
+});
+export type Findings = Static<typeof FindingsSchema>;
+
+const isFindings = Compile(FindingsSchema);
+
+/** Null: not checked yet, or by another version of this program. */
+export function findingsOf({ findings }: RolloutRow): Findings | null {
+  const value: unknown = findings === null ? null : JSON.parse(findings);
+  return isFindings.Check(value) ? value : null;
+}
+
+interface RolloutChecksOptions {
+  readonly database: Database;
+  readonly repository: RolloutRepository;
+  readonly service: RolloutService;
+  readonly outcomes: JobOutcomes;
+  readonly localMachines: () => Iterable<ConnectedMachine>;
+  /** Versions of the release file. */
+  readonly published: () => Promise<readonly string[]>;
+  /** Name of this coordinator in the network. */
+  readonly coordinatorId: string;
+  readonly now: () => number;
+  readonly onHalt: (version: string, reason: string) => void;
+  readonly onStage: (version: string, stage: number) => void;
+}
+
+export class RolloutChecks {
+  readonly #options: RolloutChecksOptions;
+
+  constructor(options: RolloutChecksOptions) {
+    this.#options = options;
+  }
+
+  /** Records this coordinator's machines, and decides unless another coordinator did within the period, in milliseconds. */
+  async run(periodMs: number): Promise<void> {
+    const { database, service } = this.#options;
+    await service.begin(await this.#options.published());
+    await this.#observe();
+    await runOncePerPeriod(database, 'check rollouts', periodMs, () => this.#decide());
+    await service.refresh();
+  }
+
+  async #observe(): Promise<void> {
+    const { repository, service, outcomes, localMachines, coordinatorId, now } = this.#options;
+    const machines = new Map([...localMachines()].map((machine) => [machine.provider_id as string, machine]));
+    const counts = outcomes.take();
+    const time = now();
+    await repository.putFleet(coordinatorId, JSON.stringify(fleetSums(machines.values())), time);
+    const changed = [];
+    const seen = [];
+    for (const row of service.rows.values()) {
+      if (!isObserved(row, time)) continue;
+      const observation = observeMachines(row.version, await repository.machines(row.version), machines, counts, time);
+      changed.push(...observation.changed);
+      seen.push({ version: row.version, ids: observation.seen, at: time });
+    }
+    if (seen.length > 0) await repository.observe(changed, seen);
+  }
+
+  async #decide(): Promise<void> {
+    const { repository, service, now, onHalt, onStage } = this.#options;
+    await service.refresh();
+    const { fleet, policy } = service;
+    for (const { version } of service.rows.values()) {
+      const rows = isObserved(service.rows.get(version), now()) ? await repository.machines(version) : null;
+      if (rows === null) continue;
+      const time = now();
+      let report = (): void => {};
+      await repository.change(version, (row) => {
+        const machines = comparedMachines(rows, row.evidence_since);
+        const { step, comparisons, settledMachines } = checkRollout(rolloutOf(row), policy, { fleet, machines, now: time });
+        const updated = machines.filter(({ part }) => part === 'updated');
+        const findings: Findings = {
+          waiting_for: row.state === 'active' && step.kind === 'stay' ? step.waitingFor : null,
+          machines: {
+            offered: updated.length,
+            settled: settledMachines,
+            updating: updated.filter((machine) => reservesCapacity(machine, time)).length,
+            missing: updated.filter((machine) => isMissing(machine, time)).length,
+          },
+          comparisons: shownComparisons(comparisons),
+        };
+        const checked = { findings: JSON.stringify(findings), checked_at: time };
+        if (row.state !== 'active') return row.state === 'complete' ? null : checked;
+        switch (step.kind) {
+          case 'halt':
+            report = () => onHalt(version, step.reason);
+            return { ...checked, state: 'halted', reason: step.reason, ended_at: time, changed_by: COORDINATOR };
+          case 'advance':
+            report = () => onStage(version, row.stage + 2);
+            return { ...checked, stage: row.stage + 1, stage_started_at: time, changed_by: COORDINATOR };
+          case 'complete':
+            return { ...checked, state: 'complete', ended_at: time, changed_by: COORDINATOR };
+          case 'stay':
+            return checked;
+          default:
+            return step satisfies never;
+        }
+      });
+      report();
+    }
+    await repository.prune(now());
+  }
+}
+
+function isObserved(row: RolloutRow | undefined, now: number): boolean {
+  if (row === undefined || row.state === 'complete') return false;
+  return row.state !== 'halted' || now - (row.ended_at ?? 0) < OBSERVE_HALTED_MS;
+}
+
+/** Overall comparisons, and those of cohorts that say something. */
+const MAX_COMPARISONS = 50;
+
+function shownComparisons(comparisons: readonly RolloutComparison[]): RolloutComparison[] {
+  const isNoticeable = ({ cohort, verdict }: RolloutComparison): boolean => cohort === null || verdict === 'worse' || verdict === 'concern';
+  return comparisons.filter(isNoticeable).slice(0, MAX_COMPARISONS);
+}

@@ -1,0 +1,88 @@
+/** Decides whether a rollout halts, goes to its next stage, completes, or stays. Pure. */
+import type { RolloutComparison, RolloutMeasure, RolloutPolicy } from '@inference/formats';
+import { compareHealth } from './health-comparison.js';
+import { type ComparedMachine, type Fleet, isMissing, isSettled, type Rollout, stageRules } from './rollout.js';
+
+export type RolloutStep =
+  | { readonly kind: 'halt'; readonly reason: string }
+  | { readonly kind: 'advance' }
+  | { readonly kind: 'complete' }
+  /** `waitingFor`: sentence for the operator. */
+  | { readonly kind: 'stay'; readonly waitingFor: string };
+
+export interface RolloutCheck {
+  readonly step: RolloutStep;
+  readonly comparisons: readonly RolloutComparison[];
+  /** Machines on the version for some minutes. */
+  readonly settledMachines: number;
+}
+
+/** Share of the fleet on the version at which the last stage is complete. */
+const COMPLETE_SHARE = 0.8;
+/** Weak evidence, or machines that do not take the release, delay a stage until so many times its soak. */
+const MAX_SOAK_FACTOR = 2;
+
+export function checkRollout(
+  rollout: Rollout,
+  policy: RolloutPolicy,
+  { fleet, machines, now }: { readonly fleet: Fleet; readonly machines: readonly ComparedMachine[]; readonly now: number },
+): RolloutCheck {
+  const comparisons = compareHealth(machines, fleet.machines, now);
+  const settledMachines = machines.filter((machine) => isSettled(machine, now)).length;
+  return { step: stepOf(), comparisons, settledMachines };
+
+  function stepOf(): RolloutStep {
+    const worse = comparisons.filter(({ verdict }) => verdict === 'worse');
+    if (worse.length > 0) return { kind: 'halt', reason: worse.slice(0, MAX_REASONS).map(comparisonText).join(' ') };
+    const rules = stageRules(rollout, policy);
+    const soakedMs = now - rollout.stageStartedAt;
+    if (soakedMs < rules.soakMs) return { kind: 'stay', waitingFor: `${minutesText(rules.soakMs - soakedMs)} of this stage remain.` };
+    const isOverdue = soakedMs >= rules.soakMs * MAX_SOAK_FACTOR;
+    const concern = comparisons.find(({ verdict }) => verdict === 'concern');
+    // Weak evidence, of dozens of comparisons: more machines decide, and the limits of capacity bound the damage.
+    if (concern !== undefined && !isOverdue) {
+      return { kind: 'stay', waitingFor: `Updated machines may be worse. ${comparisonText(concern)}` };
+    }
+    if (rules.isLast) {
+      const onVersion = fleet.machinesByVersion.get(rollout.version) ?? 0;
+      if (isOverdue || onVersion >= fleet.machines * COMPLETE_SHARE) return { kind: 'complete' };
+      return { kind: 'stay', waitingFor: `${onVersion} of ${fleet.machines} machines run the version.` };
+    }
+    if (settledMachines >= rules.minMachines) return { kind: 'advance' };
+    const missing = machines.filter((machine) => machine.part === 'updated' && isMissing(machine, now)).length;
+    // Few machines may take part in updates at all. Missing ones are another matter.
+    if (isOverdue && missing * 2 <= settledMachines) return { kind: 'advance' };
+    return { kind: 'stay', waitingFor: `${settledMachines} of at least ${rules.minMachines} machines have updated.` };
+  }
+}
+
+/** Findings named in the reason of a halt; the comparison shows all. */
+const MAX_REASONS = 3;
+
+const SUBJECTS: Readonly<Record<Exclude<RolloutMeasure, 'failed_requests' | 'slower'>, string>> = {
+  missing: 'did not come back',
+  trust_lost: 'lost their trust level',
+  restricted: 'were restricted or quarantined',
+};
+
+/** Sentence for operators about one comparison. */
+export function comparisonText({ measure, cohort, updated, others }: RolloutComparison): string {
+  const where = cohort === null ? '' : cohort.kind === 'chip' ? `On ${cohort.name}: ` : `With ${cohort.name}: `;
+  switch (measure) {
+    case 'failed_requests':
+      return `${where}Updated machines failed ${percent(updated.value)} of ${updated.count} requests, the others ${percent(others.value)} of ${others.count}.`;
+    case 'slower':
+      return `${where}Updated machines generate at ${percent(updated.value)} of their earlier speed, the others at ${percent(others.value)}.`;
+    default:
+      return `${where}${updated.bad} of ${updated.count} updated machines ${SUBJECTS[measure]}; of the others, ${others.bad} of ${others.count}.`;
+  }
+}
+
+function percent(share: number | null): string {
+  return share === null ? 'none' : `${Math.round(share * 1000) / 10} %`;
+}
+
+function minutesText(ms: number): string {
+  const minutes = Math.ceil(ms / 60_000);
+  return minutes < 120 ? `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}` : `${Math.round(minutes / 60)} hours`;
+}

@@ -1,0 +1,127 @@
+/** Types of a rollout: the spread of one agent version, and the machines that the decision compares. Times in milliseconds since 1970. */
+import type { RolloutPolicy, RolloutState } from '@inference/formats';
+
+export interface Rollout {
+  readonly version: string;
+  readonly state: RolloutState;
+  /** Index into the policy's stages. */
+  readonly stage: number;
+  readonly startedAt: number;
+  readonly stageStartedAt: number;
+  readonly isUrgent: boolean;
+  /** Machines offered earlier count neither for comparisons nor for capacity: the operator resumed knowing of them. */
+  readonly evidenceSince: number;
+  readonly endedAt: number | null;
+  /** Sentence: why the rollout was halted or paused. */
+  readonly reason: string | null;
+  /** `coordinator`, or the operator. */
+  readonly changedBy: string;
+}
+
+/** Facts of a machine that an offer depends on. */
+export interface MachineTraits {
+  readonly providerId: string;
+  readonly chipFamily: string;
+  readonly models: readonly string[];
+  readonly slots: number;
+}
+
+/** A machine in the comparison. `control`: not offered, sampled when a similar machine was. */
+export interface ComparedMachine extends MachineTraits {
+  readonly part: 'updated' | 'control';
+  /** Time of the offer, or of the sampling. */
+  readonly at: number;
+  /** Last time connected. */
+  readonly seenAt: number;
+  /** Connected with the version when last seen. */
+  readonly isOnVersion: boolean;
+  /** The agent reported that the version failed its trial. */
+  readonly hasFailed: boolean;
+  /** When last seen: no jobs for a reason other than the owner's. */
+  readonly isBlocked: boolean;
+  /** 0 none, 1 self_signed, 2 hardware; null: unknown. */
+  readonly trustBefore: number | null;
+  readonly trust: number | null;
+  /** Restricted by its record, or quarantined. */
+  readonly isRestricted: boolean;
+  /** Requests since `at`, and those that failed by the machine's fault. */
+  readonly attempts: number;
+  readonly failures: number;
+  /** Decode rate over the one before the offer, of the same model; null: unknown. */
+  readonly speedRatio: number | null;
+}
+
+/** Capacity of the network, in slots that take jobs, and machines connected. */
+export interface Fleet {
+  readonly machines: number;
+  readonly machinesByChip: ReadonlyMap<string, number>;
+  readonly machinesByVersion: ReadonlyMap<string, number>;
+  readonly slots: number;
+  readonly slotsByModel: ReadonlyMap<string, number>;
+  readonly slotsByChip: ReadonlyMap<string, number>;
+}
+
+const MINUTE_MS = 60_000;
+/** A machine that left for its update and is not back after this time counts as missing. The trial takes five minutes. */
+export const RETURN_MS = 10 * MINUTE_MS;
+/** Only a departure within this time after the offer is attributed to the update. */
+export const DEPARTURE_MS = 120 * MINUTE_MS;
+/** Time to download, check and switch. Afterwards the offer no longer reserves capacity. */
+export const OFFER_MS = 60 * MINUTE_MS;
+/** Time on the version after which a machine counts for the stage. */
+export const SETTLE_MS = 10 * MINUTE_MS;
+/** A missing machine reserves capacity for this time. */
+const MISSING_MS = 24 * 60 * MINUTE_MS;
+/** Time since the last sight within which a machine counts as connected: machines are recorded every minute. */
+const CONNECTED_MS = 3 * MINUTE_MS;
+
+export function isConnected({ seenAt }: ComparedMachine, now: number): boolean {
+  return now - seenAt < CONNECTED_MS;
+}
+
+/** Left soon after the offer or sampling, and not back in time. */
+export function isMissing({ at, seenAt }: ComparedMachine, now: number): boolean {
+  return now - seenAt >= RETURN_MS && seenAt - at <= DEPARTURE_MS;
+}
+
+/** Whether the machine's slots are lost to the network, or may be at any moment, because of the version. */
+export function reservesCapacity(machine: ComparedMachine, now: number): boolean {
+  if (machine.part === 'control') return false;
+  if (isMissing(machine, now)) return now - machine.at < MISSING_MS;
+  if (machine.isOnVersion) return isConnected(machine, now) ? machine.isBlocked : now - machine.at < OFFER_MS;
+  return !machine.hasFailed && now - machine.at < OFFER_MS;
+}
+
+/** Whether the machine counts as updated and well enough known for the next stage. */
+export function isSettled(machine: ComparedMachine, now: number): boolean {
+  return machine.part === 'updated' && machine.isOnVersion && now - machine.at >= SETTLE_MS && !isMissing(machine, now);
+}
+
+/** Stages of an urgent rollout last an eighth, and twice the capacity may update at once. */
+const URGENT_SOAK_DIVISOR = 8;
+const URGENT_CAPACITY_FACTOR = 2;
+
+export interface StageRules {
+  readonly percent: number;
+  readonly soakMs: number;
+  readonly minMachines: number;
+  readonly isLast: boolean;
+  readonly maxNetworkPercent: number;
+  readonly maxCohortPercent: number;
+}
+
+/** Rules of the rollout's stage. A policy that lost stages meanwhile applies its last one. */
+export function stageRules({ stage, isUrgent }: Pick<Rollout, 'stage' | 'isUrgent'>, policy: RolloutPolicy): StageRules {
+  const index = Math.min(stage, policy.stages.length - 1);
+  const found = policy.stages[index];
+  if (found === undefined) throw new Error('a rollout policy has at least one stage');
+  const factor = isUrgent ? URGENT_CAPACITY_FACTOR : 1;
+  return {
+    percent: found.percent,
+    soakMs: (found.soak_minutes * MINUTE_MS) / (isUrgent ? URGENT_SOAK_DIVISOR : 1),
+    minMachines: found.min_machines,
+    isLast: index === policy.stages.length - 1,
+    maxNetworkPercent: Math.min(100, policy.max_updating_network_percent * factor),
+    maxCohortPercent: Math.min(100, policy.max_updating_cohort_percent * factor),
+  };
+}

@@ -1,0 +1,53 @@
+/** Finds the machine that asks for a release: by its session token, else as the only connected machine of the address. */
+import { fromHex, ProviderIdSchema, Sha256HexSchema, toHex } from '@inference/protocol';
+import type { FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import type { NetworkViews } from '../../cluster/views.js';
+import { networkOf } from '../../limits/network-address.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import { hashOfToken, providerOfToken } from '../../providers/session/registration/session-token.js';
+import { type ConnectedMachine, ConnectedMachineSchema, connectedMachine } from '../../releases/connected-machine.js';
+import { presentedKey } from '../plugins/api-key-auth.js';
+
+/** Only the hash of a token leaves this coordinator. */
+const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
+const NetworkQuerySchema = Type.String({ minLength: 1, maxLength: 64 });
+/** Two show that the address says nothing. */
+const MAX_FOUND = 2;
+
+export interface AskingMachine {
+  /** Null: unknown. */
+  readonly machine: ConnectedMachine | null;
+  /** Network address of the request; null: the machine gave a token that no coordinator knows any more. */
+  readonly network: string | null;
+}
+
+/** Finds machines at all coordinators. */
+export function askingMachines(registry: ProviderRegistry, views: NetworkViews): (request: FastifyRequest) => Promise<AskingMachine> {
+  const findByToken = views.defineLookup('release-machine', { query: TokenQuerySchema, part: ConnectedMachineSchema }, (query) => {
+    const provider = registry.snapshotByToken(query.provider_id, fromHex(query.token_sha256));
+    return provider === null ? null : connectedMachine(provider);
+  });
+  const readAtNetwork = views.define(
+    'release-machines-at',
+    { query: NetworkQuerySchema, part: Type.Array(ConnectedMachineSchema, { maxItems: MAX_FOUND }) },
+    (network) => {
+      const found: ConnectedMachine[] = [];
+      for (const provider of registry.snapshots()) {
+        if (provider.network === network && found.length < MAX_FOUND) found.push(connectedMachine(provider));
+      }
+      return found;
+    },
+  );
+  return async (request) => {
+    const network = networkOf(request.ip);
+    const token = presentedKey(request);
+    const providerId = token === null ? null : providerOfToken(token);
+    if (token !== null && providerId !== null) {
+      const machine = await findByToken({ provider_id: providerId, token_sha256: toHex(hashOfToken(token)) });
+      return { machine, network: machine === null ? null : network };
+    }
+    const [found, another] = (await readAtNetwork(network)).flat();
+    return { machine: another === undefined ? (found ?? null) : null, network };
+  };
+}

@@ -1,0 +1,219 @@
+/** Statistical tests, and the properties of offers and comparisons that hold for every fleet. */
+import { DEFAULT_ROLLOUT_POLICY, type RolloutComparison } from '@inference/formats';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compareHealth } from '../../src/releases/health-comparison.js';
+import { bucketOf, isInStage, updatingMachines, whyNotOffered } from '../../src/releases/offer-policy.js';
+import { type ComparedMachine, type Fleet, type Rollout, stageRules } from '../../src/releases/rollout.js';
+import { checkRollout } from '../../src/releases/rollout-decision.js';
+import { fisherExact, higherRate, lowerMean } from '../../src/releases/statistical-tests.js';
+
+const MINUTE = 60_000;
+const NOW = 1_800_000_000_000;
+const SEED = { seed: 22, numRuns: 60 };
+
+const machine = (change: Partial<ComparedMachine> = {}): ComparedMachine => ({
+  providerId: 'p',
+  chipFamily: 'M4',
+  models: ['m'],
+  slots: 1,
+  part: 'updated',
+  at: NOW - 30 * MINUTE,
+  seenAt: NOW,
+  isOnVersion: true,
+  hasFailed: false,
+  isBlocked: false,
+  trustBefore: 2,
+  trust: 2,
+  isRestricted: false,
+  attempts: 0,
+  failures: 0,
+  speedRatio: null,
+  ...change,
+});
+const many = (count: number, change: Partial<ComparedMachine>): ComparedMachine[] =>
+  Array.from({ length: count }, (_, index) => machine({ providerId: `${change.part ?? 'updated'}-${index}`, ...change }));
+const fleetOf = (slots: number): Fleet => ({
+  machines: slots,
+  machinesByChip: new Map([['M4', slots]]),
+  machinesByVersion: new Map(),
+  slots,
+  slotsByModel: new Map([['m', slots]]),
+  slotsByChip: new Map([['M4', slots]]),
+});
+const ROLLOUT: Rollout = {
+  version: '2.0.0',
+  state: 'active',
+  stage: 0,
+  startedAt: NOW - 600 * MINUTE,
+  stageStartedAt: NOW - 130 * MINUTE,
+  isUrgent: false,
+  evidenceSince: 0,
+  endedAt: null,
+  reason: null,
+  changedBy: 'coordinator',
+};
+const verdicts = (machines: readonly ComparedMachine[], fleet = 100): Record<string, RolloutComparison['verdict']> =>
+  Object.fromEntries(
+    compareHealth(machines, fleet, NOW)
+      .filter(({ cohort }) => cohort === null)
+      .map(({ measure, verdict }) => [measure, verdict]),
+  );
+
+describe('statistical tests', () => {
+  it('agree with published values', () => {
+    // Fisher's tea: 3 of 4 against 1 of 4 (Agresti, Categorical Data Analysis, section 3.5).
+    expect(fisherExact({ bad: 3, count: 4 }, { bad: 1, count: 4 })).toBeCloseTo(0.2429, 4);
+    expect(fisherExact({ bad: 3, count: 3 }, { bad: 0, count: 9 })).toBeCloseTo(1 / 220, 6);
+    expect(fisherExact({ bad: 0, count: 9 }, { bad: 3, count: 3 })).toBe(1);
+    const equal = Array.from({ length: 10 }, () => ({ bad: 1, count: 10 }));
+    expect(higherRate(equal, equal)).toBeCloseTo(0.5, 6);
+    expect(lowerMean([0, 0.2], [0, 0.2], 0)).toBeCloseTo(0.5, 6);
+    // z = 1.96: means 0 and 1.96 with a variance of the mean of one half each.
+    expect(lowerMean([-1 / Math.SQRT2, 1 / Math.SQRT2], [1.96 - 1 / Math.SQRT2, 1.96 + 1 / Math.SQRT2], 0)).toBeCloseTo(0.025, 4);
+  });
+
+  it('attribute the failures of one machine to this machine', () => {
+    const others = Array.from({ length: 30 }, () => ({ bad: 0, count: 100 }));
+    const oneBroken = [{ bad: 100, count: 100 }, ...others.slice(0, 19)];
+    const allWorse = Array.from({ length: 20 }, () => ({ bad: 5, count: 100 }));
+    expect(higherRate(oneBroken, others)).toBeGreaterThan(0.1);
+    expect(higherRate(allWorse, others)).toBeLessThan(1e-6);
+  });
+});
+
+describe('offers', () => {
+  it('never exceed the reserved capacity, and never stop a machine that was offered the version', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 0, max: 3 }), fc.boolean(), (slots, stage, isUrgent) => {
+        const rollout = { ...ROLLOUT, stage, isUrgent };
+        const rules = stageRules(rollout, DEFAULT_ROLLOUT_POLICY);
+        const fleet = fleetOf(slots);
+        const offered: ComparedMachine[] = [];
+        for (let index = 0; index < slots; index++) {
+          const traits = { providerId: `p-${index}`, chipFamily: 'M4', models: ['m'], slots: 1 };
+          const updating = updatingMachines(offered, NOW);
+          const question = { rollout, rules, machine: traits, isCanary: true, isOwnerRequest: false, fleet, updating, now: NOW };
+          if (whyNotOffered({ ...question, earlier: null }) === null) {
+            const one = machine({ ...traits, at: NOW, isOnVersion: false });
+            offered.push(one);
+            expect(whyNotOffered({ ...question, earlier: one })).toBeNull();
+          }
+        }
+        const limit = Math.floor((slots * Math.min(rules.maxNetworkPercent, rules.maxCohortPercent)) / 100);
+        expect(offered).toHaveLength(Math.min(slots, Math.max(1, limit)));
+      }),
+      SEED,
+    );
+  });
+
+  it('grow with the stage: a machine that was included stays included', () => {
+    const shares = DEFAULT_ROLLOUT_POLICY.stages.map((_, stage) => {
+      const rules = stageRules({ stage, isUrgent: false }, DEFAULT_ROLLOUT_POLICY);
+      return Array.from({ length: 800 }, (_, index) =>
+        isInStage('2.0.0', { providerId: `p-${index}`, chipFamily: 'M4' }, rules, fleetOf(800)),
+      );
+    });
+    for (const [index, included] of shares.entries()) {
+      const share = included.filter(Boolean).length / included.length;
+      expect(share).toBeCloseTo((DEFAULT_ROLLOUT_POLICY.stages[index]?.percent ?? 0) / 100, 1);
+      for (const [position, isIncluded] of (shares[index - 1] ?? []).entries()) if (isIncluded) expect(included[position]).toBe(true);
+    }
+  });
+
+  it('begin with other machines for each version', () => {
+    const first = (version: string) =>
+      Array.from({ length: 1000 }, (_, index) => `p-${index}`).filter((providerId) => bucketOf(providerId, version) < 0.05);
+    const [before, after] = [first('2.0.0'), first('2.1.0')];
+    expect(before.length).toBeGreaterThan(25);
+    expect(before.filter((id) => after.includes(id)).length).toBeLessThan(12);
+  });
+
+  it('end while a machine is missing, after a halt, and where the version failed', () => {
+    const fleet = fleetOf(20);
+    const rules = stageRules({ stage: 3, isUrgent: false }, DEFAULT_ROLLOUT_POLICY);
+    const missing = machine({ providerId: 'lost', at: NOW - 30 * MINUTE, seenAt: NOW - 20 * MINUTE, isOnVersion: false });
+    const traits = { providerId: 'p', chipFamily: 'M4', models: ['m'], slots: 1 };
+    const question = { rollout: ROLLOUT, rules, machine: traits, isCanary: false, isOwnerRequest: false, fleet, earlier: null, now: NOW };
+    expect(whyNotOffered({ ...question, updating: updatingMachines([missing], NOW) })).toBe('capacity');
+    expect(whyNotOffered({ ...question, updating: updatingMachines([missing], NOW + 25 * 60 * MINUTE) })).toBeNull();
+    const updating = updatingMachines([], NOW);
+    expect(whyNotOffered({ ...question, updating, rollout: { ...ROLLOUT, state: 'halted' }, isOwnerRequest: true })).toBe('stopped');
+    const failed = machine({ hasFailed: true, isOnVersion: false });
+    expect(whyNotOffered({ ...question, updating, earlier: failed })).toBe('failed_here');
+    expect(whyNotOffered({ ...question, updating, earlier: failed, isOwnerRequest: true })).toBeNull();
+  });
+});
+
+describe('comparisons', () => {
+  it('ignore what concerns all machines alike, and departures long after the update', () => {
+    const gone = { seenAt: NOW - 15 * MINUTE };
+    expect(verdicts([...many(10, gone), ...many(30, { ...gone, part: 'control', isOnVersion: false })]).missing).toBe('good');
+    const later = { at: NOW - 600 * MINUTE, seenAt: NOW - 15 * MINUTE };
+    expect(verdicts([...many(10, later), ...many(30, { part: 'control', isOnVersion: false })]).missing).toBe('good');
+  });
+
+  it('stop at three machines of a large fleet and two of a small one', () => {
+    const controls = many(9, { part: 'control', isOnVersion: false });
+    const gone = { seenAt: NOW - 15 * MINUTE };
+    expect(verdicts([...many(2, gone), ...controls]).missing).not.toBe('worse');
+    expect(verdicts([...many(3, gone), ...controls]).missing).toBe('worse');
+    expect(verdicts([...many(2, gone), ...controls.slice(0, 6)], 8).missing).toBe('worse');
+    expect(verdicts([...many(3, { trust: 1 }), ...controls]).trust_lost).toBe('worse');
+    expect(verdicts([...many(3, { hasFailed: true, isOnVersion: false }), ...controls]).missing).toBe('worse');
+  });
+
+  it('never call equal groups worse', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 60 }),
+        fc.integer({ min: 0, max: 60 }),
+        fc.double({ min: 0.2, max: 2, noNaN: true }),
+        (size, bad, speedRatio) => {
+          const group = (part: ComparedMachine['part']) =>
+            many(size, { part, speedRatio, attempts: 40, isOnVersion: part === 'updated' }).map((one, index) =>
+              index < bad ? { ...one, isRestricted: true, trust: 1, failures: 9 } : one,
+            );
+          for (const { verdict } of compareHealth([...group('updated'), ...group('control')], size * 2, NOW))
+            expect(verdict).not.toBe('worse');
+        },
+      ),
+      SEED,
+    );
+  });
+});
+
+describe('decisions', () => {
+  const check = (machines: readonly ComparedMachine[], change: Partial<Rollout> = {}, fleet = fleetOf(1000)) =>
+    checkRollout({ ...ROLLOUT, ...change }, DEFAULT_ROLLOUT_POLICY, { fleet, machines, now: NOW }).step;
+
+  it('wait for the time, then for the machines, and then go on', () => {
+    expect(check(many(9, {}), { stageStartedAt: NOW - 60 * MINUTE })).toEqual({
+      kind: 'stay',
+      waitingFor: '60 minutes of this stage remain.',
+    });
+    expect(check(many(4, {}))).toEqual({ kind: 'stay', waitingFor: '4 of at least 5 machines have updated.' });
+    expect(check(many(5, {}))).toEqual({ kind: 'advance' });
+    expect(check([], { stageStartedAt: NOW - 240 * MINUTE })).toEqual({ kind: 'advance' });
+    const missing = many(2, { seenAt: NOW - 15 * MINUTE, isOnVersion: false });
+    expect(check([...many(1, { providerId: 'well' }), ...missing], { stageStartedAt: NOW - 240 * MINUTE }).kind).toBe('stay');
+  });
+
+  it('complete the last stage when most machines run the version', () => {
+    const last = { stage: 3, stageStartedAt: NOW - 1500 * MINUTE };
+    const fleet = fleetOf(100);
+    const on = (count: number): Fleet => ({ ...fleet, machinesByVersion: new Map([['2.0.0', count]]) });
+    expect(check([], last, on(79))).toEqual({ kind: 'stay', waitingFor: '79 of 100 machines run the version.' });
+    expect(check([], last, on(80))).toEqual({ kind: 'complete' });
+    expect(check([], { ...last, stageStartedAt: NOW - 3000 * MINUTE }, on(10))).toEqual({ kind: 'complete' });
+  });
+
+  it('name the cohort and the figures of a halt', () => {
+    const step = check([...many(3, { trust: 0 }), ...many(9, { part: 'control', isOnVersion: false })]);
+    expect(step).toEqual({
+      kind: 'halt',
+      reason:
+        '3 of 3 updated machines lost their trust level; of the others, 0 of 9. On M4: 3 of 3 updated machines lost their trust level; of the others, 0 of 9. With m: 3 of 3 updated machines lost their trust level; of the others, 0 of 9.',
+    });
+  });
+});
