@@ -55,7 +55,9 @@ describe.each(Object.keys(CASES))('the chart, rendered for %s', (name) => {
   it('has manifests that the schemas of Kubernetes and of the Prometheus operator accept', () => {
     expect(manifests.length).toBeGreaterThan(3);
     for (const manifest of manifests) {
-      const Model = MODELS[manifest.kind as keyof typeof MODELS] as unknown as new (data: Manifest) => { validate(): void; apiVersion: string };
+      const Model = MODELS[manifest.kind as keyof typeof MODELS] as unknown as new (
+        data: Manifest,
+      ) => { validate(): void; apiVersion: string };
       expect(Model, manifest.kind).toBeDefined();
       const model = new Model(manifest);
       expect(model.apiVersion).toBe(manifest.apiVersion);
@@ -109,5 +111,5 @@ it('a cluster migrates before its pods are replaced, and keeps all but one of th
   expect(manifests.find(({ kind }) => kind === 'Job')?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
   expect(manifests.find(({ kind }) => kind === 'PodDisruptionBudget')?.spec).toMatchObject({ maxUnavailable: 1 });
   const env = (manifests.find(({ kind }) => kind === 'StatefulSet') as Manifest).spec.template.spec.containers[0]?.env;
-  expect(env).toContainEqual({ name: 'COORDINATOR_ID', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } });
+  expect(env).toContainEqual({ name: 'COORDINATOR_ID', value: 'coordinator-$(POD_INDEX)' });
 });

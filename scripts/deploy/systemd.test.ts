@@ -27,9 +27,13 @@ describe.skipIf(!hasSystemd)('deploy/systemd, by systemd-analyze', () => {
   }
 
   it('finds no unknown or wrong setting', () => {
-    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...readdirSync(folder).map((file) => join(folder, file))], {
-      encoding: 'utf8',
-    });
+    const { status, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', '--man=no', ...readdirSync(folder).map((file) => join(folder, file))],
+      {
+        encoding: 'utf8',
+      },
+    );
     // Other units of this machine may have findings of their own.
     expect(stderr.split('\n').filter((line) => line.includes(folder))).toEqual([]);
     expect(status).toBe(0);
@@ -42,9 +46,12 @@ describe.skipIf(!hasSystemd)('deploy/systemd, by systemd-analyze', () => {
 });
 
 describe('deploy/systemd', () => {
-  it.each(['inference-coordinator.service', 'inference-provider.service'])('%s leaves more time to stop than the program drains', (file) => {
-    expect(Number(settingOf(file, 'TimeoutStopSec'))).toBeGreaterThanOrEqual(25 + 15);
-  });
+  it.each(['inference-coordinator.service', 'inference-provider.service'])(
+    '%s leaves more time to stop than the program drains',
+    (file) => {
+      expect(Number(settingOf(file, 'TimeoutStopSec'))).toBeGreaterThanOrEqual(25 + 15);
+    },
+  );
 
   it('the backup runs as the user whose files it reads', () => {
     const [service, backup] = ['inference-coordinator.service', 'inference-coordinator-backup.service'];
