@@ -52,7 +52,7 @@ describe('deploy/compose.yaml', () => {
       ].map((rule) => [rule, 0 as const]),
     );
     const results = await new DCLinter({ rules: off, quiet: false, debug: false, exclude: [] }).lintFiles([FILE], false);
-    expect(results.flatMap((result) => result.messages)).toEqual([]);
+    expect(results.flatMap((result: { readonly messages: readonly unknown[] }) => result.messages)).toEqual([]);
   });
 
   it('hardens every service, limits its memory, and asks for its health', () => {
