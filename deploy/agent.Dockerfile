@@ -2,11 +2,13 @@
 #
 # Serves with the processor. On a Mac, install the agent itself: containers reach neither Metal nor the Secure Enclave.
 # Digests are of multi-platform indexes. Renovate's dockerfile manager updates tag and digest of an ARG that FROM uses.
-ARG NODE_IMAGE=docker.io/library/node:24.21.0-bookworm@sha256:64af3819f9275802414d7cdc38c27e9d82bd564dec4d4da87d008255d36c63b4
+ARG NODE_IMAGE=docker.io/library/node:22.23.1-bookworm@sha256:5647be709086c696ff32edaaf1c70cd26d1da6ab2b39c32f3c7b4c4a31957e37
 ARG RUNTIME_IMAGE=gcr.io/distroless/cc-debian12:nonroot@sha256:66aa873a4a14fb164aa01296058efd8253744606d72715e45acface073359faa
 
 # Compiles and bundles the programs, and installs the packages that are not bundled, with the binaries that they contain.
 FROM ${NODE_IMAGE} AS build
+# The npm of `packageManager` in package.json.
+RUN npm install --global --no-audit --no-fund npm@11.19.1
 WORKDIR /src
 COPY package.json package-lock.json ./
 COPY scripts/install-helper.mjs scripts/

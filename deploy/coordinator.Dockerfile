@@ -1,13 +1,16 @@
 # Container image of the coordinator: docker build -f deploy/coordinator.Dockerfile -t inference-coordinator .
 #
 # Digests are of multi-platform indexes. Renovate's dockerfile manager updates tag and digest of an ARG that FROM uses.
+# Node 22, because better-sqlite3 12.11 ends Node 24.21 with a failed assertion when statements are collected (decision 0055).
 # Checked without a registry by `npm run check-images -- --bases debian` (docs/deployment.md).
-ARG NODE_IMAGE=docker.io/library/node:24.21.0-bookworm@sha256:64af3819f9275802414d7cdc38c27e9d82bd564dec4d4da87d008255d36c63b4
+ARG NODE_IMAGE=docker.io/library/node:22.23.1-bookworm@sha256:5647be709086c696ff32edaaf1c70cd26d1da6ab2b39c32f3c7b4c4a31957e37
 ARG POSTGRES_IMAGE=docker.io/library/postgres:17.10-bookworm@sha256:4f736ae292687621d4dbe0d499ffd024a36bd2ee7d8ca6f2ccd4c800f047b394
 ARG RUNTIME_IMAGE=gcr.io/distroless/cc-debian12:nonroot@sha256:66aa873a4a14fb164aa01296058efd8253744606d72715e45acface073359faa
 
 # Compiles and bundles the programs and the console.
 FROM ${NODE_IMAGE} AS build
+# The npm of `packageManager` in package.json.
+RUN npm install --global --no-audit --no-fund npm@11.19.1
 WORKDIR /src
 COPY package.json package-lock.json ./
 COPY scripts/install-helper.mjs scripts/
@@ -30,6 +33,7 @@ RUN npx turbo run build --filter=@inference/coordinator --filter=@inference/cons
 
 # Installs the packages that are not bundled. better-sqlite3 is compiled here, because its prebuilt binary would be an unverified download.
 FROM ${NODE_IMAGE} AS packages
+RUN npm install --global --no-audit --no-fund npm@11.19.1
 WORKDIR /app
 COPY --from=build /out/app/package.json /out/app/package-lock.json ./
 ENV npm_config_nodedir=/usr/local npm_config_build_from_source=true

@@ -111,5 +111,5 @@ it('a cluster migrates before its pods are replaced, and keeps all but one of th
   expect(manifests.find(({ kind }) => kind === 'Job')?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
   expect(manifests.find(({ kind }) => kind === 'PodDisruptionBudget')?.spec).toMatchObject({ maxUnavailable: 1 });
   const env = (manifests.find(({ kind }) => kind === 'StatefulSet') as Manifest).spec.template.spec.containers[0]?.env;
-  expect(env).toContainEqual({ name: 'COORDINATOR_ID', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } });
+  expect(env).toContainEqual({ name: 'COORDINATOR_ID', value: 'coordinator-$(POD_INDEX)' });
 });

@@ -15,18 +15,18 @@ import { debianBases } from './debian-bases.js';
 import { Buildah, findEngine, type ImageEngine, type RunOptions, type StartedImage } from './image-engine.js';
 import { run } from './run-program.js';
 
-const USAGE = `usage: npm run check-images -- [--bases registry|debian] [--build-arg NAME=IMAGE]...
+const USAGE = `usage: npm run check-images -- [--bases registry|debian] [--build-arg NAME=IMAGE]... [--skip-build]
 
 Builds deploy/*.Dockerfile with Docker, or with buildah and bubblewrap, and checks the images.
 
   --bases debian     Base images from Debian's packages and npm instead of the registry; needs buildah, mmdebstrap and root.
   --build-arg        Another base image for NODE_IMAGE, RUNTIME_IMAGE or POSTGRES_IMAGE.
+  --skip-build       Checks the images of the run before.
 `;
 
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 /** Decimal megabytes, as registries show them. */
 const MAX_COORDINATOR_BYTES = 250e6;
-const IMAGE_USER = 65_532;
 const START_DEADLINE_MS = 180_000;
 const STOP_DEADLINE_MS = 60_000;
 const POLL_MS = 200;
@@ -36,10 +36,7 @@ const engine = await findEngine();
 const folder = mkdtempSync(join(tmpdir(), 'check-images-'));
 try {
   console.log(`== images with ${engine.name}`);
-  const bases = { ...(options.bases === 'debian' ? await replacedBases(engine) : {}), ...options.buildArgs };
-  for (const name of ['coordinator', 'agent']) {
-    await engine.build({ file: join(ROOT, `deploy/${name}.Dockerfile`), context: ROOT, image: imageOf(name), args: bases });
-  }
+  if (!options.skipBuild) await buildImages(engine);
   for (const name of ['coordinator', 'agent']) await measure(engine, name);
   await answerOneRequest(engine);
   console.log('== both images hold');
@@ -51,14 +48,25 @@ try {
 function readOptions() {
   try {
     const { values } = parseArgs({
-      options: { bases: { type: 'string', default: 'registry' }, 'build-arg': { type: 'string', multiple: true } },
+      options: {
+        bases: { type: 'string', default: 'registry' },
+        'build-arg': { type: 'string', multiple: true },
+        'skip-build': { type: 'boolean', default: false },
+      },
     });
     const buildArgs = Object.fromEntries((values['build-arg'] ?? []).map((text) => /^(\w+)=(.+)$/.exec(text)?.slice(1) ?? ['', '']));
     if (!['registry', 'debian'].includes(values.bases) || '' in buildArgs) throw new TypeError('wrong value of an option');
-    return { bases: values.bases, buildArgs };
+    return { bases: values.bases, buildArgs, skipBuild: values['skip-build'] };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
     process.exit(2);
+  }
+}
+
+async function buildImages(builder: ImageEngine): Promise<void> {
+  const args = { ...(options.bases === 'debian' ? await replacedBases(builder) : {}), ...options.buildArgs };
+  for (const name of ['coordinator', 'agent']) {
+    await builder.build({ file: join(ROOT, `deploy/${name}.Dockerfile`), context: ROOT, image: imageOf(name), args });
   }
 }
 
@@ -91,13 +99,13 @@ async function answerOneRequest(runner: ImageEngine): Promise<void> {
   const baseUrl = `http://127.0.0.1:${port}`;
   const coordinator: RunOptions = {
     image: imageOf('coordinator'),
-    dataDir: volume('coordinator'),
+    dataDir: volume('coordinator', runner),
     env: { HOST: '127.0.0.1', PORT: String(port), DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', LOG_LEVEL: 'warn' },
     args: ['serve'],
   };
   const agent: RunOptions = {
     image: imageOf('agent'),
-    dataDir: volume('agent'),
+    dataDir: volume('agent', runner),
     env: { LOG_LEVEL: 'warn' },
     args: ['serve', '--coordinator', baseUrl, '--simulated-enclave', '--model', '/app/demo-models/pico/pico.gguf'],
   };
@@ -106,7 +114,7 @@ async function answerOneRequest(runner: ImageEngine): Promise<void> {
     started.push(await runner.start(coordinator));
     await eventually('the coordinator is healthy', started, () => runner.checkHealth(coordinator));
     started.push(await runner.start(agent));
-    const { api_key: key } = JSON.parse(readFileSync(join(coordinator.dataDir, 'development-keys.json'), 'utf8')) as { api_key: string };
+    const { api_key: key } = JSON.parse(readFileSync(join(coordinator.dataDir, 'coordinator/development-keys.json'), 'utf8')) as { api_key: string };
     await eventually('a model is offered', started, async () => {
       const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
       const { data } = (await response.json()) as { data: readonly unknown[] };
@@ -121,10 +129,10 @@ async function answerOneRequest(runner: ImageEngine): Promise<void> {
   }
 }
 
-function volume(name: string): string {
+function volume(name: string, { volumeOwner }: ImageEngine): string {
   const path = join(folder, name);
   mkdirSync(path, { mode: 0o700 });
-  chownSync(path, IMAGE_USER, IMAGE_USER);
+  chownSync(path, volumeOwner, volumeOwner);
   return path;
 }
 

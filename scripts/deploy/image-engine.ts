@@ -14,7 +14,7 @@ export interface BuildOptions {
 
 export interface RunOptions {
   readonly image: string;
-  /** Folder of this machine for the volume /data; belongs to user 65532. */
+  /** Folder of this machine for the volume /data; belongs to `volumeOwner`. */
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string>>;
   /** Arguments in place of the image's CMD. */
@@ -34,6 +34,8 @@ export interface StartedImage {
 
 export interface ImageEngine {
   readonly name: string;
+  /** User of this machine whose files belong to the image's user. */
+  readonly volumeOwner: number;
   build(options: BuildOptions): Promise<void>;
   /** Size of each layer, the base image's included. */
   layers(image: string): Promise<readonly Layer[]>;
@@ -53,6 +55,7 @@ export async function findEngine(): Promise<Docker | Buildah> {
 
 export class Docker implements ImageEngine {
   readonly name = 'docker';
+  readonly volumeOwner = 65_532;
   readonly #containers = new Map<string, string>();
 
   async build({ file, context, image, args }: BuildOptions): Promise<void> {
@@ -106,23 +109,27 @@ interface BuildahImage {
   readonly Docker: { readonly config: { readonly Healthcheck?: { readonly Test: readonly string[] } } };
 }
 
+interface MountedImage {
+  readonly container: string;
+  readonly root: string;
+  readonly image: BuildahImage;
+}
+
 /** Builds without an engine, in a chroot, and runs the result with bubblewrap in namespaces of its own. */
 export class Buildah implements ImageEngine {
   readonly name = 'buildah';
-  readonly #roots = new Map<string, { readonly container: string; readonly root: string; readonly image: BuildahImage }>();
+  /** Belongs to the caller: in the sandbox, the caller is the image's user. */
+  readonly volumeOwner = process.getuid?.() ?? 0;
+  readonly #mounted = new Map<string, MountedImage>();
 
   async build({ file, context, image, args }: BuildOptions): Promise<void> {
     // The docker format keeps HEALTHCHECK, which OCI images lack.
     const options = ['--isolation', 'chroot', '--network', 'host', '--format', 'docker', '--layers', '-f', file, '-t', image];
     await run('buildah', ['build', ...options, ...buildArgs(args), context], { isShown: true });
-    const container = (await run('buildah', ['from', '--pull-never', image])).stdout.trim();
-    const root = (await run('buildah', ['mount', container])).stdout.trim();
-    const inspected = JSON.parse((await run('buildah', ['inspect', '--type', 'image', image])).stdout) as BuildahImage;
-    this.#roots.set(image, { container, root, image: inspected });
   }
 
   async layers(image: string): Promise<readonly Layer[]> {
-    const { root } = this.#built(image);
+    const { root } = await this.#built(image);
     // Each part without those before it: `du` counts a file once.
     const parts = ['app/node_modules', 'app/console', 'app', 'usr/local/bin', '.'].filter((part) => existsSync(join(root, part)));
     const { stdout } = await run('du', ['-b', '-s', '-x', ...parts], { cwd: root });
@@ -136,8 +143,8 @@ export class Buildah implements ImageEngine {
   }
 
   async start({ image, dataDir, env, args }: RunOptions): Promise<StartedImage> {
-    const { config } = this.#built(image).image.OCIv1;
-    const sandbox = this.#sandbox(image, dataDir, env, [...config.Entrypoint, ...args]);
+    const { config } = (await this.#built(image)).image.OCIv1;
+    const sandbox = await this.#sandbox(image, dataDir, env, [...config.Entrypoint, ...args]);
     const child = spawn('bwrap', ['--info-fd', '3', '--unshare-pid', '--as-pid-1', ...sandbox], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
     });
@@ -147,17 +154,17 @@ export class Buildah implements ImageEngine {
   }
 
   async checkHealth({ image, dataDir, env }: RunOptions): Promise<void> {
-    const command = healthCommand(this.#built(image).image.Docker.config.Healthcheck?.Test);
-    await run('bwrap', this.#sandbox(image, dataDir, env, command));
+    const command = healthCommand((await this.#built(image)).image.Docker.config.Healthcheck?.Test);
+    await run('bwrap', await this.#sandbox(image, dataDir, env, command));
   }
 
   async close(): Promise<void> {
-    for (const { container } of this.#roots.values()) await run('buildah', ['rm', container]);
+    for (const { container } of this.#mounted.values()) await run('buildah', ['rm', container]);
   }
 
   /** Arguments of bubblewrap: the image read-only, an empty environment, no capabilities, and process 1 dies with this program. */
-  #sandbox(image: string, dataDir: string, env: Readonly<Record<string, string>>, command: readonly string[]): string[] {
-    const { root, image: inspected } = this.#built(image);
+  async #sandbox(image: string, dataDir: string, env: Readonly<Record<string, string>>, command: readonly string[]): Promise<string[]> {
+    const { root, image: inspected } = await this.#built(image);
     const { Env, User, WorkingDir } = inspected.OCIv1.config;
     const [uid = '', gid = uid] = User.split(':');
     const entries = Env.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)] as const);
@@ -167,10 +174,15 @@ export class Buildah implements ImageEngine {
     return [...files, ...isolation, '--die-with-parent', '--clearenv', ...settings, '--chdir', WorkingDir, '--', ...command];
   }
 
-  #built(image: string) {
-    const built = this.#roots.get(image);
-    if (built === undefined) throw new Error(`${image} was not built`);
-    return built;
+  async #built(image: string): Promise<MountedImage> {
+    const known = this.#mounted.get(image);
+    if (known !== undefined) return known;
+    const container = (await run('buildah', ['from', '--pull-never', image])).stdout.trim();
+    const root = (await run('buildah', ['mount', container])).stdout.trim();
+    const inspected = JSON.parse((await run('buildah', ['inspect', '--type', 'image', image])).stdout) as BuildahImage;
+    const mounted = { container, root, image: inspected };
+    this.#mounted.set(image, mounted);
+    return mounted;
   }
 }
 

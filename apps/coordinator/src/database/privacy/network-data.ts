@@ -93,6 +93,23 @@ export const NETWORK_DATA = {
   catalogue_files: technical('Hashes of model files.', 'model_id sha256', 'until removed'),
   periodic_runs: technical('When periodic work last ran.', 'name ran_at', 'unlimited'),
   webhook_digests: technical('Hashes of handled reports, so that none counts twice.', 'digest expires_at', 'until they expire'),
+  rollouts: technical(
+    'How far each version of the agent has spread, with the operator’s id of the last change.',
+    'version state stage started_at stage_started_at evidence_since urgent_since ended_at reason changed_by findings checked_at',
+    'unlimited',
+  ),
+  rollout_machines: {
+    about: 'Machines that are compared while a version spreads: public id, chip, models, counts of requests, speed.',
+    columns: {
+      activity:
+        'version provider_id part chip_family models slots since seen_at on_version_at failed_at blocked_at restricted_at trust_before trust attempts failures speed_model speed_before speed_ratio',
+    },
+    retention: 'with the newest versions',
+    exported: 'about machines; their state is in `machines_last_seen`',
+    afterDeletion: 'stays under the machine’s id until newer versions replace it',
+  },
+  rollout_fleets: technical('Capacity that each coordinator sees.', 'coordinator seen_at fleet', 'while the coordinator runs'),
+  rollout_policies: technical('The operators’ policy for new versions of the agent.', 'name policy changed_at changed_by', 'unlimited'),
   health_history: technical(
     'Figures of coordinators over time: counts and durations.',
     'coordinator slot_seconds slot_at figures',
