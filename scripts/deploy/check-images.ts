@@ -114,7 +114,9 @@ async function answerOneRequest(runner: ImageEngine): Promise<void> {
     started.push(await runner.start(coordinator));
     await eventually('the coordinator is healthy', started, () => runner.checkHealth(coordinator));
     started.push(await runner.start(agent));
-    const { api_key: key } = JSON.parse(readFileSync(join(coordinator.dataDir, 'coordinator/development-keys.json'), 'utf8')) as { api_key: string };
+    const { api_key: key } = JSON.parse(readFileSync(join(coordinator.dataDir, 'coordinator/development-keys.json'), 'utf8')) as {
+      api_key: string;
+    };
     await eventually('a model is offered', started, async () => {
       const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
       const { data } = (await response.json()) as { data: readonly unknown[] };
