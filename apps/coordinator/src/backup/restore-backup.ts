@@ -22,7 +22,7 @@ export interface RestoreOptions {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   /** Folder of one backup. */
   readonly from: string;
-  /** Moves existing data aside. False refuses them. */
+  /** Moves existing data aside. Without it, existing data are an error. */
   readonly force: boolean;
   /** Another backup with the keys; null: those of `from`. */
   readonly keysFrom: string | null;
@@ -44,12 +44,12 @@ export interface Restored extends RestoredCheck {
   readonly newLogKey: string | null;
 }
 
-/** Throws {@link StartupError}; until the data are in place, nothing is changed then. */
+/** Throws {@link StartupError}. Nothing has changed then, unless a restored PostgreSQL database cannot be opened. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { config, from, force, signal } = options;
   await refuseFolderOfBackups(from);
   const manifest = await readManifest(from);
-  refuseMix(manifest, config);
+  refuseIncompatible(manifest, config);
   await verifyFiles(from, manifest.files, signal);
   const keys = await keysFor(options, manifest);
   const rows = restoredRows(options, keys);
@@ -92,7 +92,7 @@ async function refuseFolderOfBackups(from: string): Promise<void> {
     throw new StartupError(`${from} is a folder of backups. Name one of them; the newest is ${join(from, newest)}.`);
 }
 
-function refuseMix({ database, migrations, program }: Manifest, { databaseUrl }: RestoreOptions['config']): void {
+function refuseIncompatible({ database, migrations, program }: Manifest, { databaseUrl }: RestoreOptions['config']): void {
   const unknown = unknownMigrations(migrations);
   if (unknown.length > 0) {
     throw new StartupError(
@@ -103,7 +103,7 @@ function refuseMix({ database, migrations, program }: Manifest, { databaseUrl }:
     throw new StartupError('The backup is of a database file, and DATABASE_URL names a PostgreSQL database. Unset DATABASE_URL.');
   }
   if (database.kind === 'postgres' && databaseUrl === null) {
-    throw new StartupError('The backup is of a PostgreSQL database. Set DATABASE_URL to the database that it shall be restored into.');
+    throw new StartupError('The backup is of a PostgreSQL database. Set DATABASE_URL to the database to restore into.');
   }
 }
 
@@ -179,7 +179,7 @@ async function copyImages({ from, signal }: RestoreOptions, { files }: Manifest,
 
 async function restoreFile({ from, signal }: RestoreOptions, { files }: Manifest, rows: RestoredRows, file: string): Promise<void> {
   await copyVerified(from, databaseEntry(files, 'sqlite'), file, signal);
-  // Migrated by the opening, so that all tables are present.
+  // Opening applies pending migrations, so all tables exist.
   const database = await openDatabase({ file });
   try {
     await database.transaction().execute(async (transaction) => {

@@ -1,5 +1,5 @@
 /** Samples machines that are not offered a version, for the comparison with one that is. Pure. */
-import { bucketOf } from './offer-policy.js';
+import { rolloutPosition } from './offer-policy.js';
 import { DEPARTURE_MS } from './rollout.js';
 
 interface ControlCandidate {
@@ -25,7 +25,7 @@ export function pickControls<Candidate extends ControlCandidate>(
     const { providerId, chipFamily, isUpdated, sampledAt } = candidate;
     if (isUpdated || chipFamily !== offered.chipFamily || providerId === offered.providerId) continue;
     if (sampledAt !== null && now - sampledAt < DEPARTURE_MS) continue;
-    ranked.push({ rank: bucketOf(providerId, `${offered.version} ${offered.providerId}`), candidate });
+    ranked.push({ rank: rolloutPosition(providerId, `${offered.version} ${offered.providerId}`), candidate });
   }
   return ranked
     .sort((a, b) => a.rank - b.rank)

@@ -3,26 +3,23 @@ import type { RolloutComparison, RolloutMeasure } from '@inference/formats';
 import { type ComparedMachine, isConnected, isMissing } from './rollout.js';
 import { type Cluster, fisherExact, higherRate, lowerMean, type Proportion } from './statistical-tests.js';
 
-/**
- * Haybittle-Peto rule: a comparison repeated every minute may stop a rollout only below this p-value, divided by the number of cohorts
- * (Bonferroni) within a cohort.
- */
+/** Haybittle-Peto boundary for repeated tests: a smaller p-value halts the rollout. Cohorts divide it by their number (Bonferroni). */
 const STOP_P = 0.001;
-/** Below this p-value, divided likewise, the next stage waits. */
+/** A p-value below this delays the next stage. Cohorts divide it by their number too. */
 const CONCERN_P = 0.05;
-/** For a majority of bad machines, less evidence suffices: the damage is large and the groups are still small. */
+/** Weaker limit if at least half of the updated machines are bad: waiting for certainty would do more harm. */
 const MAJORITY_P = 0.01;
 /** A small fleet has too few machines for more certainty. */
 const SMALL_FLEET_MAJORITY_P = 0.1;
 const MAJORITY_SHARE = 0.5;
-/** Smaller differences stop nothing, however certain. Shares of machines, and of requests. */
+/** Smaller differences count as good, however significant: in shares of bad machines, and of failed requests. */
 const MIN_SHARE_DIFFERENCE = 0.05;
 const MIN_FAILURE_DIFFERENCE = 0.02;
-/** Decode rate relative to the one before, compared with the others. */
+/** Updated machines are slower if their mean speed ratio is at most this fraction of the others'. */
 const MAX_SPEED_RATIO = 0.85;
-/** Minimum standard deviation of the logarithm of a machine's relative decode rate. */
-const SPEED_DEVIATION = 0.1;
-/** Machines and requests that a rate needs, and machines that a mean needs. */
+/** Lower bound for the standard deviation of log speed ratios: small samples look too uniform. */
+const MIN_LOG_SPEED_DEVIATION = 0.1;
+/** Minimum data per group: machines and requests for a failure rate, machines for a mean speed. */
 const MIN_RATE_MACHINES = 5;
 const MIN_RATE_REQUESTS = 100;
 const MIN_SPEED_MACHINES = 8;
@@ -31,15 +28,15 @@ const SMALL_FLEET = 12;
 
 const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'];
 
-/** `fleetMachines`: machines connected now. The first comparisons, with `cohort` null, are of all machines. */
-export function compareHealth(machines: readonly ComparedMachine[], fleetMachines: number, now: number): RolloutComparison[] {
+/** `fleetSize`: number of connected machines. Comparisons of all machines come first, with `cohort` null. */
+export function compareHealth(machines: readonly ComparedMachine[], fleetSize: number, now: number): RolloutComparison[] {
   const cohorts = cohortsOf(machines);
-  const isSmall = fleetMachines < SMALL_FLEET;
+  const isSmall = fleetSize < SMALL_FLEET;
   const shared = { minBad: isSmall ? 2 : 3, majorityP: isSmall ? SMALL_FLEET_MAJORITY_P : MAJORITY_P, now };
   const tests = Math.max(1, cohorts.length);
-  const overall = compareAll(machines, null, { ...shared, stopP: STOP_P, concernP: CONCERN_P });
+  const overall = compareMeasures(machines, null, { ...shared, stopP: STOP_P, concernP: CONCERN_P });
   const rules = { ...shared, stopP: STOP_P / tests, concernP: CONCERN_P / tests };
-  return [...overall, ...cohorts.flatMap(({ cohort, members }) => compareAll(members, cohort, rules))];
+  return [...overall, ...cohorts.flatMap(({ cohort, members }) => compareMeasures(members, cohort, rules))];
 }
 
 type Cohort = NonNullable<RolloutComparison['cohort']>;
@@ -69,7 +66,7 @@ interface Rules {
   readonly now: number;
 }
 
-function compareAll(machines: readonly ComparedMachine[], cohort: Cohort | null, rules: Rules): RolloutComparison[] {
+function compareMeasures(machines: readonly ComparedMachine[], cohort: Cohort | null, rules: Rules): RolloutComparison[] {
   const updated = machines.filter(({ part }) => part === 'updated');
   const others = machines.filter(({ part }) => part === 'control');
   return MEASURES.map((measure) => {
@@ -86,15 +83,15 @@ function figuresOf(measure: RolloutMeasure, updated: readonly ComparedMachine[],
     case 'trust_lost':
     case 'restricted': {
       const [a, b] = [proportionOf(measure, updated, now), proportionOf(measure, others, now)];
-      return { updated: sharePart(a), others: sharePart(b), p: fisherExact(a, b) };
+      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b) };
     }
     case 'failed_requests': {
       const [a, b] = [requestsOf(updated), requestsOf(others)];
-      return { updated: requestPart(a), others: requestPart(b), p: higherRate(a, b) };
+      return { updated: requestFigures(a), others: requestFigures(b), p: higherRate(a, b) };
     }
     case 'slower': {
       const [a, b] = [speedsOf(updated), speedsOf(others)];
-      return { updated: speedPart(a), others: speedPart(b), p: lowerMean(a, b, SPEED_DEVIATION) };
+      return { updated: speedFigures(a), others: speedFigures(b), p: lowerMean(a, b, MIN_LOG_SPEED_DEVIATION) };
     }
     default:
       return measure satisfies never;
@@ -134,12 +131,12 @@ function proportionOf(measure: 'missing' | 'trust_lost' | 'restricted', machines
   return { bad, count };
 }
 
-/** Null: the machine says nothing about the measure. A machine that has not updated yet says nothing about the version. */
+/** Null: not counted. A machine still on its old version counts only if it is missing or its trial failed. */
 function isBadMachine(measure: 'missing' | 'trust_lost' | 'restricted', machine: ComparedMachine, now: number): boolean | null {
-  const isAway = isMissing(machine, now);
+  const isGone = isMissing(machine, now);
   if (measure === 'missing') {
-    if (machine.part === 'control') return isAway;
-    return machine.isOnVersion || machine.hasFailed || isAway ? machine.hasFailed || isAway : null;
+    if (machine.part === 'control') return isGone;
+    return machine.isOnVersion || machine.hasFailed || isGone ? machine.hasFailed || isGone : null;
   }
   if (!isConnected(machine, now) || (machine.part === 'updated' && !machine.isOnVersion)) return null;
   if (measure === 'restricted') return machine.isRestricted;
@@ -159,17 +156,17 @@ function speedsOf(machines: readonly ComparedMachine[]): number[] {
   );
 }
 
-function sharePart({ bad, count }: Proportion): Figures['updated'] {
+function shareFigures({ bad, count }: Proportion): Figures['updated'] {
   return { bad, count, machines: count, value: count === 0 ? null : bad / count };
 }
 
-function requestPart(clusters: readonly Cluster[]): Figures['updated'] {
+function requestFigures(clusters: readonly Cluster[]): Figures['updated'] {
   const bad = clusters.reduce((sum, one) => sum + one.bad, 0);
   const count = clusters.reduce((sum, one) => sum + one.count, 0);
   return { bad, count, machines: clusters.length, value: count === 0 ? null : bad / count };
 }
 
-function speedPart(logs: readonly number[]): Figures['updated'] {
+function speedFigures(logs: readonly number[]): Figures['updated'] {
   const value = logs.length === 0 ? null : Math.exp(logs.reduce((sum, one) => sum + one, 0) / logs.length);
   return { bad: 0, count: logs.length, machines: logs.length, value };
 }

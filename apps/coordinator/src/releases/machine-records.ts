@@ -1,4 +1,4 @@
-/** Rows of compared machines: created by offers, and changed by what a coordinator observes of its connected machines. Pure. */
+/** Rows of compared machines: created when offered, sampled or first seen with the version; updated by observation. Pure. */
 import { compareVersions } from '@inference/protocol';
 import type { RolloutMachineRow, RolloutRow } from '../database/rollout-repository.js';
 import type { ConnectedMachine } from './connected-machine.js';
@@ -7,7 +7,7 @@ import type { ComparedMachine, Rollout } from './rollout.js';
 
 /** Later observations say little about the update. */
 const OBSERVED_MS = 24 * 3_600_000;
-/** Weight of a new decode rate in the average. */
+/** Weight of the newest speed ratio in the moving average. */
 const SPEED_WEIGHT = 0.2;
 const MAX_COUNT = 1_000_000;
 
@@ -42,7 +42,7 @@ function unofferedRow(version: string, machine: ConnectedMachine, now: number): 
 
 export interface Observation {
   readonly changed: readonly RolloutMachineRow[];
-  /** Connected machines whose rows did not change otherwise. */
+  /** Ids of connected machines whose rows need only a new `seen_at`. */
   readonly seen: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export function observeMachines(
 
 function observedRow(row: RolloutMachineRow, machine: ConnectedMachine, outcome: OutcomeCount | undefined, now: number): RolloutMachineRow {
   const isOn = machine.version !== null && compareVersions(machine.version, row.version) >= 0;
-  // Before the switch, requests and speeds are those of the earlier version.
+  // The first observation after the switch still includes requests and speed of the old version.
   const counts = row.part === 'control' || (isOn && row.on_version_at !== null);
   return {
     ...row,
@@ -100,7 +100,7 @@ function isSame(a: RolloutMachineRow, b: RolloutMachineRow): boolean {
   return (Object.keys(a) as (keyof RolloutMachineRow)[]).every((key) => key === 'seen_at' || a[key] === b[key]);
 }
 
-/** Machines that count for decisions: since an operator resumed, and a machine that has updated is no control. */
+/** Machines that decisions compare: recorded since the operator last resumed. An updated machine is no longer a control. */
 export function comparedMachines(rows: readonly RolloutMachineRow[], evidenceSince: number): ComparedMachine[] {
   const updated = new Set(rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id));
   return rows

@@ -4,11 +4,11 @@ import { type ComparedMachine, type Fleet, type MachineTraits, type Rollout, res
 
 /** Why a machine is not offered the version now. */
 export type NotOffered =
-  /** Paused or halted: nobody is offered the version. */
+  /** The rollout is paused, halted or unknown: nobody is offered the version. */
   | 'stopped'
   /** The stage does not include the machine yet. */
   | 'later_stage'
-  /** Too many machines of the network, of a model or of a chip family are updating or missing. */
+  /** Too many slots of the network, a model or a chip family are reserved by this update. */
   | 'capacity'
   /** The version failed on this machine before. */
   | 'failed_here';
@@ -24,8 +24,8 @@ export interface OfferQuestion {
   readonly fleet: Fleet;
   /** The machine's earlier offer of this version; null: none. */
   readonly earlier: ComparedMachine | null;
-  /** Capacity reserved by the machines of the version. */
-  readonly updating: Updating;
+  /** Slots reserved by machines that were offered this version. */
+  readonly updating: ReservedSlots;
   readonly now: number;
 }
 
@@ -34,16 +34,17 @@ export function whyNotOffered(question: OfferQuestion): NotOffered | null {
   const { rollout, rules, machine, isCanary, isOwnerRequest, fleet, earlier, updating, now } = question;
   if (rollout.state !== 'active') return 'stopped';
   if (earlier?.hasFailed === true && !isOwnerRequest) return 'failed_here';
-  // Its capacity is reserved already. An agent that asks again must not be told otherwise.
+  // Its slots are already reserved. An agent that asks again must get the same answer.
   if (earlier !== null && reservesCapacity(earlier, now)) return null;
   if (!isCanary && !isOwnerRequest && !isInStage(rollout.version, machine, rules, fleet)) return 'later_stage';
-  // Owners restart their machines as they like.
+  // An owner's request is exempt from the limits: owners may restart their machines at any time.
   return isOwnerRequest || hasCapacity(machine, rules, fleet, updating) ? null : 'capacity';
 }
 
-/** Small chip families get a larger share, so that a fault of one family shows in an early stage. */
+/** Expected machines per stage of each chip family, at least: a fault of one family shows early. */
 const MIN_MACHINES_PER_CHIP = 2;
-const MIN_FAMILY = 20;
+/** A smaller family counts as this large, so that its early share is a tenth at most. */
+const MIN_FAMILY_SIZE = 20;
 
 export function isInStage(
   version: string,
@@ -51,23 +52,23 @@ export function isInStage(
   rules: StageRules,
   fleet: Fleet,
 ): boolean {
-  const family = Math.max(MIN_FAMILY, fleet.machinesByChip.get(machine.chipFamily) ?? 0);
-  return bucketOf(machine.providerId, version) < Math.max(rules.percent / 100, MIN_MACHINES_PER_CHIP / family);
+  const family = Math.max(MIN_FAMILY_SIZE, fleet.machinesByChip.get(machine.chipFamily) ?? 0);
+  return rolloutPosition(machine.providerId, version) < Math.max(rules.percent / 100, MIN_MACHINES_PER_CHIP / family);
 }
 
-/** Position of a machine in the order of a version, from 0 to 1: stable for the version, different for the next one. */
-export function bucketOf(key: string, version: string): number {
+/** Pseudorandom position of a machine in a version's rollout, from 0 to below 1. Each version has its own order. */
+export function rolloutPosition(key: string, version: string): number {
   return createHash('sha256').update(`inference/rollout/v1\0${version}\0${key}`).digest().readUIntBE(0, 6) / 2 ** 48;
 }
 
-/** Slots reserved by updating and missing machines. */
-export interface Updating {
+/** Slots reserved by machines that are updating, missing, or blocked since their update. */
+export interface ReservedSlots {
   readonly slots: number;
   readonly byModel: ReadonlyMap<string, number>;
   readonly byChip: ReadonlyMap<string, number>;
 }
 
-export function updatingMachines(compared: Iterable<ComparedMachine>, now: number): Updating {
+export function reservedSlots(compared: Iterable<ComparedMachine>, now: number): ReservedSlots {
   let slots = 0;
   const byModel = new Map<string, number>();
   const byChip = new Map<string, number>();
@@ -80,8 +81,8 @@ export function updatingMachines(compared: Iterable<ComparedMachine>, now: numbe
   return { slots, byModel, byChip };
 }
 
-/** A cohort of which nothing is updating always admits one machine: else small cohorts could never update. */
-function hasCapacity({ slots, chipFamily, models }: MachineTraits, rules: StageRules, fleet: Fleet, updating: Updating): boolean {
+/** Each limit admits one machine while none of its slots are reserved; otherwise small cohorts could never update. */
+function hasCapacity({ slots, chipFamily, models }: MachineTraits, rules: StageRules, fleet: Fleet, updating: ReservedSlots): boolean {
   const admits = (used: number, all: number, percent: number): boolean => used === 0 || (used + slots) * 100 <= all * percent;
   if (!admits(updating.slots, fleet.slots, rules.maxNetworkPercent)) return false;
   if (!admits(updating.byChip.get(chipFamily) ?? 0, fleet.slotsByChip.get(chipFamily) ?? 0, rules.maxCohortPercent)) return false;

@@ -7,7 +7,7 @@ import type { RolloutRepository, RolloutRow } from '../database/rollout-reposito
 import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-machine.js';
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
-import { bucketOf, type NotOffered, updatingMachines, whyNotOffered } from './offer-policy.js';
+import { rolloutPosition, type NotOffered, reservedSlots, whyNotOffered } from './offer-policy.js';
 import { type Fleet, type MachineTraits, stageRules } from './rollout.js';
 
 interface RolloutServiceOptions {
@@ -120,11 +120,11 @@ export class RolloutService {
       const compared = updated.map(comparedMachine);
       const earlier = compared.find(({ providerId }) => providerId === traits.providerId) ?? null;
       const counted = compared.filter(({ at }) => at >= row.evidence_since);
-      const why = whyNotOffered({ ...question(row), earlier, updating: updatingMachines(counted, time) });
+      const why = whyNotOffered({ ...question(row), earlier, updating: reservedSlots(counted, time) });
       if (why !== null || isCheck) return { result: why, rows: [] };
       const stored = updated.find(({ provider_id }) => provider_id === machine.provider_id);
       // A repeated question within the reservation changes nothing.
-      if (stored !== undefined && earlier !== null && !earlier.hasFailed && updatingMachines([earlier], time).slots > 0)
+      if (stored !== undefined && earlier !== null && !earlier.hasFailed && reservedSlots([earlier], time).slots > 0)
         return { result: null, rows: [] };
       const known = new Set(updated.map(({ provider_id }) => provider_id));
       const sampled = new Map(machines.flatMap(({ part, provider_id, since }) => (part === 'control' ? [[provider_id, since]] : [])));
@@ -150,7 +150,7 @@ export class RolloutService {
     if (row === undefined) return 'stopped';
     if (row.state === 'complete') return null;
     if (row.state !== 'active') return 'stopped';
-    return key !== null && bucketOf(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
+    return key !== null && rolloutPosition(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
   }
 
   /** Records that the version failed its trial on this machine. */

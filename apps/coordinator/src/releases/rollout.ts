@@ -26,14 +26,14 @@ export interface MachineTraits {
   readonly slots: number;
 }
 
-/** A machine in the comparison. `control`: not offered, sampled when a similar machine was. */
+/** A machine in the comparison. `updated`: offered the version, or runs it. `control`: sampled when a similar one was. */
 export interface ComparedMachine extends MachineTraits {
   readonly part: 'updated' | 'control';
   /** Time of the offer, or of the sampling. */
   readonly at: number;
   /** Last time connected. */
   readonly seenAt: number;
-  /** Connected with the version when last seen. */
+  /** Ran the version, or a later one, when last seen. */
   readonly isOnVersion: boolean;
   /** The agent reported that the version failed its trial. */
   readonly hasFailed: boolean;

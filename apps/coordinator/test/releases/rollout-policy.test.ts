@@ -3,7 +3,7 @@ import { DEFAULT_ROLLOUT_POLICY, type RolloutComparison } from '@inference/forma
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareHealth } from '../../src/releases/health-comparison.js';
-import { bucketOf, isInStage, updatingMachines, whyNotOffered } from '../../src/releases/offer-policy.js';
+import { rolloutPosition, isInStage, reservedSlots, whyNotOffered } from '../../src/releases/offer-policy.js';
 import { type ComparedMachine, type Fleet, type Rollout, stageRules } from '../../src/releases/rollout.js';
 import { checkRollout } from '../../src/releases/rollout-decision.js';
 import { fisherExact, higherRate, lowerMean } from '../../src/releases/statistical-tests.js';
@@ -92,7 +92,7 @@ describe('offers', () => {
         const offered: ComparedMachine[] = [];
         for (let index = 0; index < slots; index++) {
           const traits = { providerId: `p-${index}`, chipFamily: 'M4', models: ['m'], slots: 1 };
-          const updating = updatingMachines(offered, NOW);
+          const updating = reservedSlots(offered, NOW);
           const question = { rollout, rules, machine: traits, isCanary: true, isOwnerRequest: false, fleet, updating, now: NOW };
           if (whyNotOffered({ ...question, earlier: null }) === null) {
             const one = machine({ ...traits, at: NOW, isOnVersion: false });
@@ -123,7 +123,7 @@ describe('offers', () => {
 
   it('begin with other machines for each version', () => {
     const first = (version: string) =>
-      Array.from({ length: 1000 }, (_, index) => `p-${index}`).filter((providerId) => bucketOf(providerId, version) < 0.05);
+      Array.from({ length: 1000 }, (_, index) => `p-${index}`).filter((providerId) => rolloutPosition(providerId, version) < 0.05);
     const [before, after] = [first('2.0.0'), first('2.1.0')];
     expect(before.length).toBeGreaterThan(25);
     expect(before.filter((id) => after.includes(id)).length).toBeLessThan(12);
@@ -135,9 +135,9 @@ describe('offers', () => {
     const missing = machine({ providerId: 'lost', at: NOW - 30 * MINUTE, seenAt: NOW - 20 * MINUTE, isOnVersion: false });
     const traits = { providerId: 'p', chipFamily: 'M4', models: ['m'], slots: 1 };
     const question = { rollout: ROLLOUT, rules, machine: traits, isCanary: false, isOwnerRequest: false, fleet, earlier: null, now: NOW };
-    expect(whyNotOffered({ ...question, updating: updatingMachines([missing], NOW) })).toBe('capacity');
-    expect(whyNotOffered({ ...question, updating: updatingMachines([missing], NOW + 25 * 60 * MINUTE) })).toBeNull();
-    const updating = updatingMachines([], NOW);
+    expect(whyNotOffered({ ...question, updating: reservedSlots([missing], NOW) })).toBe('capacity');
+    expect(whyNotOffered({ ...question, updating: reservedSlots([missing], NOW + 25 * 60 * MINUTE) })).toBeNull();
+    const updating = reservedSlots([], NOW);
     expect(whyNotOffered({ ...question, updating, rollout: { ...ROLLOUT, state: 'halted' }, isOwnerRequest: true })).toBe('stopped');
     const failed = machine({ hasFailed: true, isOnVersion: false });
     expect(whyNotOffered({ ...question, updating, earlier: failed })).toBe('failed_here');

@@ -1,7 +1,7 @@
 /** A fleet in virtual time that takes a release through the real decision code. Equal seeds give equal runs. */
 import { DEFAULT_ROLLOUT_POLICY, type RolloutPolicy } from '@inference/formats';
 import { pickControls } from '../../src/releases/control-sample.js';
-import { type Updating, updatingMachines, whyNotOffered } from '../../src/releases/offer-policy.js';
+import { type ReservedSlots, reservedSlots, whyNotOffered } from '../../src/releases/offer-policy.js';
 import { type ComparedMachine, type Fleet, type Rollout, stageRules } from '../../src/releases/rollout.js';
 import { checkRollout } from '../../src/releases/rollout-decision.js';
 
@@ -110,7 +110,7 @@ export function simulateRelease(options: {
   for (; now < maxHours * HOUR && !hasEnded; now += TICK_MS) {
     for (const machine of machines) advance(machine);
     const fleet = fleetOf(machines, now);
-    const updating = updatingMachines(records.values(), now);
+    const updating = reservedSlots(records.values(), now);
     for (const machine of machines) if (!machine.isManual && machine.asksAt <= now && isUp(machine, now)) ask(machine, fleet, updating);
     for (const machine of machines) observe(machine);
     measureLoss();
@@ -158,7 +158,7 @@ export function simulateRelease(options: {
   }
 
   /** Like the database, takes an earlier offer of the same moment into account. */
-  function ask(machine: SimulatedMachine, fleet: Fleet, updating: Updating): void {
+  function ask(machine: SimulatedMachine, fleet: Fleet, updating: ReservedSlots): void {
     machine.asksAt = now + 4 * HOUR * (0.75 + 0.5 * random());
     if (machine.isOnVersion || machine.switchesAt !== NEVER) return;
     const traits = { providerId: machine.id, chipFamily: machine.chip, models: machine.models, slots: machine.slots };
@@ -244,7 +244,7 @@ export function simulateRelease(options: {
   }
 }
 
-function reserve(updating: Updating, { slots, chip, models }: SimulatedMachine): void {
+function reserve(updating: ReservedSlots, { slots, chip, models }: SimulatedMachine): void {
   const writable = updating as { slots: number; byModel: Map<string, number>; byChip: Map<string, number> };
   writable.slots += slots;
   writable.byChip.set(chip, (writable.byChip.get(chip) ?? 0) + slots);

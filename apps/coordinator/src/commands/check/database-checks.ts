@@ -1,4 +1,4 @@
-/** Checks of the database: reachable, its schema, a write that is rolled back, its clock, and the first operator. */
+/** Checks of the database: connection, schema, a write that is rolled back, clock, and whether an operator exists. */
 import { sql } from 'kysely';
 import type { Config } from '../../config/config.js';
 import { databaseTime } from '../../database/connection/database-clock.js';
@@ -9,7 +9,7 @@ import type { Database } from '../../database/tables.js';
 import { databasePlace, databaseTarget, withUnmigrated } from '../open.js';
 import { type Finding, ok, problem, skipped, warning } from './finding.js';
 
-/** Coordinators of one cluster tolerate smaller differences; receipts and challenges name times. */
+/** A larger clock difference is a problem: receipts and challenges contain times. Clusters raise an alarm at five seconds. */
 const MAX_SKEW_MS = 2000;
 const WARN_SKEW_MS = 500;
 /** Oldest supported PostgreSQL, as `server_version_num`. */
@@ -21,7 +21,7 @@ export interface DatabaseFindings {
   readonly operators: readonly Finding[];
 }
 
-/** Rejects with StartupError if the database cannot be read. */
+/** Rejects with StartupError if the database cannot be read or written. */
 export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
   const found = await withUnmigrated(config, async (database) => {
     const state = await readSchemaState(database);
@@ -34,10 +34,13 @@ export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
   if (schema.state !== 'ok') return { database: [schema, ...server], clock, operators };
   const database = await openDatabase(databaseTarget(config), { migrate: false });
   try {
-    await writeAndRead(database);
-    return { database: [schema, ...server], clock, operators: await checkOperators(database, config) };
-  } catch (error) {
-    throw databaseError('cannot be written', error);
+    await writeAndRead(database).catch((error: unknown) => {
+      throw databaseError('cannot be written', error);
+    });
+    const found = await checkOperators(database, config).catch((error: unknown) => {
+      throw databaseError('cannot be read', error);
+    });
+    return { database: [schema, ...server], clock, operators: found };
   } finally {
     await database.destroy();
   }
@@ -89,7 +92,7 @@ async function checkClock(database: Database): Promise<Finding[]> {
   return [Math.abs(skewMs) > WARN_SKEW_MS ? warning(text, remedy) : ok(text)];
 }
 
-/** Thrown to end the transaction without a trace. */
+/** Thrown to roll back the transaction on purpose. */
 class RolledBack extends Error {}
 
 async function writeAndRead(database: Database): Promise<void> {

@@ -1,25 +1,25 @@
 /**
- * History of the schema in the database: migrations that ran, and the programs that run with each.
+ * Migration history in the database: which migrations ran, and the oldest release that still works after each.
  *
- * Release 0.1.0 refuses to start if `kysely_migration`, its own history, names a migration that it does not know. Newer programs
- * therefore keep their history elsewhere, and add to that table only what 0.1.0 knows or must refuse.
+ * Release 0.1.0 refuses to start if its history, `kysely_migration`, names an unknown migration. Newer releases therefore keep their
+ * own history. They add to `kysely_migration` only migrations that 0.1.0 knows, or must not run with.
  */
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import type { MigrationDescription } from './describe-migration.js';
 
-/** Table of the migration library: names and times. */
+/** History of releases after 0.1.0, written by Kysely's Migrator: names and times. */
 export const HISTORY_TABLE = 'schema_migrations';
 /** Lock of the migration library, shared with release 0.1.0. */
 export const LOCK_TABLE = 'kysely_migration_lock';
 const COMPATIBILITY_TABLE = 'schema_compatibility';
-const FIRST_HISTORY_TABLE = 'kysely_migration';
+const LEGACY_HISTORY_TABLE = 'kysely_migration';
 /** Newest migration of release 0.1.0. */
-const LAST_OF_FIRST_RELEASE = '0080_organisation_log';
+const LAST_LEGACY_MIGRATION = '0080_organisation_log';
 /** Arbitrary: serialises the creation of the tables on PostgreSQL. */
 const ADVISORY_LOCK = 7_204_518_363;
 
-/** Migration that ran. `oldestProgram`: null if every program runs with it, undefined if the database does not say. */
+/** Migration that ran. `oldestProgram`: oldest release that works after it; null: every release; undefined: not recorded. */
 export interface AppliedMigration {
   readonly name: string;
   readonly oldestProgram: string | null | undefined;
@@ -31,25 +31,26 @@ interface HistoryRow {
   readonly kind: string | null;
 }
 
-/** Creates the tables, and takes over the history of release 0.1.0. Does nothing if both is done. */
+/** Creates the tables and copies the history of release 0.1.0. Safe to repeat. */
 export async function prepareHistory<T>(database: Kysely<T>): Promise<void> {
   const tables = await tableNames(database);
-  if (![HISTORY_TABLE, COMPATIBILITY_TABLE, FIRST_HISTORY_TABLE].every((name) => tables.has(name))) await createTables(database);
+  if (![HISTORY_TABLE, COMPATIBILITY_TABLE, LEGACY_HISTORY_TABLE].every((name) => tables.has(name))) await createTables(database);
   const history = sql.table(HISTORY_TABLE);
-  const first = sql.table(FIRST_HISTORY_TABLE);
+  const first = sql.table(LEGACY_HISTORY_TABLE);
   const missing = sql<{ name: string }>`select name from ${first} where name not in (select name from ${history})`;
   if ((await missing.execute(database)).rows.length === 0) return;
+  // SQLite needs `where` to tell `on conflict` from a join.
   await sql`insert into ${history} (name, timestamp) select name, timestamp from ${first} where true on conflict do nothing`.execute(
     database,
   );
 }
 
-/** Migrations that ran, in order of name, also before {@link prepareHistory}. Changes nothing. */
+/** Migrations that ran, sorted by name. Read-only; also works on a database without {@link prepareHistory}. */
 export async function appliedMigrations<T>(database: Kysely<T>): Promise<AppliedMigration[]> {
   const tables = await tableNames(database);
   if (tables.has(HISTORY_TABLE) && tables.has(COMPATIBILITY_TABLE)) return readHistory(database);
-  if (!tables.has(FIRST_HISTORY_TABLE)) return [];
-  const { rows } = await sql<{ name: string }>`select name from ${sql.table(FIRST_HISTORY_TABLE)} order by name`.execute(database);
+  if (!tables.has(LEGACY_HISTORY_TABLE)) return [];
+  const { rows } = await sql<{ name: string }>`select name from ${sql.table(LEGACY_HISTORY_TABLE)} order by name`.execute(database);
   return rows.map(({ name }) => ({ name, oldestProgram: undefined }));
 }
 
@@ -63,8 +64,8 @@ export async function readHistory(database: QueryExecutorProvider): Promise<Appl
   return rows.map(({ name, oldest_program: oldest, kind }) => ({ name, oldestProgram: kind === null ? undefined : oldest }));
 }
 
-/** Records a migration for older programs, in the transaction of the migration. */
-export async function recordForOlderPrograms(
+/** Records compatibility in the migration's transaction, and in the table of 0.1.0 if that release must see it. */
+export async function recordCompatibility(
   transaction: QueryExecutorProvider,
   name: string,
   description: MigrationDescription,
@@ -73,8 +74,8 @@ export async function recordForOlderPrograms(
   await sql`insert into ${sql.table(COMPATIBILITY_TABLE)} (name, kind, oldest_program) values (${name}, ${kind}, ${oldestProgram})`.execute(
     transaction,
   );
-  if (name > LAST_OF_FIRST_RELEASE && oldestProgram === null) return;
-  await sql`insert into ${sql.table(FIRST_HISTORY_TABLE)} (name, timestamp) values (${name}, ${new Date().toISOString()})`.execute(
+  if (name > LAST_LEGACY_MIGRATION && oldestProgram === null) return;
+  await sql`insert into ${sql.table(LEGACY_HISTORY_TABLE)} (name, timestamp) values (${name}, ${new Date().toISOString()})`.execute(
     transaction,
   );
 }
@@ -82,7 +83,7 @@ export async function recordForOlderPrograms(
 async function createTables<T>(database: Kysely<T>): Promise<void> {
   await database.transaction().execute(async (transaction) => {
     if (dialectOf(transaction) === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(transaction);
-    for (const table of [HISTORY_TABLE, FIRST_HISTORY_TABLE]) {
+    for (const table of [HISTORY_TABLE, LEGACY_HISTORY_TABLE]) {
       await transaction.schema
         .createTable(table)
         .ifNotExists()
@@ -102,5 +103,12 @@ async function createTables<T>(database: Kysely<T>): Promise<void> {
 
 async function tableNames<T>(database: Kysely<T>): Promise<ReadonlySet<string>> {
   const tables = await database.introspection.getTables({ withInternalKyselyTables: true });
-  return new Set(tables.map(({ name }) => name));
+  const schema = dialectOf(database) === 'postgres' ? await currentSchema(database) : undefined;
+  // A restore leaves the earlier tables in a schema of their own.
+  return new Set(tables.filter((table) => table.schema === schema).map(({ name }) => name));
+}
+
+async function currentSchema(database: QueryExecutorProvider): Promise<string | undefined> {
+  const { rows } = await sql<{ schema: string }>`select current_schema() as schema`.execute(database);
+  return rows[0]?.schema;
 }

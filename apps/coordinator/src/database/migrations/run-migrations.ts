@@ -1,7 +1,7 @@
 /** Brings a database to the schema of this program. */
 import { type Kysely, type Migration, Migrator } from 'kysely';
 import { StartupError } from '../../config/startup-error.js';
-import { HISTORY_TABLE, LOCK_TABLE, prepareHistory, recordForOlderPrograms } from './history.js';
+import { HISTORY_TABLE, LOCK_TABLE, prepareHistory, recordCompatibility } from './history.js';
 import { readSchemaState, type SchemaProgram, thisProgram } from './schema-state.js';
 
 const NOTHING: Migration = { up: async () => {} };
@@ -49,7 +49,7 @@ function recorded(name: string, migration: Migration, { describe }: SchemaProgra
   return {
     async up(transaction) {
       await migration.up(transaction);
-      await recordForOlderPrograms(transaction, name, describe(name));
+      await recordCompatibility(transaction, name, describe(name));
     },
   };
 }

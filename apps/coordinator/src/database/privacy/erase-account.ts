@@ -8,10 +8,10 @@ import type { Database } from '../tables.js';
 import { STORED_DATA } from './stored-data.js';
 import { machinesOf } from './stored-table.js';
 
-/** In the transaction that closes the account, before its machines are unlinked. */
+/** Runs in the transaction that closes the account, before its machines are unlinked. Retention repeats it later. */
 export async function eraseAccount(transaction: Database, accountId: string): Promise<void> {
   await redactActions(transaction, accountId);
-  // Backwards: the person, whose e-mail address conditions read, is the first table.
+  // In reverse: conditions read the e-mail address in `auth_users`, the first table, so it is erased last.
   for (const [name, { erasures = [] }] of [...STORED_DATA].reverse()) {
     for (const { rows, set } of erasures) {
       const table = sql.table(name);
@@ -27,8 +27,8 @@ export async function eraseAccount(transaction: Database, accountId: string): Pr
 
 const SLICE = 500;
 export const ERASED_TEXT = '[erased]';
-/** Members of request bodies that are no free text. */
-const KEPT_MEMBERS: ReadonlySet<string> = new Set(['end', 'account_id', 'provider_id']);
+/** JSON fields whose strings are ids or codes, not free text. */
+const KEPT_FIELDS: ReadonlySet<string> = new Set(['end', 'account_id', 'provider_id']);
 
 /** Erases free texts in the operators' log about the account, its machines and its withdrawals. Who did what stays. */
 async function redactActions(transaction: Database, accountId: string): Promise<void> {
@@ -49,17 +49,17 @@ async function redactActions(transaction: Database, accountId: string): Promise<
   }
 }
 
-/** JSON with every free text replaced. Numbers, flags and ids stay. */
+/** JSON with every string replaced, except in {@link KEPT_FIELDS}. Numbers and flags stay. */
 export function redactTexts(json: string): string {
   return JSON.stringify(JSON.parse(json), (member, value: unknown) =>
-    typeof value === 'string' && !KEPT_MEMBERS.has(member) ? ERASED_TEXT : value,
+    typeof value === 'string' && !KEPT_FIELDS.has(member) ? ERASED_TEXT : value,
   );
 }
 
-/** Receipts per statement: each has four index entries. */
+/** Receipts per statement. Each deletion also changes three indexes. */
 const RECEIPT_SLICE = 100;
 
-/** Removes receipts of an account in slices, because there can be very many: at most `maxRows`, in whole slices. */
+/** Removes an account's receipts in slices, because there can be very many. `maxRows` is rounded up to whole slices. */
 export async function eraseReceipts(
   database: Database,
   accountId: string,

@@ -1,4 +1,4 @@
-/** `RetentionRules`: removes rows that are older than the settings allow, in small statements. Safe to repeat and to interrupt. */
+/** `applyRetention` removes rows older than the settings allow, in small statements. Safe to repeat and to interrupt. */
 import { type RawBuilder, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
@@ -24,13 +24,13 @@ const SLICE = 500;
 const MAX_ROWS = 200_000;
 const EXPIRED_INVITATION_DAYS = 30;
 const DEVICE_CODE_MS = 20 * 60_000;
-/** Nonces are tried for six weeks. */
+/** Certificates may use nonces of the last six weeks; four more weeks are margin. */
 const NONCE_DAYS = 70;
 /** Closed accounts are erased again for this long: rows may have been queued, receipts of images for up to a week. */
 const REPEAT_ERASURE_DAYS = 9;
 const MAX_CLOSED_ACCOUNTS = 1000;
 
-/** Statement that changes at most {@link SLICE} rows. */
+/** Changes the rows of at most {@link SLICE} keys; a key may have several rows. */
 type Statement = RawBuilder<unknown>;
 
 interface Rule {
@@ -59,12 +59,12 @@ export async function applyRetention(
     if (all > 0) changed[name] = (changed[name] ?? 0) + all;
   }
   const accounts = await repeatErasures(database, now, signal);
-  if (accounts > 0 || Object.keys(changed).length > 0) await emptyLog(database);
+  if (accounts > 0 || Object.keys(changed).length > 0) await truncateWriteAheadLog(database);
   return changed;
 }
 
-/** The write-ahead log of SQLite holds earlier pages. Other programs that read may prevent this: a later run tries again. */
-async function emptyLog(database: Database): Promise<void> {
+/** SQLite's write-ahead log still contains erased data. Other readers may block its truncation; a later run retries. */
+async function truncateWriteAheadLog(database: Database): Promise<void> {
   if (dialectOf(database) === 'sqlite') await sql`pragma wal_checkpoint(truncate)`.execute(database);
 }
 
@@ -108,7 +108,7 @@ function sessionAddresses(before: number): Statement {
     select id from auth_sessions where created_at < ${time} and (ip_address is not null or user_agent is not null) limit ${SLICE})`;
 }
 
-/** Rules for machines that have not reported for long. `owner`: condition on the machine's account; machines without a row have none. */
+/** Rules for machines unseen for long. `owner`: SQL condition on the account id, which begins with `provider:` if unlinked. */
 function machineRules(owner: RawBuilder<unknown>): (before: number) => readonly Rule[] {
   return (before) => {
     const account = sql`coalesce((select account_id from provider_owners where provider_owners.provider_id = machine.provider_id), 'provider:')`;
@@ -140,7 +140,7 @@ function machineRules(owner: RawBuilder<unknown>): (before: number) => readonly 
   };
 }
 
-/** What leads from a closed account to the payment processor's customer, and its revoked keys. */
+/** Clears ids that link closed accounts to customers of the payment processor, and deletes their revoked keys. */
 function closedAccountRules(before: number): readonly Rule[] {
   const closed = sql`select id from accounts where deleted_at < ${before}`;
   return [
@@ -167,7 +167,7 @@ async function repeatErasures(database: Database, now: number, signal: AbortSign
     .where((where) =>
       where.or([
         where('deleted_at', '>=', now - REPEAT_ERASURE_DAYS * DAY_MS),
-        // Open withdrawals keep their payout account.
+        // An open withdrawal kept the payout account: erase again until it is gone.
         where.and([
           where('deleted_at', 'is not', null),
           where('id', 'in', (select) => select.selectFrom('payout_accounts').select('account_id')),
@@ -185,7 +185,7 @@ async function repeatErasures(database: Database, now: number, signal: AbortSign
   return closed.length;
 }
 
-/** Removes rows of a table by their key. */
+/** Deletes one slice of the rows that meet the condition. */
 function removal(table: string, key: string, rows: RawBuilder<unknown>): Statement {
   const [name, column] = [sql.table(table), sql.ref(key)];
   return sql`delete from ${name} where ${column} in (select ${column} from ${name} where ${rows} limit ${SLICE})`;

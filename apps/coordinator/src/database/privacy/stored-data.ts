@@ -1,4 +1,4 @@
-/** `STORED_DATA`: the inventory of all tables. Erasures run in this order, which respects foreign keys. */
+/** `STORED_DATA`: the inventory of all tables. Erasures run in reverse: conditions read `auth_users`, which comes first. */
 import { ACCOUNT_DATA } from './account-data.js';
 import { MACHINE_DATA } from './machine-data.js';
 import { MONEY_DATA } from './money-data.js';

@@ -1,4 +1,4 @@
-/** `HealthFigures`: what one coordinator saw during a slot of time, in a form that adds up over slots and coordinators. Pure. */
+/** `HealthFigures`: what one coordinator observed during an interval, in a form that can be merged. Pure. */
 import Type, { type Static } from 'typebox';
 
 const amount = Type.Number();
@@ -7,22 +7,22 @@ const counts = Type.Record(Type.String({ maxLength: 64 }), Type.Number({ minimum
 export const HealthFiguresSchema = Type.Object({
   /** Readings of the gauges below. */
   samples: Type.Integer({ minimum: 0 }),
-  /** Ended jobs by end: `delivered`, `client_gone`, `refused`, or the code of the error. */
+  /** Ended jobs by outcome: `delivered`, `client_gone`, `refused`, or an error code. */
   jobs: counts,
   /** Failed attempts by reason. */
   failedAttempts: counts,
-  /** Durations of jobs: observations per upper bound in seconds, as text; `+Inf` for longer ones. */
+  /** Job durations: observations per bucket, by upper bound in seconds. Not cumulative. */
   jobSeconds: counts,
   /** Times to the first content of a stream, in the same form. */
   firstTokenSeconds: counts,
-  /** Sums of gauges over all readings. */
+  /** Sums of gauges over all readings. `routable`: providers that can take jobs. */
   sums: Type.Object({ waiting: amount, running: amount, routable: amount, slots: amount, usedSlots: amount }),
   /** Sums of connected providers over all readings, by trust level. */
   providers: counts,
   maxWaiting: amount,
   /** Longest delay of a timer, in milliseconds. */
   maxLoopLagMs: amount,
-  /** Latest quick check of the ledger, in micro-USD. Null: none during the slot. */
+  /** Latest quick check of the ledger, perhaps from before the interval; amounts in micro-USD. Null: none since the start. */
   ledger: Type.Union([
     Type.Null(),
     Type.Object({ at: amount, owed: amount, held: amount, fees: amount, requestedWithdrawals: amount, problems: amount }),
@@ -45,7 +45,7 @@ export const NO_FIGURES: HealthFigures = {
   ledger: null,
 };
 
-/** Figures of two parts of a slot of one coordinator. */
+/** Merges two parts of one coordinator's interval. health-points.ts combines coordinators, whose averages add up. */
 export function mergeFigures(a: HealthFigures, b: HealthFigures): HealthFigures {
   return {
     samples: a.samples + b.samples,

@@ -31,8 +31,8 @@ export class JobCounts {
     return {
       jobs: difference(current.jobs, previous.jobs),
       failedAttempts: difference(current.failedAttempts, previous.failedAttempts),
-      jobSeconds: difference(current.jobSeconds, previous.jobSeconds),
-      firstTokenSeconds: difference(current.firstTokenSeconds, previous.firstTokenSeconds),
+      jobSeconds: bucketDifference(current.jobSeconds, previous.jobSeconds),
+      firstTokenSeconds: bucketDifference(current.firstTokenSeconds, previous.firstTokenSeconds),
     };
   }
 
@@ -66,6 +66,12 @@ export class JobCounts {
 
 function boundOf(text: string): number {
   return text === '+Inf' ? Number.POSITIVE_INFINITY : Number(text);
+}
+
+/** Empty buckets stay while any has observations: quantiles need the lower bound of each. */
+function bucketDifference(current: Counts, previous: Counts): Counts {
+  const gained = Object.entries(current).map(([bound, count]) => [bound, count - (previous[bound] ?? 0)] as const);
+  return gained.some(([, count]) => count > 0) ? Object.fromEntries(gained) : {};
 }
 
 /** Positive differences only. */

@@ -7,7 +7,7 @@ import { providerIdOf } from '@inference/protocol/crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
-import { bucketOf } from '../../../src/releases/offer-policy.js';
+import { rolloutPosition } from '../../../src/releases/offer-policy.js';
 import { startTwoCoordinators } from '../../support/cluster-harness.js';
 import { type Harness, type HarnessOptions, startCoordinator } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
@@ -176,7 +176,7 @@ function keysByStage(count: number, isEarly: boolean): EnclaveKey[] {
   const keys: EnclaveKey[] = [];
   while (keys.length < count) {
     const key = new EnclaveKey();
-    if (bucketOf(providerIdOf(key.publicKey), VERSION) < 0.5 === isEarly) keys.push(key);
+    if (rolloutPosition(providerIdOf(key.publicKey), VERSION) < 0.5 === isEarly) keys.push(key);
   }
   return keys;
 }

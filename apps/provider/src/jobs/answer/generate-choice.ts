@@ -26,10 +26,10 @@ export interface GeneratedChoice {
 
 type Emit = (events: readonly OutputEvent[]) => Promise<void>;
 
-/** Maximum attempts at output of the required format, which the grammar already enforces. */
+/** Maximum generations until the output passes its final check. The grammar already prevents most violations. */
 const MAX_ATTEMPTS = 3;
 
-/** The output missed its format before anything was sent; another attempt is possible. */
+/** The finished output violates its constraint. Without a stream, nothing was sent yet, so it can be generated again. */
 class ConstraintViolation extends Error {}
 
 /**
@@ -104,7 +104,7 @@ async function filterOutput(
   for await (const batch of orIdle(generation, options.pingAfterMs)) {
     signal.throwIfAborted();
     if (closing.aborted) break;
-    // Sends no ping before the prompt is read: there is no output yet.
+    // No ping during prefill: the response begins with the engine's first batch.
     if (batch === null && generation.started === null) continue;
     filter ??= await begin();
     const events: OutputEvent[] = batch === null ? [{ type: 'ping' }] : [];
@@ -125,9 +125,9 @@ async function filterOutput(
   const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
   filter ??= await begin();
   await pass(filter.end());
-  const isWhole = ended === 'stop' && filter.stopSequence === null;
+  const endedByModel = ended === 'stop' && filter.stopSequence === null;
   if (
-    isWhole &&
+    endedByModel &&
     transcript !== null &&
     constraint !== null &&
     !(await constraint.fits({ text: transcript.text, calls: transcript.toolCalls }))
