@@ -37,10 +37,10 @@ export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
     await writeAndRead(database).catch((error: unknown) => {
       throw databaseError('cannot be written', error);
     });
-    const found = await checkOperators(database, config).catch((error: unknown) => {
+    const checked = await checkOperators(database, config).catch((error: unknown) => {
       throw databaseError('cannot be read', error);
     });
-    return { database: [schema, ...server], clock, operators: found };
+    return { database: [schema, ...server], clock, operators: checked };
   } finally {
     await database.destroy();
   }
