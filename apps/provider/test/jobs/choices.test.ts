@@ -36,6 +36,12 @@ test('each choice is generated with its own seed and limit, and the prompt is bi
   });
 });
 
+test('a seed beyond the precision of numbers still differs for each choice', async () => {
+  await bench.start(three({ stream: false, seed: 2 ** 62 }), { ...context, stream: false });
+  for (let choice = 0; choice < 3; choice++) await bench.finish(['a']);
+  expect(bench.streams.map(({ request }) => request.sampling.seed)).toEqual([2 ** 62, 1, 2]);
+});
+
 test('a choice that its limit cut decides the finish reason of the receipt', async () => {
   const { responses } = await bench.start(three(), context);
   await bench.finish(['a']);

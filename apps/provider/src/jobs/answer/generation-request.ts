@@ -23,12 +23,17 @@ export function generationRequest(
       topK: sampling.topK,
       minP: sampling.minP,
       logitBias: sampling.logitBias,
-      seed: sampling.seed === null ? null : sampling.seed + attempt,
+      seed: sampling.seed === null ? null : laterSeed(sampling.seed, attempt),
       frequencyPenalty: sampling.frequencyPenalty ?? 0,
       presencePenalty: sampling.presencePenalty ?? 0,
       repetitionPenalty: sampling.repetitionPenalty ?? 1,
     },
   };
+}
+
+/** The seed plus `offset`, modulo 2^32 as engines use it: doubles above 2^53 have no successor. */
+function laterSeed(seed: number, offset: number): number {
+  return offset === 0 ? seed : Number(BigInt.asUintN(32, BigInt(Math.trunc(seed)) + BigInt(offset)));
 }
 
 function promptInput({ prompt, tools, thinking }: TextRequest, answersAtOnce: boolean): PromptInput {
