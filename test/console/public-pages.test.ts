@@ -262,7 +262,7 @@ describeInBrowser('the console', () => {
       }
     };
     expect(scripts.length).toBeGreaterThan(2);
-    // A stale compressed copy would outlive a file with an unhashed name.
+    // A stale compressed copy would outlive a file with an unhashed name; documents are written together with theirs.
     expect(readdirSync(dist).filter((name) => /\.(?:br|gz)$/.test(name) && !name.startsWith('docs.html.'))).toEqual([]);
     const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf8')) as Record<
       string,
