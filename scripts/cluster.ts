@@ -3,7 +3,7 @@
  *
  * `npm run cluster -- keys N DIR [--servers host:port,…]` writes keys and configuration for several machines.
  */
-import { relative, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { writeClusterFiles } from './network/cluster/cluster-keys.js';
 import { type ClusterDemo, type ClusterNetwork, startCluster, type Topology } from './network/cluster/cluster-network.js';
 import { type NatsAddress, parseServers } from './network/cluster/nats-config.js';
@@ -71,9 +71,8 @@ async function makeKeys(args: readonly string[]): Promise<number> {
   if (rest.length !== 2 || directory === undefined) throw new StartError(USAGE);
   const addresses: readonly NatsAddress[] = parseServers(servers);
   const files = await writeClusterFiles(resolve(directory), readCount(count, MAX_KEYS), addresses);
-  const show = (path: string): string => relative('', path) || path;
-  console.log(`${files.natsConfigs.map((config, index) => `NATS server ${addresses[index]?.host}: nats-server -c ${show(config)}`).join('\n')}
-${files.coordinators.map(({ id, envFile }) => `${id}: settings in ${show(envFile)}; add DATABASE_URL`).join('\n')}
+  console.log(`${files.natsConfigs.map((config, index) => `NATS server ${addresses[index]?.host}: nats-server -c ${config}`).join('\n')}
+${files.coordinators.map(({ id, envFile }) => `${id}: settings in ${envFile}; add DATABASE_URL`).join('\n')}
 
 Keep ca.key offline: with it, anybody can add a NATS server. docs/cluster.md says which file each machine needs.`);
   return 0;
