@@ -33,13 +33,13 @@ test("logs the coordinator's trust message as one line", async () => {
     type: 'trust',
     trust_level: 'none',
     routable: false,
-    status: 'quarantined',
+    status: 'untrusted',
     status_remedy: 'Ask the operator.',
     parts: [{ name: 'posture', state: 'failed', reason: 'sip_disabled', remedy: 'Turn it on.\u001b[2J' }],
   });
   const line = await provider.logged('trust');
-  expect(line).toMatchObject({ trust_level: 'none', routable: false, status: 'quarantined', gaps: [{ reason: 'sip_disabled' }] });
-  expect(line.msg).toBe('no trust, gets NO requests (quarantined); posture is failed. Ask the operator. Turn it on. [2J');
+  expect(line).toMatchObject({ trust_level: 'none', routable: false, status: 'untrusted', gaps: [{ reason: 'sip_disabled' }] });
+  expect(line.msg).toBe('no trust, gets NO requests (untrusted); posture is failed. Ask the operator. Turn it on. [2J');
 });
 
 test('answers a plain request with a signed body', async () => {

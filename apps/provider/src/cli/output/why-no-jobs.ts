@@ -68,7 +68,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   if (requestCount === 0) return { state: 'idle', headline: READY, reason: 'No requests for these models in the last five minutes.', next };
   const [passed] = view.decisions;
   const isServing = view.decisions.some(({ outcome, last_at }) => outcome === 'chosen' && isRecent(last_at, view.server_time));
-  const reason = passed === undefined || isServing ? null : `Last decision: ${sentence(passed.text)}`;
+  const reason = passed === undefined || passed.outcome === 'chosen' || isServing ? null : `Last decision: ${sentence(passed.text)}`;
   return { state: 'serving', headline: READY, reason, next };
 }
 
