@@ -2,12 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
-import { StartupError } from '../config/startup-error.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
 import { unknownMigrations } from '../database/backup/database-figures.js';
 import { loadScript } from '../database/backup/load-script.js';
 import { type PostgresTarget, postgresTarget } from '../database/backup/postgres-snapshot.js';
 import { type RestoredRows, restoredRowStatements } from '../database/backup/restored-rows.js';
 import { type DatabaseTarget, openDatabase } from '../database/connection/open-database.js';
+import { STORED_DATA } from '../database/privacy/stored-data.js';
 import { LOG_KEY_SECRET } from '../transparency-log/transparency-log.js';
 import { listBackups } from './backup-folder.js';
 import { isOccupied, refuseOpenFile, type StagedFolder, stageFolder } from './data-directory.js';
@@ -17,6 +18,11 @@ import { verifierKeyOf } from './log-key.js';
 import { DATABASE_FILES, IMAGES_FOLDER, type Manifest, readManifest } from './manifest.js';
 import { findPostgresTool, loadDump } from './postgres-tools.js';
 import { checkRestored, type RestoredCheck } from './restored-check.js';
+
+/** A migration removed this table. Schemas of earlier versions have it. */
+const FORMER_TABLE = 'auth_device_codes';
+/** Maximum number of named tables. */
+const MAX_NAMED = 20;
 
 export interface RestoreOptions {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
@@ -44,7 +50,10 @@ export interface Restored extends RestoredCheck {
   readonly newLogKey: string | null;
 }
 
-/** Throws {@link StartupError}. Nothing has changed then, unless a restored PostgreSQL database cannot be opened. */
+/** The data were restored, but could not be checked: the database cannot be opened, or the check failed. */
+export class UncheckedError extends StartupError {}
+
+/** Throws {@link StartupError}. Nothing has changed then, unless it is an {@link UncheckedError}. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { config, from, force, signal } = options;
   await refuseFolderOfBackups(from);
@@ -81,9 +90,26 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     }
     if (target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);
   });
-  if (databaseUrl !== null) check = await openAndCheck({ url: databaseUrl }, manifest, options);
+  if (databaseUrl !== null) {
+    check = await openAndCheck({ url: databaseUrl }, manifest, options).catch((error: unknown) => {
+      throw uncheckedError(error, { from, movedAside });
+    });
+  }
   if (check === undefined) throw new Error('the restored data were not checked');
   return { ...check, manifest, movedAside, newLogKey: rows.newLogOrigin === null ? null : rows.newLogKey };
+}
+
+function uncheckedError(
+  error: unknown,
+  { from, movedAside }: { readonly from: string; readonly movedAside: readonly string[] },
+): UncheckedError {
+  const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
+  const reason = message === '' ? errorReason(error) : message;
+  const aside = movedAside.length === 0 ? 'There were no earlier data.' : `The replaced data are in ${movedAside.join(' and ')}.`;
+  return new UncheckedError(
+    `${from} was restored, but not checked: ${reason.replace(/\.$/, '')}. ${aside} Before you start a coordinator: inference-coordinator ledger-check`,
+    { cause: error },
+  );
 }
 
 async function refuseFolderOfBackups(from: string): Promise<void> {
@@ -146,6 +172,13 @@ async function checkedTarget(url: string, { database }: Manifest): Promise<Postg
   if (target.coordinators > 0) {
     throw new StartupError(`A coordinator is connected to the database (${target.coordinators} connections). Stop all coordinators first.`);
   }
+  const foreign = foreignTables(target);
+  if (foreign.length > 0) {
+    const names = foreign.slice(0, MAX_NAMED).join(', ') + (foreign.length > MAX_NAMED ? `, and ${foreign.length - MAX_NAMED} more` : '');
+    throw new StartupError(
+      `The schema ${target.schema} has tables that are not of a coordinator: ${names}. Restore into a database or schema of its own.`,
+    );
+  }
   if (database.kind !== 'postgres') throw new Error('the backup has no dump');
   if (target.serverMajor < Number.parseInt(database.server_version, 10)) {
     throw new StartupError(
@@ -158,6 +191,12 @@ async function checkedTarget(url: string, { database }: Manifest): Promise<Postg
     );
   }
   return target;
+}
+
+/** Tables of other applications, which no restore moves. Those of a newer coordinator cannot be told apart, and move. */
+function foreignTables({ tables, migrations }: PostgresTarget): string[] {
+  if (unknownMigrations(migrations).length > 0) return [];
+  return tables.filter((name) => !STORED_DATA.has(name) && name !== FORMER_TABLE);
 }
 
 async function refuseOccupied(dataDir: string, target: PostgresTarget | null): Promise<void> {

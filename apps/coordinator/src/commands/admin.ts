@@ -25,8 +25,9 @@ export const adminCommand: Command = {
   create --email ADDRESS [--name NAME] [--password-file FILE | --generate-password]
             creates an account with the admin flag. The password is asked for, read from a file, or generated and
             printed. The address counts as confirmed.
-  grant --email ADDRESS
-            gives an existing account the admin flag
+  grant --email ADDRESS [--unverified]
+            gives an existing account the admin flag. An account that has not confirmed its address is refused unless
+            --unverified is given: somebody else may have signed up with the address.
   revoke --email ADDRESS
             takes the flag away
   list [--json]
@@ -61,11 +62,11 @@ async function create(args: readonly string[], context: CommandContext): Promise
     }
     const { password, isGenerated } = await newPassword(options, context);
     checkPassword(password);
-    const details = { email: email.toLowerCase(), name };
-    const id = await logged(database, { action: 'admin create', subject: null, details }, () =>
+    // Without address and name: the deletion of the account finds entries by their subject.
+    const id = await logged(database, { action: 'admin create', subject: null, details: {} }, () =>
       createAdmin(database, { email, name, password }, Date.now),
     );
-    context.out(`Created the account ${details.email} (${id}) with the admin flag.`);
+    context.out(`Created the account ${email.toLowerCase()} (${id}) with the admin flag.`);
     if (isGenerated) context.out(`Password, shown only now: ${password}`);
     return EXIT.ok;
   });
@@ -73,11 +74,17 @@ async function create(args: readonly string[], context: CommandContext): Promise
 
 function changer(isGrant: boolean): Action {
   return async (args, { env, out }) => {
-    const email = required(optionsOf(args, { email: { type: 'string' } }).email);
+    const options = optionsOf(args, { email: { type: 'string' }, ...(isGrant ? { unverified: { type: 'boolean' } as const } : {}) });
+    const email = required(options.email);
     return withDatabase(settingsOf(env), async (database) => {
       const operators = new OperatorRepository(database);
       const user = await operators.findUser(email);
       if (user === null) throw new StartupError(`No account has the e-mail address ${email}.`);
+      if (isGrant && !user.isVerified && options.unverified !== true) {
+        throw new StartupError(
+          `${email} is not confirmed, so the account may be of somebody else. Confirm the address first, or give --unverified.`,
+        );
+      }
       const accounts = new AccountRepository({ database, now: Date.now, onChange: () => {} });
       const { isAdmin, suspendedAt } = await accounts.ensure(user);
       if (isAdmin === isGrant) {
@@ -87,6 +94,7 @@ function changer(isGrant: boolean): Action {
       const action = isGrant ? 'admin grant' : 'admin revoke';
       await logged(database, { action, subject: user.id, details: { email: email.toLowerCase() } }, async () => {
         if (!(await accounts.setAdmin(user.id, isGrant))) throw new StartupError(`The account of ${email} is closed.`);
+        return user.id;
       });
       out(isGrant ? `${email} has the admin flag.` : `${email} no longer has the admin flag.`);
       if (suspendedAt !== null) out('The account is suspended, so nobody can use it.');
@@ -132,13 +140,20 @@ interface LoggedAction {
   readonly details: Readonly<Record<string, string>>;
 }
 
-/** Runs `work` between its entry in the audit log and its outcome. An action that cannot be logged does not run. */
-async function logged<T>(database: Database, { action, subject, details }: LoggedAction, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs `work` between its entry in the audit log and its outcome. An action that cannot be logged does not run.
+ * Without a subject, it is the id that `work` resolves to.
+ */
+async function logged<T extends string>(
+  database: Database,
+  { action, subject, details }: LoggedAction,
+  work: () => Promise<T>,
+): Promise<T> {
   const log = new OperatorAuditLog({ database, now: Date.now });
   const id = await log.begin({ operator: OPERATOR, action, subject, details: JSON.stringify(details) });
   try {
     const result = await work();
-    await log.end(id, 'done');
+    await log.end(id, 'done', subject ?? result);
     return result;
   } catch (error) {
     await log.end(id, 'failed');

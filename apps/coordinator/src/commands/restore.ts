@@ -23,8 +23,8 @@ transparency log. Stop all coordinators before. Prints what to redo, because the
   --keep-sessions     Keeps the sessions of the backup. By default they end, because some may have been ended since.
   --postgres-bin DIR  Folder of pg_restore and psql; their major version must be the server's.
 
-Exit codes: 0 restored, 1 refused or failed with nothing changed, or restored with problems (stderr says which),
-2 the command line or the settings cannot be used.`,
+Exit codes: 0 restored, 1 refused or failed with nothing changed, or restored with problems, or restored but not checked
+(stderr says which), 2 the command line or the settings cannot be used.`,
   async run(args, { env, out, err }) {
     const options = optionsOf(args, {
       from: { type: 'string' },

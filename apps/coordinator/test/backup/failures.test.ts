@@ -4,6 +4,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProviderId } from '@inference/protocol';
 import Sqlite from 'better-sqlite3';
+import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { type BackupOptions, createBackup } from '../../src/backup/create-backup.js';
@@ -11,6 +12,7 @@ import { restoreBackup } from '../../src/backup/restore-backup.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { TransparencyLog } from '../../src/transparency-log/transparency-log.js';
 import { backupOptions, restoreOptions } from '../support/backup-options.js';
+import { describePostgres } from '../support/databases.js';
 import { migratedFile } from '../support/fresh-database.js';
 
 /** Data directory of a coordinator that has run. */
@@ -173,6 +175,29 @@ describe('a restore refuses', () => {
     const text = readFileSync(secrets, 'utf8').replace(/"value": "[0-9a-f]{2}/, '"value": "00');
     writeFileSync(secrets, text);
     expect(await refused(keyless.path, undefined, { keysFrom: other })).toContain('is not the file');
+  });
+});
+
+describePostgres('a restore into a schema in use', (fresh) => {
+  it('refuses tables of other applications, and says what was moved aside if its check fails', async () => {
+    const place = await fresh('migrated');
+    const { databaseUrl = '' } = place.config;
+    const database = await openDatabase(place.target);
+    await sql`drop table withdrawals cascade`.execute(database);
+    const dataDir = temporaryDirectory('restored');
+    const settings = { DATA_DIR: dataDir, DATABASE_URL: databaseUrl ?? '' };
+    const { path } = await createBackup(backupOptions(temporaryDirectory('backups'), settings));
+    const restore = () => restoreBackup(restoreOptions(path, settings, { force: true }));
+    await sql`create table shop_customers (id integer)`.execute(database);
+    await database.destroy();
+    await expect(restore()).rejects.toThrow('not of a coordinator: shop_customers.');
+    const again = await openDatabase(place.target);
+    await sql`drop table shop_customers`.execute(again);
+    await again.destroy();
+    await expect(restore()).rejects.toThrow(
+      /was restored, but not checked: .*withdrawals.* The replaced data are in the schema before_restore_\w+ of the database\./,
+    );
+    await place.remove();
   });
 });
 

@@ -1,6 +1,7 @@
 /** Commands of the coordinator, on both databases. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { sql } from 'kysely';
 import { afterEach, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { COMMANDS } from '../../src/commands/command-table.js';
@@ -132,7 +133,7 @@ describeDatabases('commands', (fresh, dialect) => {
       .values(later as unknown as { name: string; value: string })
       .execute();
     await database.destroy();
-    expect(await runCommand(['migrate'], env)).toMatchObject({ code: 1, err: expect.stringContaining('migration 9999_later, which coordinator') });
+    expect(await runCommand(['migrate'], env)).toMatchObject({ code: 1, err: expect.stringContaining('has migration 9999_later') });
   });
 
   it('admin creates a confirmed account with the flag, and changes it', async () => {
@@ -170,6 +171,14 @@ describeDatabases('commands', (fresh, dialect) => {
     expect(await admin(['revoke', ...ada])).toMatchObject({ code: 0, out: 'Ada@example.com no longer has the admin flag.' });
     expect((await admin(['revoke', ...ada])).out).toContain('Nothing was changed');
     expect((await admin(['grant', ...ada])).code).toBe(0);
+    // Somebody else may have signed up with an unconfirmed address.
+    const ben = ['--email', 'ben@example.com'];
+    await admin(['revoke', ...ben]);
+    await sql`update auth_users set email_verified = false where email = 'ben@example.com'`.execute(database);
+    expect(await admin(['grant', ...ben])).toMatchObject({ code: 1, err: expect.stringContaining('give --unverified') });
+    expect(await admin(['revoke', ...ben, '--unverified'])).toMatchObject({ code: 2 });
+    expect((await admin(['grant', ...ben, '--unverified'])).code).toBe(0);
+    await sql`update auth_users set email_verified = true`.execute(database);
     const listed = JSON.parse((await admin(['list', '--json'])).out) as { email: string }[];
     expect(listed.map(({ email }) => email).sort()).toEqual(['ada@example.com', 'ben@example.com', 'cy@example.com']);
     expect((await admin(['key'])).out).toMatch(/^service-[A-Za-z0-9_-]{43}$/);
@@ -179,7 +188,11 @@ describeDatabases('commands', (fresh, dialect) => {
     expect(await database.selectFrom('auth_sessions').selectAll().execute()).toEqual([]);
     const actions = await database.selectFrom('operator_actions').selectAll().orderBy('at').execute();
     const done = actions.filter(({ outcome }) => outcome === 'done').map(({ action }) => action);
-    expect(done).toEqual(['admin create', 'admin create', 'admin create', 'admin revoke', 'admin grant']);
+    expect(done).toEqual(['admin create', 'admin create', 'admin create', 'admin revoke', 'admin grant', 'admin revoke', 'admin grant']);
+    const creations = actions.filter(({ action, outcome }) => action === 'admin create' && outcome === 'done');
+    const ids = (await database.selectFrom('auth_users').select('id').execute()).map(({ id }) => id);
+    expect(creations.map(({ subject }) => subject).sort()).toEqual(ids.sort());
+    expect(JSON.stringify(actions.filter(({ action }) => action === 'admin create'))).not.toMatch(/example\.com|Ada/);
     expect(actions.every(({ operator }) => operator === 'command')).toBe(true);
     expect(JSON.stringify(actions)).not.toMatch(/password/i);
   });

@@ -66,7 +66,7 @@ function promptOf({ prompt }: CompletionRequest): string {
 }
 
 function refuseUnsupported(body: CompletionRequest): void {
-  if (isPresent(body.best_of) && body.best_of !== 1) refuse('best_of', 'best_of must be 1: one choice is generated per request.');
+  if (isPresent(body.best_of) && body.best_of !== 1) refuse('best_of', 'best_of must be 1 or left out: choices are not ranked.');
   if (body.echo === true) refuse('echo', 'echo is not supported.');
   if (isPresent(body.suffix) && body.suffix !== '') refuse('suffix', 'suffix is not supported.');
 }

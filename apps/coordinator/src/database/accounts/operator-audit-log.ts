@@ -35,8 +35,10 @@ export class OperatorAuditLog {
     return id;
   }
 
-  async end(id: string, outcome: string): Promise<void> {
-    await this.#database.updateTable('operator_actions').set({ outcome }).where('id', '=', id).execute();
+  /** `subject`: the id of what the action created, unknown at its start. */
+  async end(id: string, outcome: string, subject?: string): Promise<void> {
+    const changed = subject === undefined ? { outcome } : { outcome, subject };
+    await this.#database.updateTable('operator_actions').set(changed).where('id', '=', id).execute();
   }
 
   /** Newest first. `subject`: only actions on this subject. `span`: only actions of these times. */

@@ -20,14 +20,14 @@ export class OperatorRepository {
     this.#database = database;
   }
 
-  /** User with an e-mail address, in any letter case; null: none. */
-  async findUser(email: string): Promise<{ readonly id: string; readonly name: string } | null> {
+  /** User with an e-mail address, in any letter case, and whether the person confirmed it; null: none. */
+  async findUser(email: string): Promise<{ readonly id: string; readonly name: string; readonly isVerified: boolean } | null> {
     const row = await this.#database
       .selectFrom('auth_users')
-      .select(['id', 'name'])
+      .select(['id', 'name', 'email_verified'])
       .where('email', '=', email.toLowerCase())
       .executeTakeFirst();
-    return row ?? null;
+    return row === undefined ? null : { id: row.id, name: row.name, isVerified: Boolean(row.email_verified) };
   }
 
   /** Accounts with the admin flag, the first one first. */

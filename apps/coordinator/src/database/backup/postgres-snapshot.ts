@@ -55,8 +55,10 @@ export interface PostgresTarget {
   readonly serverVersion: string;
   readonly serverMajor: number;
   readonly schema: string;
-  /** Tables of the schema. */
+  /** Tables of the schema, without those of extensions. */
   readonly tables: readonly string[];
+  /** Applied migrations; empty if the schema is not a coordinator's. */
+  readonly migrations: readonly string[];
   /** Connections of coordinators. */
   readonly coordinators: number;
 }
@@ -70,8 +72,15 @@ export async function postgresTarget(url: string): Promise<PostgresTarget> {
     const { schema = null, coordinators = 0 } = rows[0] ?? {};
     if (schema === null) throw new StartupError('The database has no schema that this user may use.');
     const { rows: tables } = await sql<{ name: string }>`select relname as name from pg_class
-      where relnamespace = ${schema}::regnamespace and relkind in ('r', 'p') order by relname`.execute(connection);
-    return { schema, coordinators, tables: tables.map(({ name }) => name), ...(await serverVersionOf(connection)) };
+      where relnamespace = ${schema}::regnamespace and relkind in ('r', 'p')
+        and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
+      order by relname`.execute(connection);
+    // The first release has only the older of the two.
+    const history = ['schema_migrations', 'kysely_migration'].find((one) => tables.some(({ name }) => name === one));
+    const { rows: applied } =
+      history === undefined ? { rows: [] } : await sql<{ name: string }>`select name from ${sql.id(schema, history)}`.execute(connection);
+    const migrations = applied.map(({ name }) => name);
+    return { schema, coordinators, migrations, tables: tables.map(({ name }) => name), ...(await serverVersionOf(connection)) };
   });
 }
 

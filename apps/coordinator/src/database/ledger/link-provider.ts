@@ -30,7 +30,7 @@ export async function linkProvider(
   return 'linked';
 }
 
-/** Inside a transaction: unlinks a provider, which then earns unclaimed. False: the account is not the owner. */
+/** Inside a transaction: unlinks a provider, which then earns unclaimed, and forgets its last state. False: the account is not the owner. */
 export async function unlinkProvider(
   transaction: Database,
   { providerId, accountId, at }: { providerId: string; accountId: string; at: number },
@@ -50,6 +50,8 @@ export async function unlinkProvider(
     .set({ account_id: account, linked_at: null })
     .where('provider_id', '=', providerId)
     .execute();
+  // A queued state may have been written after the erasure of a closed account.
+  await transaction.deleteFrom('machines_last_seen').where('provider_id', '=', providerId).execute();
   return true;
 }
 

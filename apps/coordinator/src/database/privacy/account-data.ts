@@ -104,18 +104,24 @@ export const ACCOUNT_DATA = {
     },
     retention: 'until accepted, revoked, or 30 days after their expiry',
     exported: {
-      rows: (id) => sql<boolean>`(organisation_id = ${id} or email = (select email from auth_users where id = ${id}))`,
+      rows: (id) => sql<boolean>`(organisation_id = ${id} or ${ofEmail('email')(id)})`,
       key: ['id'],
     },
-    afterDeletion: 'removed: those of a deleted organisation, and those to the address of a deleted person',
+    afterDeletion: 'removed: those of a deleted organisation, and those to the confirmed address of a deleted person',
     erasures: [{ rows: ofAccount('organisation_id') }, { rows: ofEmail('email') }],
   },
   organisation_events: {
     about: 'Log of what members did in an organisation, for its owners and admins.',
     columns: { identity: 'subject', activity: 'id organisation_id at actor_id action role' },
     retention: 'the newest 1,000 per organisation; `RETENTION_ORGANISATION_LOG_DAYS`',
-    exported: { rows: (id) => sql<boolean>`(organisation_id = ${id} or actor_id = ${id})`, key: ['id'] },
-    afterDeletion: 'removed with the organisation; of a deleted member, the random id stays as the actor and the e-mail address is erased',
+    exported: {
+      rows: (id) => sql<boolean>`(organisation_id = ${id} or actor_id = ${id})`,
+      key: ['id'],
+      // What a member did is about other members.
+      only: { of: (id) => sql<boolean>`(organisation_id = ${id} or ${ofEmail('subject')(id)})`, columns: ['subject'] },
+    },
+    afterDeletion:
+      'removed with the organisation; of a deleted member, the random id stays as the actor and the confirmed e-mail address is erased',
     erasures: [{ rows: ofAccount('organisation_id') }, { rows: ofEmail('subject'), set: { subject: null } }],
   },
   api_keys: {

@@ -35,13 +35,17 @@ async function* rowsOf(
   database: Database,
   name: string,
   shown: readonly string[],
-  { rows: rowsOfAccount, key, also = {} }: ExportedRows,
+  { rows: rowsOfAccount, key, also = {}, only }: ExportedRows,
   accountId: string,
 ): AsyncGenerator<string> {
   const condition = rowsOfAccount(accountId);
   const order = sql.join(key.map((column) => sql.ref(column)));
   const further = Object.entries(also).map(([column, value]) => sql`${value} as ${sql.ref(column)}`);
-  const columns = sql.join([...[...new Set([...shown, ...key])].map((column) => sql.ref(column)), ...further]);
+  const selected = (column: string) =>
+    only?.columns.includes(column)
+      ? sql`case when ${only.of(accountId)} then ${sql.ref(column)} end as ${sql.ref(column)}`
+      : sql.ref(column);
+  const columns = sql.join([...[...new Set([...shown, ...key])].map(selected), ...further]);
   const members = [...shown, ...Object.keys(also)];
   let separator = '';
   for (let last: Row | undefined; ; ) {

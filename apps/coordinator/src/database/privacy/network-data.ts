@@ -1,6 +1,6 @@
 /** Inventory of the network's own tables: operators' log, status, keysets, transparency log, counters. */
 import { sql } from 'kysely';
-import type { StoredTable } from './stored-table.js';
+import { ofAccount, type StoredTable } from './stored-table.js';
 
 const NO_ACCOUNT = 'about no account';
 const NOT_AFFECTED = 'not affected';
@@ -21,6 +21,8 @@ export const NETWORK_DATA = {
     exported: {
       rows: (id) => sql<boolean>`(subject = ${id} or operator = ${`account:${id}`})`,
       key: ['id'],
+      // What an operator did is about other accounts.
+      only: { of: ofAccount('subject'), columns: ['subject', 'details'] },
     },
     afterDeletion:
       'stays with random ids; texts in request bodies about the account, its machines and withdrawals (reasons, references) are erased',

@@ -38,7 +38,11 @@ interface Rule {
   readonly statement: Statement;
 }
 
-/** Runs all rules. Resolves to the changed rows per rule that changed any. */
+/**
+ * Repeats erasures, then runs all rules. Resolves to the changed rows per rule that changed any.
+ *
+ * @throws The first error, after everything else has run. Aborted: at once.
+ */
 export async function applyRetention(
   database: Database,
   settings: RetentionSettings,
@@ -46,21 +50,41 @@ export async function applyRetention(
   signal?: AbortSignal,
 ): Promise<Readonly<Record<string, number>>> {
   const changed: Record<string, number> = {};
-  for (const { name, statement } of rulesOf(settings, now)) {
-    let all = 0;
-    for (let count = SLICE; count >= SLICE && all < MAX_ROWS; all += count) {
+  let first: { readonly error: unknown } | undefined;
+  const attempt = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
       signal?.throwIfAborted();
-      count = Number((await statement.execute(database)).numAffectedRows ?? 0n);
-      // Lets other work use the database and the thread first.
-      await new Promise((resolve) => {
-        setImmediate(resolve);
-      });
+      first ??= { error };
     }
-    if (all > 0) changed[name] = (changed[name] ?? 0) + all;
+  };
+  const accounts = await repeatErasures(database, now, { attempt, signal });
+  for (const one of rulesOf(settings, now)) {
+    await attempt(async () => {
+      await apply(database, one, { signal, onChange: (rows) => (changed[one.name] = (changed[one.name] ?? 0) + rows) });
+    });
   }
-  const accounts = await repeatErasures(database, now, signal);
-  if (accounts > 0 || Object.keys(changed).length > 0) await truncateWriteAheadLog(database);
+  if (accounts > 0 || Object.keys(changed).length > 0) await attempt(() => truncateWriteAheadLog(database));
+  if (first !== undefined) throw (first as { readonly error: unknown }).error;
   return changed;
+}
+
+/** Applies a rule slice by slice. `onChange` gets the rows that a statement changed. */
+async function apply(
+  database: Database,
+  { statement }: Rule,
+  { signal, onChange }: { readonly signal: AbortSignal | undefined; readonly onChange: (rows: number) => void },
+): Promise<void> {
+  for (let all = 0, count = SLICE; count >= SLICE && all < MAX_ROWS; all += count) {
+    signal?.throwIfAborted();
+    count = Number((await statement.execute(database)).numAffectedRows ?? 0n);
+    if (count > 0) onChange(count);
+    // Lets other work use the database and the thread first.
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
 }
 
 /** SQLite's write-ahead log still contains erased data. Other readers may block its truncation; a later run retries. */
@@ -159,8 +183,29 @@ function closedAccountRules(before: number): readonly Rule[] {
   ];
 }
 
+interface Attempts {
+  /** Retains an error, so that the rest runs. */
+  readonly attempt: (work: () => Promise<void>) => Promise<void>;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Erases recently closed accounts again, with rows that were queued or came later. Resolves to the number of accounts. */
-async function repeatErasures(database: Database, now: number, signal: AbortSignal | undefined): Promise<number> {
+async function repeatErasures(database: Database, now: number, { attempt, signal }: Attempts): Promise<number> {
+  let ids: readonly string[] = [];
+  await attempt(async () => {
+    ids = await recentlyClosed(database, now);
+  });
+  for (const id of ids) {
+    signal?.throwIfAborted();
+    await attempt(async () => {
+      await database.transaction().execute((transaction) => eraseAccount(transaction, id));
+      await eraseReceipts(database, id, { signal });
+    });
+  }
+  return ids.length;
+}
+
+async function recentlyClosed(database: Database, now: number): Promise<string[]> {
   const closed = await database
     .selectFrom('accounts')
     .select('id')
@@ -177,12 +222,7 @@ async function repeatErasures(database: Database, now: number, signal: AbortSign
     .orderBy('deleted_at', 'desc')
     .limit(MAX_CLOSED_ACCOUNTS)
     .execute();
-  for (const { id } of closed) {
-    signal?.throwIfAborted();
-    await database.transaction().execute((transaction) => eraseAccount(transaction, id));
-    await eraseReceipts(database, id, { signal });
-  }
-  return closed.length;
+  return closed.map(({ id }) => id);
 }
 
 /** Deletes one slice of the rows that meet the condition. */

@@ -37,6 +37,8 @@ export interface ExportedRows {
   readonly key: readonly string[];
   /** Further values, such as the name behind an id. */
   readonly also?: Readonly<Record<string, RawBuilder<unknown>>>;
+  /** Columns that are null in rows beyond `of`, because they are about others there. None of `key`. */
+  readonly only?: { readonly of: RowsOf; readonly columns: readonly string[] };
 }
 
 export interface StoredTable {
@@ -79,7 +81,7 @@ export function machinesOf(id: string): RawBuilder<unknown> {
   return sql`select provider_id from provider_owners where account_id = ${id}`;
 }
 
-/** Rows whose column is the e-mail address of the account's user. */
+/** Rows whose column is the e-mail address of the account's user. An unconfirmed address may be somebody else's, and has no rows. */
 export function ofEmail(column: string): RowsOf {
-  return (id) => sql<boolean>`${sql.ref(column)} = (select email from auth_users where id = ${id})`;
+  return (id) => sql<boolean>`${sql.ref(column)} = (select email from auth_users where id = ${id} and email_verified)`;
 }

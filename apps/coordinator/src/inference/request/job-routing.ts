@@ -106,13 +106,17 @@ const SELECTING: ReadonlySet<string> = new Set(['only', 'ignore', 'order', 'quan
 
 /** Error where no connected provider of the model matches the preferences, or serves several choices. */
 export function nothingMatches({ model, choices = 1 }: Pick<RequestParams, 'model' | 'choices'>, routing: JobRouting | null): ApiError {
-  if (choices > 1 && (routing?.filter ?? null) === null) {
+  const given = routing?.preferences.given ?? [];
+  const members = given.filter((name) => SELECTING.has(name)).map((name) => `provider.${name}`);
+  if (choices > 1 && members.length === 0) {
     const message = `No connected provider of the model ${model} generates several choices. Set n to 1.`;
     return apiError('provider_not_available', { param: 'n', message });
   }
-  const given = routing?.preferences.given ?? [];
-  const members = given.filter((name) => SELECTING.has(name)).map((name) => `provider.${name}`);
-  const message = `No connected provider of the model ${model} matches ${members.join(', ') || 'provider'}.`;
+  const matches = `matches ${members.join(', ') || 'provider'}`;
+  const message =
+    choices > 1
+      ? `No connected provider of the model ${model} both ${matches} and generates several choices. Set n to 1, or accept other providers.`
+      : `No connected provider of the model ${model} ${matches}.`;
   return apiError('provider_not_available', { param: members[0] ?? 'provider', message });
 }
 

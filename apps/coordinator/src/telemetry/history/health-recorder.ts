@@ -29,6 +29,7 @@ export class HealthRecorder {
   /** Figures by the start of their minute. */
   readonly #unstored = new BoundedMap<number, HealthFigures>(MAX_UNSTORED_MINUTES);
   #running: Promise<void> = Promise.resolve();
+  #sampling: Promise<void> | null = null;
   #expectedAt = performance.now() + LAG_TIMER_MS;
   #maxLoopLagMs = 0;
 
@@ -41,13 +42,16 @@ export class HealthRecorder {
     this.#lagTimer.unref();
   }
 
-  /** Reads the gauges, and stores the minutes that have ended. Never rejects. */
+  /** Reads the gauges, and stores the minutes that have ended. While a sample runs, another one is left out. Never rejects. */
   sample(): Promise<void> {
-    return this.#next(async () => {
+    this.#sampling ??= this.#next(async () => {
       await this.#add();
       const { now } = this.#options;
       await this.#store(now() - MINUTE_MS);
+    }).finally(() => {
+      this.#sampling = null;
     });
+    return this.#sampling;
   }
 
   /** Stores the running minute too. Never rejects. */

@@ -85,9 +85,11 @@ describeDatabases('earnings', (fresh) => {
       await link('ann');
       const job = reservation({ accountId: 'ann' });
       await ledger.reserve(job);
+      await database.insertInto('machines_last_seen').values({ provider_id: PROVIDER, seen_at: now, facts: '{}' }).execute();
       await database
         .transaction()
         .execute((transaction) => unlinkProvider(transaction, { providerId: PROVIDER, accountId: 'ann', at: now }));
+      expect(await database.selectFrom('machines_last_seen').selectAll().execute()).toEqual([]);
       await ledger.settle(settlement(job.jobId, { promptTokens: 40, completionTokens: 60 }));
       await database
         .transaction()

@@ -79,6 +79,12 @@ describeDatabases('retention', (fresh) => {
       await applyRetention(database, NO_MAXIMUM, NOW);
       expect([state, await count('payout_accounts')]).toEqual([state, left]);
     }
+    // A rule that fails stops neither later rules nor erasures.
+    await database.insertInto('payout_accounts').values({ account_id: 'closed', payout_id: 'acct_2', created_at: 0 }).execute();
+    await sql`alter table organisation_events rename column at to hidden`.execute(database);
+    await expect(applyRetention(database, { ...NO_MAXIMUM, organisationLogDays: 1, failedRequestDays: 1 }, NOW)).rejects.toThrow(/column/);
+    expect([await count('payout_accounts'), await count('failed_requests')]).toEqual([0, 0]);
+    await sql`alter table organisation_events rename column hidden to at`.execute(database);
     const ending = new AbortController();
     ending.abort(new Error('shutdown'));
     await expect(applyRetention(database, NO_MAXIMUM, NOW, ending.signal)).rejects.toThrow('shutdown');

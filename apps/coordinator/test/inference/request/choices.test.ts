@@ -44,6 +44,11 @@ describe('a request for several choices', () => {
         message: 'No connected provider of the model test/model-1 generates several choices. Set n to 1.',
       }),
     ]);
+    // With preferences, either may be the reason.
+    const filtered = await errorOf(await harness.chat({ n: 2, provider: { ignore: ['SOMEBODY'] } }));
+    expect(filtered).toMatchObject({
+      message: expect.stringMatching(/both matches provider\.ignore and generates several choices\. Set n to 1/),
+    });
     expect(await harness.money()).toEqual(before);
     const newer = await harness.provider({ serial: 'NEWER', register: (register) => ({ ...register, choices: true }) });
     for (let count = 0; count < 3; count++) {

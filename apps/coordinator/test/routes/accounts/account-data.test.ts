@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProviderId } from '@inference/protocol';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config/config.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
@@ -50,11 +51,12 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     const file = join(harness.dataDir, 'coordinator', 'coordinator.db');
     return [file, `${file}-wal`];
   };
-  const signUp = async (): Promise<Person> => {
+  const signUp = async (isConfirmed = true): Promise<Person> => {
     const browser = new Browser(harness.url);
     const email = `canary-address-${++people}@example.com`;
     expect((await browser.signUp(email)).status).toBe(200);
     const { id } = (await (await browser.get('/console/v1/me')).json()) as { id: string };
+    if (isConfirmed) await sql`update auth_users set email_verified = true where id = ${id}`.execute(database);
     return { browser, id, email };
   };
   const ask = (browser: Browser, password = PASSWORD, accountId?: string): Promise<Response> =>
@@ -92,6 +94,16 @@ describeDatabases('the data of an account', (fresh, dialect) => {
       expect.arrayContaining(['auth_users', 'organisation_events', 'organisation_invitations']),
     );
 
+    // What the person did as an operator, and to other members, is about others.
+    await database
+      .insertInto('operator_actions')
+      .values({
+        ...{ id: 'of others', at: now, operator: `account:${person.id}`, action: 'PATCH /admin/v1/accounts/:id', outcome: 'done' },
+        ...{ subject: colleague.id, details: JSON.stringify({ reason: colleague.email }) },
+      })
+      .execute();
+    await sql`insert into organisation_events (id, organisation_id, at, actor_id, action, subject)
+      values ('of others', ${organisationId}, ${now}, ${person.id}, 'member.removed', ${colleague.email})`.execute(database);
     const text = JSON.stringify(await download(person.browser));
     const missing = identityColumns().filter(([table, column]) => !text.includes(canary(table, column)));
     // These contain the address that signed up.
@@ -103,6 +115,12 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     const data = JSON.parse(text) as Export;
     for (const table of ['auth_users', 'organisation_invitations', 'organisation_events']) {
       expect([table, JSON.stringify(data.tables[table]).includes(person.email)]).toEqual([table, true]);
+    }
+    for (const [table, members] of [
+      ['operator_actions', { subject: null, details: null }],
+      ['organisation_events', { subject: null }],
+    ] as const) {
+      expect(data.tables[table]?.rows).toContainEqual(expect.objectContaining({ id: 'of others', ...members }));
     }
     expect(data.tables.jobs?.rows).toMatchObject([{ account_id: person.id, model: 'canary/model', ended_at: expect.stringMatching(/Z$/) }]);
     expect(data.tables.receipts?.rows.map(({ job_id }) => job_id)).toContain(data.tables.jobs?.rows[0]?.job_id);
@@ -147,6 +165,21 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     for (const file of dialect === 'sqlite' ? databaseFiles() : []) {
       for (const text of ['canary ', person.email]) expect([file, readFileSync(file).includes(text)]).toEqual([file, false]);
     }
+  });
+
+  it('has nothing of an address that the person did not confirm', async () => {
+    const stranger = await signUp(false);
+    const organisationId = await createOrganisation(await signUp(), 'Elsewhere');
+    await sql`insert into organisation_invitations (id, organisation_id, email, role, token_hash, invited_by, sent_at, sent_count, expires_at)
+      values ('to another', ${organisationId}, ${stranger.email}, 'viewer', 'another hash', 'somebody', 1, 1, ${Date.now()})`.execute(
+      database,
+    );
+    await sql`insert into organisation_events (id, organisation_id, at, actor_id, action, subject)
+      values ('about another', ${organisationId}, 1, 'somebody', 'member.invited', ${stranger.email})`.execute(database);
+    const { tables } = await download(stranger.browser);
+    expect(tables.organisation_invitations?.rows).toEqual([]);
+    expect((await stranger.browser.post('/console/auth/delete-user', { password: PASSWORD })).status).toBe(200);
+    expect((await tablesWith(database, stranger.email)).sort()).toEqual(['organisation_events', 'organisation_invitations']);
   });
 
   it('is downloaded only after the password, in the session that asked, page by page', async () => {

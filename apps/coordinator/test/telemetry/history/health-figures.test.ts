@@ -123,4 +123,31 @@ describe('a recorder', () => {
     });
     expect(stored[1]?.[1]).toMatchObject({ samples: 2, jobs: { no_provider: 1 }, providers: { hardware: 4 } });
   });
+
+  it('leaves samples out while the database does not answer', async () => {
+    let at = 10 * MINUTE_MS;
+    let answer = (): void => {};
+    let calls = 0;
+    const recorder = new HealthRecorder({
+      counts: new JobCounts(new Metrics().registry),
+      read: () => ({ sums: sums({}), providers: {}, ledger: null }),
+      store: async () => {
+        calls++;
+        await new Promise<void>((resolve) => (answer = resolve));
+      },
+      now: () => at,
+      onError: () => {},
+    });
+    await recorder.sample();
+    at += MINUTE_MS;
+    const samples = [recorder.sample(), recorder.sample(), recorder.sample()];
+    await expect.poll(() => calls).toBe(1);
+    answer();
+    await Promise.all(samples);
+    expect(calls).toBe(1);
+    const closed = recorder.close();
+    await expect.poll(() => calls).toBe(2);
+    answer();
+    await closed;
+  });
 });
