@@ -7,7 +7,7 @@ import type { RolloutRepository, RolloutRow } from '../database/rollout-reposito
 import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-machine.js';
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
-import { rolloutPosition, type NotOffered, reservedSlots, whyNotOffered } from './offer-policy.js';
+import { type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
 import { type Fleet, type MachineTraits, stageRules } from './rollout.js';
 
 interface RolloutServiceOptions {

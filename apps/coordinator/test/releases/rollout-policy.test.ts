@@ -3,7 +3,7 @@ import { DEFAULT_ROLLOUT_POLICY, type RolloutComparison } from '@inference/forma
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareHealth } from '../../src/releases/health-comparison.js';
-import { rolloutPosition, isInStage, reservedSlots, whyNotOffered } from '../../src/releases/offer-policy.js';
+import { isInStage, reservedSlots, rolloutPosition, whyNotOffered } from '../../src/releases/offer-policy.js';
 import { type ComparedMachine, type Fleet, type Rollout, stageRules } from '../../src/releases/rollout.js';
 import { checkRollout } from '../../src/releases/rollout-decision.js';
 import { fisherExact, higherRate, lowerMean } from '../../src/releases/statistical-tests.js';
