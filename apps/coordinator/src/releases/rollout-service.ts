@@ -7,7 +7,7 @@ import type { RolloutRepository, RolloutRow } from '../database/rollout-reposito
 import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-machine.js';
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
-import { rolloutPosition, type NotOffered, reservedSlots, whyNotOffered } from './offer-policy.js';
+import { isInStage, type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
 import { type Fleet, type MachineTraits, stageRules } from './rollout.js';
 
 interface RolloutServiceOptions {
@@ -100,12 +100,12 @@ export class RolloutService {
     if (cached === undefined) return 'stopped';
     if (cached.state === 'complete') return null;
     const traits = traitsOf(machine);
-    const canary = isCanary || (machine.account_id !== null && this.#policy.canary_accounts.includes(machine.account_id));
+    const isOperatorsCanary = machine.account_id !== null && this.#policy.canary_accounts.includes(machine.account_id);
     const question = (row: RolloutRow) => ({
       rollout: rolloutOf(row),
       rules: stageRules(rolloutOf(row), this.#policy),
       machine: traits,
-      isCanary: canary,
+      isCanary: isCanary || isOperatorsCanary,
       isOwnerRequest,
       fleet: this.#fleet,
       now: now(),
@@ -121,14 +121,17 @@ export class RolloutService {
       const earlier = compared.find(({ providerId }) => providerId === traits.providerId) ?? null;
       const counted = compared.filter(({ at }) => at >= row.evidence_since);
       const why = whyNotOffered({ ...question(row), earlier, updating: reservedSlots(counted, time) });
-      if (why !== null || isCheck) return { result: why, rows: [] };
+      // A machine without jobs can lose none: it is neither compared nor reserves capacity.
+      if (why !== null || isCheck || machine.is_blocked) return { result: why, rows: [] };
       const stored = updated.find(({ provider_id }) => provider_id === machine.provider_id);
       // A repeated question within the reservation changes nothing.
       if (stored !== undefined && earlier !== null && !earlier.hasFailed && reservedSlots([earlier], time).slots > 0)
         return { result: null, rows: [] };
+      const isVolunteer = !isOperatorsCanary && !isInStage(version, traits, question(row).rules, this.#fleet);
       const known = new Set(updated.map(({ provider_id }) => provider_id));
       const sampled = new Map(machines.flatMap(({ part, provider_id, since }) => (part === 'control' ? [[provider_id, since]] : [])));
-      const candidates = [...localMachines()].map((one) => ({
+      const routable = [...localMachines()].filter(({ is_blocked }) => !is_blocked);
+      const candidates = routable.map((one) => ({
         machine: one,
         providerId: one.provider_id,
         chipFamily: one.chip_family,
@@ -136,7 +139,7 @@ export class RolloutService {
         sampledAt: sampled.get(one.provider_id) ?? null,
       }));
       const controls = pickControls({ ...traits, version }, candidates, time).map((one) => newRow(version, 'control', one.machine, time));
-      return { result: null, rows: [newRow(version, 'updated', machine, time), ...controls] };
+      return { result: null, rows: [newRow(version, 'updated', machine, time, isVolunteer), ...controls] };
     });
     return offered === undefined ? 'stopped' : offered;
   }

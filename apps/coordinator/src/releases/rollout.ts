@@ -49,6 +49,10 @@ export interface ComparedMachine extends MachineTraits {
   readonly failures: number;
   /** Decode rate over the one before the offer, of the same model; null: unknown. */
   readonly speedRatio: number | null;
+  /** Machines of one owner are one witness. */
+  readonly owner: string;
+  /** The owner chose the version; neither the stage nor the operator did. */
+  readonly isVolunteer: boolean;
 }
 
 /** Capacity of the network, in slots that take jobs, and machines connected. */

@@ -3,7 +3,7 @@ import { DEFAULT_ROLLOUT_POLICY, type RolloutComparison } from '@inference/forma
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareHealth } from '../../src/releases/health-comparison.js';
-import { rolloutPosition, isInStage, reservedSlots, whyNotOffered } from '../../src/releases/offer-policy.js';
+import { isInStage, reservedSlots, rolloutPosition, whyNotOffered } from '../../src/releases/offer-policy.js';
 import { type ComparedMachine, type Fleet, type Rollout, stageRules } from '../../src/releases/rollout.js';
 import { checkRollout } from '../../src/releases/rollout-decision.js';
 import { fisherExact, higherRate, lowerMean } from '../../src/releases/statistical-tests.js';
@@ -29,6 +29,8 @@ const machine = (change: Partial<ComparedMachine> = {}): ComparedMachine => ({
   attempts: 0,
   failures: 0,
   speedRatio: null,
+  owner: change.providerId ?? 'p',
+  isVolunteer: false,
   ...change,
 });
 const many = (count: number, change: Partial<ComparedMachine>): ComparedMachine[] =>
@@ -161,6 +163,25 @@ describe('comparisons', () => {
     expect(verdicts([...many(2, gone), ...controls.slice(0, 6)], 8).missing).toBe('worse');
     expect(verdicts([...many(3, { trust: 1 }), ...controls]).trust_lost).toBe('worse');
     expect(verdicts([...many(3, { hasFailed: true, isOnVersion: false }), ...controls]).missing).toBe('worse');
+  });
+
+  it('stop neither for machines that chose the version themselves, nor for many machines of one owner', () => {
+    const controls = many(30, { part: 'control', isOnVersion: false });
+    const bad = { hasFailed: true, isOnVersion: false, attempts: 100, failures: 90, speedRatio: 0.1 };
+    expect(verdicts([...many(9, { ...bad, isVolunteer: true }), ...controls]).missing).toBe('concern');
+    expect(verdicts([...many(9, { ...bad, isVolunteer: true }), machine({ providerId: 'by stage', ...bad }), ...controls]).missing).toBe(
+      'worse',
+    );
+    expect(verdicts([...many(9, { ...bad, owner: 'one' }), ...controls]).missing).not.toBe('worse');
+    const rated = { attempts: 100, failures: 90, speedRatio: 0.1 };
+    const others = many(30, { part: 'control', isOnVersion: false, attempts: 100, speedRatio: 1 });
+    for (const change of [{ isVolunteer: true }, { owner: 'one' }]) {
+      const found = verdicts([...many(9, { ...rated, ...change }), ...others]);
+      expect([found.failed_requests, found.slower]).toEqual(['not_enough_data', 'not_enough_data']);
+    }
+    // Where one owner has the machines, they count one by one.
+    const same = [...many(9, { ...bad, owner: 'one' }), ...controls.map((one) => ({ ...one, owner: 'one' }))];
+    expect(verdicts(same).missing).toBe('worse');
   });
 
   it('never call equal groups worse', () => {

@@ -221,6 +221,8 @@ export function simulateRelease(options: {
       attempts: 0,
       failures: 0,
       speedRatio: null,
+      owner: machine.id,
+      isVolunteer: false,
     };
   }
 

@@ -57,8 +57,8 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
     // Without a rollout, everybody gets the same answer.
     reply.header('cache-control', isSpread ? 'public, max-age=60' : 'no-store');
     const asking = isSpread ? null : await findMachine(request);
-    if (failed !== undefined && asking?.machine) await rollouts.reportFailure(failed, asking.machine);
-    const question = { asking, isCanary: channel === 'canary', isCheck: check === 'yes' };
+    if (failed !== undefined && asking?.machine && asking.isProven) await rollouts.reportFailure(failed, asking.machine);
+    const question = { asking, isCanary: channel === 'canary' && asking?.isProven === true, isCheck: check === 'yes' };
     const found =
       version === 'latest'
         ? await newestFor(rollouts, offered, question)
