@@ -55,9 +55,11 @@ interface RolloutChecksOptions {
 
 export class RolloutChecks {
   readonly #options: RolloutChecksOptions;
+  readonly #startedAt: number;
 
   constructor(options: RolloutChecksOptions) {
     this.#options = options;
+    this.#startedAt = options.now();
   }
 
   /** Records this coordinator's machines, and decides unless another coordinator did within the period, in milliseconds. */
@@ -97,7 +99,12 @@ export class RolloutChecks {
       let report = (): void => {};
       await repository.change(version, (row) => {
         const machines = comparedMachines(rows, row.evidence_since);
-        const { step, comparisons, settledMachines } = checkRollout(rolloutOf(row), policy, { fleet, machines, now: time });
+        const { step, comparisons, settledMachines } = checkRollout(rolloutOf(row), policy, {
+          fleet,
+          machines,
+          now: time,
+          startedAt: this.#startedAt,
+        });
         const updated = machines.filter(({ part }) => part === 'updated');
         const findings: Findings = {
           waiting_for: row.state === 'active' && step.kind === 'stay' ? step.waitingFor : null,
