@@ -12,7 +12,7 @@ const MAX_ROLLOUTS = 1000;
 /** Versions whose machines are stored. */
 const MAX_VERSIONS_WITH_MACHINES = 5;
 const POLICY = 'rollouts';
-/** Twenty parameters each. */
+/** Some twenty parameters each. */
 const ROWS_PER_STATEMENT = 100;
 const IDS_PER_STATEMENT = 1000;
 /** A coordinator that did not report for this time is gone. */
@@ -106,7 +106,7 @@ export class RolloutRepository {
     changed: readonly RolloutMachineRow[],
     seen: { readonly version: string; readonly ids: readonly string[]; readonly at: number }[],
   ): Promise<void> {
-    await insertMachines(this.#database, changed);
+    await writeObserved(this.#database, changed);
     for (const { version, ids, at } of seen) {
       for (let start = 0; start < ids.length; start += IDS_PER_STATEMENT) {
         await this.#database
@@ -143,7 +143,8 @@ export class RolloutRepository {
 
   /** Removes machines of older versions, and coordinators that are gone. */
   async prune(now: number): Promise<void> {
-    const recent = (await this.rollouts()).slice(0, MAX_VERSIONS_WITH_MACHINES).map(({ version }) => version);
+    const kept = (await this.rollouts()).filter(({ state }, index) => index < MAX_VERSIONS_WITH_MACHINES || state === 'active');
+    const recent = kept.map(({ version }) => version);
     if (recent.length > 0) await this.#database.deleteFrom('rollout_machines').where('version', 'not in', recent).execute();
     await this.#database
       .deleteFrom('rollout_fleets')
@@ -153,6 +154,34 @@ export class RolloutRepository {
 
   #locked(transaction: Database, version: string): Promise<RolloutRow | undefined> {
     return locked(transaction, transaction.selectFrom('rollouts').selectAll().where('version', '=', version), 'update').executeTakeFirst();
+  }
+}
+
+/** Sets only what is observed, and nothing of a row with another offer meanwhile. Sorted, so that coordinators do not deadlock. */
+async function writeObserved(database: Database, changed: readonly RolloutMachineRow[]): Promise<void> {
+  const rows = [...changed].sort((a, b) => (a.provider_id < b.provider_id ? -1 : a.provider_id > b.provider_id ? 1 : 0));
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+    await database
+      .insertInto('rollout_machines')
+      .values(rows.slice(start, start + ROWS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['version', 'provider_id', 'part'])
+          .doUpdateSet((set) => ({
+            seen_at: set.ref('excluded.seen_at'),
+            on_version_at: set.ref('excluded.on_version_at'),
+            // A failure that was reported meanwhile stays.
+            failed_at: set.case().when('excluded.on_version_at', 'is', null).then(set.ref('rollout_machines.failed_at')).else(null).end(),
+            blocked_at: set.ref('excluded.blocked_at'),
+            restricted_at: set.ref('excluded.restricted_at'),
+            trust: set.ref('excluded.trust'),
+            attempts: set.ref('excluded.attempts'),
+            failures: set.ref('excluded.failures'),
+            speed_ratio: set.ref('excluded.speed_ratio'),
+          }))
+          .whereRef('rollout_machines.since', '=', 'excluded.since'),
+      )
+      .execute();
   }
 }
 
@@ -179,6 +208,8 @@ async function insertMachines(transaction: Database, rows: readonly RolloutMachi
           speed_model: set.ref('excluded.speed_model'),
           speed_before: set.ref('excluded.speed_before'),
           speed_ratio: set.ref('excluded.speed_ratio'),
+          owner: set.ref('excluded.owner'),
+          is_volunteer: set.ref('excluded.is_volunteer'),
         })),
       )
       .execute();

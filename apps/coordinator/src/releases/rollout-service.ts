@@ -83,6 +83,11 @@ export class RolloutService {
     return this.#refreshing.now();
   }
 
+  /** Like {@link begin}, but never rejects: until the database answers, nobody is offered an unknown version. */
+  async tryBegin(published: readonly string[]): Promise<void> {
+    await this.begin(published).catch(this.#options.onError);
+  }
+
   /** Begins rollouts of published versions that have none. */
   async begin(published: readonly string[]): Promise<void> {
     if (published.every((version) => this.#rows.has(version))) return;
@@ -93,8 +98,17 @@ export class RolloutService {
     await this.refresh();
   }
 
-  /** Null: the machine is offered the version. Throws if the database does not answer. */
-  async offer(version: string, { machine, isCanary, isOwnerRequest, isCheck }: UpdateRequest): Promise<NotOffered | null> {
+  /** Null: the machine is offered the version. Without the database, nothing can be reserved: `capacity`. Never rejects. */
+  async offer(version: string, request: UpdateRequest): Promise<NotOffered | null> {
+    try {
+      return await this.#offer(version, request);
+    } catch (error) {
+      this.#options.onError(error);
+      return 'capacity';
+    }
+  }
+
+  async #offer(version: string, { machine, isCanary, isOwnerRequest, isCheck }: UpdateRequest): Promise<NotOffered | null> {
     const { repository, now, localMachines } = this.#options;
     const cached = this.#rows.get(version);
     if (cached === undefined) return 'stopped';
@@ -156,8 +170,12 @@ export class RolloutService {
     return key !== null && rolloutPosition(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
   }
 
-  /** Records that the version failed its trial on this machine. */
+  /** Records that the version failed its trial on this machine, if the database answers: the agent repeats it. Never rejects. */
   async reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
+    await this.#reportFailure(version, machine).catch(this.#options.onError);
+  }
+
+  async #reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     if (this.#rows.get(version) === undefined || machine.version === version) return;
     const { repository, now } = this.#options;
     await repository.offer(version, (_row, machines) => {
@@ -196,7 +214,7 @@ export class RolloutService {
 
   /** A newer version replaces an unfinished one: machines should update once. */
   async #supersede(published: readonly string[]): Promise<void> {
-    const { repository } = this.#options;
+    const { repository, now } = this.#options;
     const active = (await repository.rollouts()).filter(({ state, version }) => state === 'active' && published.includes(version));
     const newest = active.reduce<string | null>(
       (best, { version }) => (best === null || compareVersions(version, best) > 0 ? version : best),
@@ -205,7 +223,9 @@ export class RolloutService {
     for (const { version } of active) {
       if (newest === null || version === newest) continue;
       await repository.change(version, (row) =>
-        row.state === 'active' ? { state: 'paused', reason: `Version ${newest} replaced it.`, changed_by: COORDINATOR } : null,
+        row.state === 'active'
+          ? { state: 'paused', reason: `Version ${newest} replaced it.`, ended_at: now(), changed_by: COORDINATOR }
+          : null,
       );
     }
   }
@@ -250,7 +270,9 @@ function changeOf(
   const { version, state } = row;
   switch (act) {
     case 'pause':
-      return state === 'active' ? { state: 'paused', reason } : `Version ${version} is ${state}; only an active rollout can be paused.`;
+      return state === 'active'
+        ? { state: 'paused', reason, ended_at: now }
+        : `Version ${version} is ${state}; only an active rollout can be paused.`;
     case 'halt':
       if (state === 'halted') return `Version ${version} is halted already.`;
       return { state: 'halted', reason: reason ?? 'An operator halted the rollout.', ended_at: now };

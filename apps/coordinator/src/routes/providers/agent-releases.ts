@@ -51,7 +51,7 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
       throw new RequestError('invalid_request', 'version', 'version must be latest, or three numbers such as 1.2.3.');
     }
     const all = await releases.all();
-    await rollouts.begin(all.map((release) => release.version));
+    await rollouts.tryBegin(all.map((release) => release.version));
     const offered = all.filter((release) => release.platform === platform);
     const isSpread = offered.every((release) => rollouts.rows.get(release.version)?.state === 'complete');
     // Without a rollout, everybody gets the same answer.
