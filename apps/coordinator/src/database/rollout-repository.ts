@@ -18,6 +18,13 @@ const IDS_PER_STATEMENT = 1000;
 /** A coordinator that did not report for this time is gone. */
 const FLEET_MS = 180_000;
 
+/** Rows that an offer depends on: the asking machine, those that may reserve capacity, and recent controls. Times in milliseconds. */
+interface RelevantMachines {
+  readonly providerId: string;
+  readonly updatedSince: number;
+  readonly controlsSince: number;
+}
+
 export class RolloutRepository {
   readonly #database: Database;
 
@@ -72,9 +79,13 @@ export class RolloutRepository {
     return this.#database.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
   }
 
-  /** Undefined: there is no such rollout. Offers under the lock of the rollout, so that two coordinators never reserve the same capacity. */
+  /**
+   * Undefined: there is no such rollout. Offers under the lock of the rollout, so that two coordinators never reserve the same capacity.
+   * `decide` sees these machines only.
+   */
   async offer<Result>(
     version: string,
+    { providerId, updatedSince, controlsSince }: RelevantMachines,
     decide: (
       row: RolloutRow,
       machines: readonly RolloutMachineRow[],
@@ -83,7 +94,18 @@ export class RolloutRepository {
     return this.#database.transaction().execute(async (transaction) => {
       const row = await this.#locked(transaction, version);
       if (row === undefined) return undefined;
-      const machines = await transaction.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
+      const machines = await transaction
+        .selectFrom('rollout_machines')
+        .selectAll()
+        .where('version', '=', version)
+        .where(({ and, eb, or }) =>
+          or([
+            eb('provider_id', '=', providerId),
+            and([eb('part', '=', 'updated'), or([eb('since', '>', updatedSince), eb('blocked_at', 'is not', null)])]),
+            and([eb('part', '=', 'control'), eb('since', '>', controlsSince)]),
+          ]),
+        )
+        .execute();
       const { result, rows } = decide(row, machines);
       await insertMachines(transaction, rows);
       const ids = rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id);

@@ -8,7 +8,7 @@ import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
 import { isInStage, type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
-import { type Fleet, type MachineTraits, stageRules } from './rollout.js';
+import { DEPARTURE_MS, type Fleet, type MachineTraits, MISSING_MS, stageRules } from './rollout.js';
 
 interface RolloutServiceOptions {
   readonly repository: RolloutRepository;
@@ -127,7 +127,9 @@ export class RolloutService {
     // Most machines are not in the stage, which needs no transaction.
     const early = whyNotOffered({ ...question(cached), earlier: null, updating: NOTHING_UPDATING });
     if (early !== null) return early;
-    const offered = await repository.offer<NotOffered | null>(version, (row, machines) => {
+    const asked = now();
+    const relevant = { providerId: traits.providerId, updatedSince: asked - MISSING_MS, controlsSince: asked - DEPARTURE_MS };
+    const offered = await repository.offer<NotOffered | null>(version, relevant, (row, machines) => {
       const time = now();
       if (row.state === 'complete') return { result: null, rows: [] };
       const updated = machines.filter(({ part }) => part === 'updated');
@@ -178,7 +180,8 @@ export class RolloutService {
   async #reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     if (this.#rows.get(version) === undefined || machine.version === version) return;
     const { repository, now } = this.#options;
-    await repository.offer(version, (_row, machines) => {
+    const relevant = { providerId: machine.provider_id, updatedSince: now(), controlsSince: now() };
+    await repository.offer(version, relevant, (_row, machines) => {
       const stored = machines.find(({ part, provider_id }) => part === 'updated' && provider_id === machine.provider_id);
       // Without an offer there was no update, and a report could halt a rollout from outside.
       if (stored === undefined || stored.failed_at !== null) return { result: null, rows: [] };

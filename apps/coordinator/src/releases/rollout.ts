@@ -75,7 +75,7 @@ export const OFFER_MS = 60 * MINUTE_MS;
 /** Time on the version after which a machine counts for the stage. */
 export const SETTLE_MS = 10 * MINUTE_MS;
 /** A missing machine reserves capacity for this time. */
-const MISSING_MS = 24 * 60 * MINUTE_MS;
+export const MISSING_MS = 24 * 60 * MINUTE_MS;
 /** Time since the last sight within which a machine counts as connected: machines are recorded every minute. */
 const CONNECTED_MS = 3 * MINUTE_MS;
 

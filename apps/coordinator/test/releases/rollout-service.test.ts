@@ -1,6 +1,5 @@
 /** Offers and observations as the database keeps them. */
 import type { RolloutPolicy } from '@inference/formats';
-import type { ProviderIdSchema } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { RolloutRepository } from '../../src/database/rollout-repository.js';
 import { type ConnectedMachine, fleetSums } from '../../src/releases/connected-machine.js';
@@ -21,7 +20,7 @@ const POLICY: RolloutPolicy = {
   canary_accounts: [],
 };
 const connected = (name: string, change: Partial<ConnectedMachine> = {}): ConnectedMachine => ({
-  provider_id: name as typeof ProviderIdSchema.static,
+  provider_id: name as ConnectedMachine['provider_id'],
   version: '1.0.0',
   chip_family: 'M4',
   models: ['m'],
@@ -85,6 +84,17 @@ describe.each([
       expect(await service.offer(VERSION, { machine: connected('a'), ...ASK, isOwnerRequest: true })).toBeNull();
       await repository.observe(earlier, []);
       expect(await stored()).toMatchObject({ since: now, failed_at: null, trust: 2 });
+
+      // An offer reads the asking machine, recent offers and recent controls.
+      now += 3 * HOUR;
+      expect(await service.offer(VERSION, { machine: connected('b'), ...ASK })).toBeNull();
+      const read = async (providerId: string) => {
+        const relevant = { providerId, updatedSince: now - HOUR, controlsSince: now - HOUR };
+        const rows = await repository.offer(VERSION, relevant, (_row, machines) => ({ result: machines, rows: [] }));
+        return rows?.map(({ provider_id, part }) => `${part} ${provider_id}`).sort();
+      };
+      expect(await read('c')).toEqual(['control c', 'updated b']);
+      expect(await read('a')).toEqual(['control c', 'updated a', 'updated b']);
 
       // A machine that comes back after days is no longer missing.
       now += 48 * HOUR;
