@@ -12,11 +12,18 @@ const MAX_ROLLOUTS = 1000;
 /** Versions whose machines are stored. */
 const MAX_VERSIONS_WITH_MACHINES = 5;
 const POLICY = 'rollouts';
-/** Twenty parameters each. */
+/** Some twenty parameters each. */
 const ROWS_PER_STATEMENT = 100;
 const IDS_PER_STATEMENT = 1000;
 /** A coordinator that did not report for this time is gone. */
 const FLEET_MS = 180_000;
+
+/** Rows that an offer depends on: the asking machine, those that may reserve capacity, and recent controls. Times in milliseconds. */
+interface RelevantMachines {
+  readonly providerId: string;
+  readonly updatedSince: number;
+  readonly controlsSince: number;
+}
 
 export class RolloutRepository {
   readonly #database: Database;
@@ -72,9 +79,13 @@ export class RolloutRepository {
     return this.#database.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
   }
 
-  /** Undefined: there is no such rollout. Offers under the lock of the rollout, so that two coordinators never reserve the same capacity. */
+  /**
+   * Undefined: there is no such rollout. Offers under the lock of the rollout, so that two coordinators never reserve the same capacity.
+   * `decide` sees these machines only.
+   */
   async offer<Result>(
     version: string,
+    { providerId, updatedSince, controlsSince }: RelevantMachines,
     decide: (
       row: RolloutRow,
       machines: readonly RolloutMachineRow[],
@@ -83,7 +94,18 @@ export class RolloutRepository {
     return this.#database.transaction().execute(async (transaction) => {
       const row = await this.#locked(transaction, version);
       if (row === undefined) return undefined;
-      const machines = await transaction.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
+      const machines = await transaction
+        .selectFrom('rollout_machines')
+        .selectAll()
+        .where('version', '=', version)
+        .where(({ and, eb, or }) =>
+          or([
+            eb('provider_id', '=', providerId),
+            and([eb('part', '=', 'updated'), or([eb('since', '>', updatedSince), eb('blocked_at', 'is not', null)])]),
+            and([eb('part', '=', 'control'), eb('since', '>', controlsSince)]),
+          ]),
+        )
+        .execute();
       const { result, rows } = decide(row, machines);
       await insertMachines(transaction, rows);
       const ids = rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id);
@@ -106,7 +128,7 @@ export class RolloutRepository {
     changed: readonly RolloutMachineRow[],
     seen: { readonly version: string; readonly ids: readonly string[]; readonly at: number }[],
   ): Promise<void> {
-    await insertMachines(this.#database, changed);
+    await writeObserved(this.#database, changed);
     for (const { version, ids, at } of seen) {
       for (let start = 0; start < ids.length; start += IDS_PER_STATEMENT) {
         await this.#database
@@ -143,7 +165,8 @@ export class RolloutRepository {
 
   /** Removes machines of older versions, and coordinators that are gone. */
   async prune(now: number): Promise<void> {
-    const recent = (await this.rollouts()).slice(0, MAX_VERSIONS_WITH_MACHINES).map(({ version }) => version);
+    const kept = (await this.rollouts()).filter(({ state }, index) => index < MAX_VERSIONS_WITH_MACHINES || state === 'active');
+    const recent = kept.map(({ version }) => version);
     if (recent.length > 0) await this.#database.deleteFrom('rollout_machines').where('version', 'not in', recent).execute();
     await this.#database
       .deleteFrom('rollout_fleets')
@@ -153,6 +176,34 @@ export class RolloutRepository {
 
   #locked(transaction: Database, version: string): Promise<RolloutRow | undefined> {
     return locked(transaction, transaction.selectFrom('rollouts').selectAll().where('version', '=', version), 'update').executeTakeFirst();
+  }
+}
+
+/** Sets only what is observed, and nothing of a row with another offer meanwhile. Sorted, so that coordinators do not deadlock. */
+async function writeObserved(database: Database, changed: readonly RolloutMachineRow[]): Promise<void> {
+  const rows = [...changed].sort((a, b) => (a.provider_id < b.provider_id ? -1 : a.provider_id > b.provider_id ? 1 : 0));
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+    await database
+      .insertInto('rollout_machines')
+      .values(rows.slice(start, start + ROWS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['version', 'provider_id', 'part'])
+          .doUpdateSet((set) => ({
+            seen_at: set.ref('excluded.seen_at'),
+            on_version_at: set.ref('excluded.on_version_at'),
+            // A failure that was reported meanwhile stays.
+            failed_at: set.case().when('excluded.on_version_at', 'is', null).then(set.ref('rollout_machines.failed_at')).else(null).end(),
+            blocked_at: set.ref('excluded.blocked_at'),
+            restricted_at: set.ref('excluded.restricted_at'),
+            trust: set.ref('excluded.trust'),
+            attempts: set.ref('excluded.attempts'),
+            failures: set.ref('excluded.failures'),
+            speed_ratio: set.ref('excluded.speed_ratio'),
+          }))
+          .whereRef('rollout_machines.since', '=', 'excluded.since'),
+      )
+      .execute();
   }
 }
 
@@ -179,6 +230,8 @@ async function insertMachines(transaction: Database, rows: readonly RolloutMachi
           speed_model: set.ref('excluded.speed_model'),
           speed_before: set.ref('excluded.speed_before'),
           speed_ratio: set.ref('excluded.speed_ratio'),
+          owner: set.ref('excluded.owner'),
+          is_volunteer: set.ref('excluded.is_volunteer'),
         })),
       )
       .execute();

@@ -12,6 +12,7 @@ export const ConnectedMachineSchema = Type.Object({
   models: Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 }),
   slots: Type.Integer({ minimum: 1 }),
   account_id: Type.Union([Type.String(), Type.Null()]),
+  network: Type.Union([Type.String({ maxLength: 64 }), Type.Null()]),
   /** 0 none, 1 self_signed, 2 hardware. */
   trust: Type.Integer({ minimum: 0, maximum: 2 }),
   /** Gets no jobs, for a reason other than the owner's. */
@@ -37,6 +38,7 @@ export function connectedMachine({
   statistics,
   currentModel,
   ownerAccountId,
+  network,
 }: ProviderSnapshot): ConnectedMachine {
   const { identity, hardware, slots, agentVersion } = registration;
   return {
@@ -46,6 +48,7 @@ export function connectedMachine({
     models: models.map(({ id }) => id),
     slots,
     account_id: ownerAccountId,
+    network,
     trust: trust.level === 'hardware' ? 2 : trust.level === 'self_signed' ? 1 : 0,
     is_blocked: BLOCKED.has(status),
     is_away: OWNERS_REASONS.has(status),

@@ -28,15 +28,32 @@ const SMALL_FLEET = 12;
 
 const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'];
 
+/** An owner with this share of the compared machines is the network itself: its machines count one by one. */
+const LARGE_OWNER_SHARE = 0.5;
+
 /** `fleetSize`: number of connected machines. Comparisons of all machines come first, with `cohort` null. */
 export function compareHealth(machines: readonly ComparedMachine[], fleetSize: number, now: number): RolloutComparison[] {
   const cohorts = cohortsOf(machines);
   const isSmall = fleetSize < SMALL_FLEET;
-  const shared = { minBad: isSmall ? 2 : 3, majorityP: isSmall ? SMALL_FLEET_MAJORITY_P : MAJORITY_P, now };
+  const shared = {
+    minBad: isSmall ? 2 : 3,
+    majorityP: isSmall ? SMALL_FLEET_MAJORITY_P : MAJORITY_P,
+    now,
+    hasOthers: machines.some(({ part, isVolunteer }) => part === 'control' || !isVolunteer),
+    witnessOf: witnesses(machines),
+  };
   const tests = Math.max(1, cohorts.length);
   const overall = compareMeasures(machines, null, { ...shared, stopP: STOP_P, concernP: CONCERN_P });
   const rules = { ...shared, stopP: STOP_P / tests, concernP: CONCERN_P / tests };
   return [...overall, ...cohorts.flatMap(({ cohort, members }) => compareMeasures(members, cohort, rules))];
+}
+
+/** Machines of one owner vary together, and their owner may be dishonest: they count as one. */
+function witnesses(machines: readonly ComparedMachine[]): (machine: ComparedMachine) => string {
+  const sizes = new Map<string, number>();
+  for (const { owner } of machines) sizes.set(owner, (sizes.get(owner) ?? 0) + 1);
+  const isLarge = (owner: string): boolean => (sizes.get(owner) ?? 0) >= machines.length * LARGE_OWNER_SHARE;
+  return ({ owner, providerId }) => (isLarge(owner) ? `machine ${providerId}` : `owner ${owner}`);
 }
 
 type Cohort = NonNullable<RolloutComparison['cohort']>;
@@ -64,42 +81,58 @@ interface Rules {
   readonly stopP: number;
   readonly concernP: number;
   readonly now: number;
+  /** Whether there are machines besides those that chose the version themselves. */
+  readonly hasOthers: boolean;
+  /** Machines with the same key count once. */
+  readonly witnessOf: (machine: ComparedMachine) => string;
 }
 
 function compareMeasures(machines: readonly ComparedMachine[], cohort: Cohort | null, rules: Rules): RolloutComparison[] {
   const updated = machines.filter(({ part }) => part === 'updated');
   const others = machines.filter(({ part }) => part === 'control');
   return MEASURES.map((measure) => {
-    const figures = figuresOf(measure, updated, others, rules.now);
-    return { measure, cohort, ...figures, verdict: verdictOf(measure, figures, rules) };
+    const { chosenBad, ...figures } = figuresOf(measure, updated, others, rules);
+    return { measure, cohort, ...figures, verdict: verdictOf(measure, figures, chosenBad, rules) };
   });
 }
 
 type Figures = Pick<RolloutComparison, 'updated' | 'others' | 'p'>;
 
-function figuresOf(measure: RolloutMeasure, updated: readonly ComparedMachine[], others: readonly ComparedMachine[], now: number): Figures {
+/** `chosenBad`: bad witnesses among `updated` that chose the version themselves. */
+function figuresOf(
+  measure: RolloutMeasure,
+  updated: readonly ComparedMachine[],
+  others: readonly ComparedMachine[],
+  rules: Rules,
+): Figures & { readonly chosenBad: number } {
+  // Requests and speeds of volunteers prove nothing where others can be asked.
+  const rated = rules.hasOthers ? updated.filter(({ isVolunteer }) => !isVolunteer) : updated;
   switch (measure) {
     case 'missing':
     case 'trust_lost':
     case 'restricted': {
-      const [a, b] = [proportionOf(measure, updated, now), proportionOf(measure, others, now)];
-      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b) };
+      const [a, b] = [proportionOf(measure, updated, rules), proportionOf(measure, others, rules)];
+      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b), chosenBad: a.chosenBad };
     }
     case 'failed_requests': {
-      const [a, b] = [requestsOf(updated), requestsOf(others)];
-      return { updated: requestFigures(a), others: requestFigures(b), p: higherRate(a, b) };
+      const [a, b] = [requestsOf(rated, rules), requestsOf(others, rules)];
+      return { updated: requestFigures(a), others: requestFigures(b), p: higherRate(a, b), chosenBad: 0 };
     }
     case 'slower': {
-      const [a, b] = [speedsOf(updated), speedsOf(others)];
-      return { updated: speedFigures(a), others: speedFigures(b), p: lowerMean(a, b, MIN_LOG_SPEED_DEVIATION) };
+      const [a, b] = [speedsOf(rated, rules), speedsOf(others, rules)];
+      return { updated: speedFigures(a), others: speedFigures(b), p: lowerMean(a, b, MIN_LOG_SPEED_DEVIATION), chosenBad: 0 };
     }
     default:
       return measure satisfies never;
   }
 }
 
-function verdictOf(measure: RolloutMeasure, { updated, others, p }: Figures, rules: Rules): RolloutComparison['verdict'] {
-  const { minBad, majorityP, stopP, concernP } = rules;
+function verdictOf(
+  measure: RolloutMeasure,
+  { updated, others, p }: Figures,
+  chosenBad: number,
+  { minBad, majorityP, stopP, concernP, hasOthers }: Rules,
+): RolloutComparison['verdict'] {
   if (measure === 'slower' || measure === 'failed_requests') {
     const enough = ({ machines, count }: Figures['updated']) =>
       measure === 'slower' ? machines >= MIN_SPEED_MACHINES : machines >= MIN_RATE_MACHINES && count >= MIN_RATE_REQUESTS;
@@ -113,22 +146,29 @@ function verdictOf(measure: RolloutMeasure, { updated, others, p }: Figures, rul
   const othersShare = others.value ?? 0;
   const difference = updated.value - othersShare;
   if (difference < MIN_SHARE_DIFFERENCE) return 'good';
-  if (p < stopP) return 'worse';
-  const isMajority = updated.bad >= minBad && updated.value >= MAJORITY_SHARE && othersShare <= updated.value / 2;
+  // Whoever chooses the version can also choose to look bad. One machine that did not must agree.
+  const isEnough = updated.bad >= minBad && (!hasOthers || chosenBad < updated.bad);
+  if (p < stopP) return isEnough ? 'worse' : 'concern';
+  const isMajority = isEnough && updated.value >= MAJORITY_SHARE && othersShare <= updated.value / 2;
   if (isMajority && (p < majorityP || others.count < updated.count)) return 'worse';
   return p < concernP || (updated.bad >= minBad && others.count < updated.count) ? 'concern' : 'good';
 }
 
-function proportionOf(measure: 'missing' | 'trust_lost' | 'restricted', machines: readonly ComparedMachine[], now: number): Proportion {
-  let bad = 0;
-  let count = 0;
+function proportionOf(
+  measure: 'missing' | 'trust_lost' | 'restricted',
+  machines: readonly ComparedMachine[],
+  { now, witnessOf }: Rules,
+): Proportion & { readonly chosenBad: number } {
+  const bad = new Map<string, boolean>();
+  let good = 0;
   for (const machine of machines) {
     const isBad = isBadMachine(measure, machine, now);
     if (isBad === null) continue;
-    count++;
-    if (isBad) bad++;
+    const witness = witnessOf(machine);
+    if (isBad) bad.set(witness, machine.isVolunteer && bad.get(witness) !== false);
+    else good++;
   }
-  return { bad, count };
+  return { bad: bad.size, count: good + bad.size, chosenBad: [...bad.values()].filter(Boolean).length };
 }
 
 /** Null: not counted. A machine still on its old version counts only if it is missing or its trial failed. */
@@ -143,17 +183,32 @@ function isBadMachine(measure: 'missing' | 'trust_lost' | 'restricted', machine:
   return machine.trustBefore === null || machine.trust === null ? null : machine.trust < machine.trustBefore;
 }
 
-function requestsOf(machines: readonly ComparedMachine[]): Cluster[] {
-  return machines
-    .filter(({ part, isOnVersion, attempts }) => attempts > 0 && (part === 'control' || isOnVersion))
-    .map(({ attempts, failures }) => ({ bad: Math.min(failures, attempts), count: attempts }));
+function requestsOf(machines: readonly ComparedMachine[], { witnessOf }: Rules): Cluster[] {
+  const rated = machines.filter(({ part, isOnVersion, attempts }) => attempts > 0 && (part === 'control' || isOnVersion));
+  return grouped(rated, witnessOf).map((group) => ({
+    bad: group.reduce((sum, { failures, attempts }) => sum + Math.min(failures, attempts), 0),
+    count: group.reduce((sum, { attempts }) => sum + attempts, 0),
+  }));
 }
 
-/** Natural logarithms, because ratios multiply. */
-function speedsOf(machines: readonly ComparedMachine[]): number[] {
-  return machines.flatMap(({ part, isOnVersion, speedRatio }) =>
-    speedRatio !== null && speedRatio > 0 && (part === 'control' || isOnVersion) ? [Math.log(speedRatio)] : [],
-  );
+/** Natural logarithms, because ratios multiply; the mean of each witness. */
+function speedsOf(machines: readonly ComparedMachine[], { witnessOf }: Rules): number[] {
+  const logs = machines.flatMap((machine) => {
+    const { part, isOnVersion, speedRatio } = machine;
+    return speedRatio !== null && speedRatio > 0 && (part === 'control' || isOnVersion) ? [{ machine, log: Math.log(speedRatio) }] : [];
+  });
+  return grouped(logs, ({ machine }) => witnessOf(machine)).map((group) => group.reduce((sum, { log }) => sum + log, 0) / group.length);
+}
+
+function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[][] {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return [...groups.values()];
 }
 
 function shareFigures({ bad, count }: Proportion): Figures['updated'] {

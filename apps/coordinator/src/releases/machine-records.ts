@@ -1,17 +1,24 @@
 /** Rows of compared machines: created when offered, sampled or first seen with the version; updated by observation. Pure. */
+import { createHash } from 'node:crypto';
 import { compareVersions } from '@inference/protocol';
 import type { RolloutMachineRow, RolloutRow } from '../database/rollout-repository.js';
 import type { ConnectedMachine } from './connected-machine.js';
 import type { OutcomeCount } from './job-outcomes.js';
 import type { ComparedMachine, Rollout } from './rollout.js';
 
-/** Later observations say little about the update. */
+/** Later requests and speeds say little about the update. */
 const OBSERVED_MS = 24 * 3_600_000;
 /** Weight of the newest speed ratio in the moving average. */
 const SPEED_WEIGHT = 0.2;
 const MAX_COUNT = 1_000_000;
 
-export function newRow(version: string, part: RolloutMachineRow['part'], machine: ConnectedMachine, now: number): RolloutMachineRow {
+export function newRow(
+  version: string,
+  part: RolloutMachineRow['part'],
+  machine: ConnectedMachine,
+  now: number,
+  isVolunteer = false,
+): RolloutMachineRow {
   return {
     version,
     provider_id: machine.provider_id,
@@ -32,12 +39,26 @@ export function newRow(version: string, part: RolloutMachineRow['part'], machine
     speed_model: machine.speed_model,
     speed_before: machine.speed,
     speed_ratio: null,
+    owner: ownerKey(version, machine),
+    is_volunteer: isVolunteer ? 1 : 0,
   };
+}
+
+/** Differs by version, so that rows of versions cannot be linked. Machines without an account share their address's key. */
+function ownerKey(version: string, { account_id, network, provider_id }: ConnectedMachine): string {
+  const owner = account_id !== null ? `account ${account_id}` : network !== null ? `network ${network}` : `machine ${provider_id}`;
+  return createHash('sha256').update(`inference/rollout-owner/v1\0${version}\0${owner}`).digest('hex').slice(0, 32);
 }
 
 /** Row of a machine that runs the version without an offer: its state before is unknown. */
 function unofferedRow(version: string, machine: ConnectedMachine, now: number): RolloutMachineRow {
-  return { ...newRow(version, 'updated', machine, now), on_version_at: now, trust_before: null, speed_model: null, speed_before: null };
+  return {
+    ...newRow(version, 'updated', machine, now, true),
+    on_version_at: now,
+    trust_before: null,
+    speed_model: null,
+    speed_before: null,
+  };
 }
 
 export interface Observation {
@@ -58,13 +79,15 @@ export function observeMachines(
   const updated = new Set(rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id));
   for (const row of rows) {
     const machine = machines.get(row.provider_id);
-    if (machine === undefined || now - row.since > OBSERVED_MS || (row.part === 'control' && updated.has(row.provider_id))) continue;
+    if (machine === undefined || (row.part === 'control' && updated.has(row.provider_id))) continue;
     const next = observedRow(row, machine, outcomes.get(row.provider_id), now);
     if (isSame(row, next)) seen.push(row.provider_id);
     else changed.push(next);
   }
   for (const machine of machines.values()) {
-    if (machine.version === version && !updated.has(machine.provider_id)) changed.push(unofferedRow(version, machine, now));
+    // Machines without jobs are not compared: anyone can connect them.
+    if (machine.version === version && !machine.is_blocked && !updated.has(machine.provider_id))
+      changed.push(unofferedRow(version, machine, now));
   }
   return { changed, seen };
 }
@@ -72,7 +95,7 @@ export function observeMachines(
 function observedRow(row: RolloutMachineRow, machine: ConnectedMachine, outcome: OutcomeCount | undefined, now: number): RolloutMachineRow {
   const isOn = machine.version !== null && compareVersions(machine.version, row.version) >= 0;
   // The first observation after the switch still includes requests and speed of the old version.
-  const counts = row.part === 'control' || (isOn && row.on_version_at !== null);
+  const counts = now - row.since <= OBSERVED_MS && (row.part === 'control' || (isOn && row.on_version_at !== null));
   return {
     ...row,
     seen_at: now,
@@ -126,6 +149,8 @@ export function comparedMachine(row: RolloutMachineRow): ComparedMachine {
     attempts: row.attempts,
     failures: row.failures,
     speedRatio: row.speed_ratio,
+    owner: row.owner ?? row.provider_id,
+    isVolunteer: row.is_volunteer === 1,
   };
 }
 

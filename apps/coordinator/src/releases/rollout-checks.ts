@@ -14,8 +14,8 @@ import { checkRollout } from './rollout-decision.js';
 import { COORDINATOR, type RolloutService } from './rollout-service.js';
 
 export const CHECK_MS = 60_000;
-/** Halted rollouts are observed for this time, for the operator. */
-const OBSERVE_HALTED_MS = 24 * 3_600_000;
+/** Halted and paused rollouts are observed for this time, for the operator. */
+const OBSERVE_STOPPED_MS = 24 * 3_600_000;
 
 /** Result of the last check, stored with the rollout. */
 export const FindingsSchema = Type.Object({
@@ -55,9 +55,11 @@ interface RolloutChecksOptions {
 
 export class RolloutChecks {
   readonly #options: RolloutChecksOptions;
+  readonly #startedAt: number;
 
   constructor(options: RolloutChecksOptions) {
     this.#options = options;
+    this.#startedAt = options.now();
   }
 
   /** Records this coordinator's machines, and decides unless another coordinator did within the period, in milliseconds. */
@@ -91,13 +93,21 @@ export class RolloutChecks {
     await service.refresh();
     const { fleet, policy } = service;
     for (const { version } of service.rows.values()) {
-      const rows = isObserved(service.rows.get(version), now()) ? await repository.machines(version) : null;
-      if (rows === null) continue;
+      const rollout = service.rows.get(version);
+      if (!isObserved(rollout, now())) continue;
+      const rows = await repository.machines(version);
+      // The last findings stay when the machines were removed.
+      if (rows.length === 0 && rollout?.state !== 'active') continue;
       const time = now();
       let report = (): void => {};
       await repository.change(version, (row) => {
         const machines = comparedMachines(rows, row.evidence_since);
-        const { step, comparisons, settledMachines } = checkRollout(rolloutOf(row), policy, { fleet, machines, now: time });
+        const { step, comparisons, settledMachines } = checkRollout(rolloutOf(row), policy, {
+          fleet,
+          machines,
+          now: time,
+          startedAt: this.#startedAt,
+        });
         const updated = machines.filter(({ part }) => part === 'updated');
         const findings: Findings = {
           waiting_for: row.state === 'active' && step.kind === 'stay' ? step.waitingFor : null,
@@ -134,7 +144,7 @@ export class RolloutChecks {
 
 function isObserved(row: RolloutRow | undefined, now: number): boolean {
   if (row === undefined || row.state === 'complete') return false;
-  return row.state !== 'halted' || now - (row.ended_at ?? 0) < OBSERVE_HALTED_MS;
+  return row.state === 'active' || now - (row.ended_at ?? 0) < OBSERVE_STOPPED_MS;
 }
 
 /** Overall comparisons, and those of cohorts that say something. */

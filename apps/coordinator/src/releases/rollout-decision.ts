@@ -1,7 +1,7 @@
 /** Decides whether a rollout halts, goes to its next stage, completes, or stays. Pure. */
 import type { RolloutComparison, RolloutMeasure, RolloutPolicy } from '@inference/formats';
 import { compareHealth } from './health-comparison.js';
-import { type ComparedMachine, type Fleet, isMissing, isSettled, type Rollout, stageRules } from './rollout.js';
+import { type ComparedMachine, type Fleet, isMissing, isSettled, type Rollout, reservesCapacity, stageRules } from './rollout.js';
 
 export type RolloutStep =
   | { readonly kind: 'halt'; readonly reason: string }
@@ -17,16 +17,23 @@ export interface RolloutCheck {
   readonly settledMachines: number;
 }
 
+/** What the check knows. Times in milliseconds since 1970. */
+export interface RolloutFacts {
+  readonly fleet: Fleet;
+  readonly machines: readonly ComparedMachine[];
+  readonly now: number;
+  /** Start of this coordinator. */
+  readonly startedAt: number;
+}
+
 /** Share of the fleet on the version at which the last stage is complete. */
 const COMPLETE_SHARE = 0.8;
+/** Agents reconnect within this time after a coordinator starts; before, the fleet looks smaller than it is. */
+const START_MS = 10 * 60_000;
 /** Weak evidence, or machines that do not take the release, delay a stage until so many times its soak. */
 const MAX_SOAK_FACTOR = 2;
 
-export function checkRollout(
-  rollout: Rollout,
-  policy: RolloutPolicy,
-  { fleet, machines, now }: { readonly fleet: Fleet; readonly machines: readonly ComparedMachine[]; readonly now: number },
-): RolloutCheck {
+export function checkRollout(rollout: Rollout, policy: RolloutPolicy, { fleet, machines, now, startedAt }: RolloutFacts): RolloutCheck {
   const comparisons = compareHealth(machines, fleet.machines, now);
   const settledMachines = machines.filter((machine) => isSettled(machine, now)).length;
   return { step: stepOf(), comparisons, settledMachines };
@@ -34,6 +41,8 @@ export function checkRollout(
   function stepOf(): RolloutStep {
     const worse = comparisons.filter(({ verdict }) => verdict === 'worse');
     if (worse.length > 0) return { kind: 'halt', reason: worse.slice(0, MAX_REASONS).map(comparisonText).join(' ') };
+    if (now - startedAt < START_MS) return { kind: 'stay', waitingFor: 'The coordinator has just started; machines are reconnecting.' };
+    if (fleet.machines === 0) return { kind: 'stay', waitingFor: 'No machine is connected.' };
     const rules = stageRules(rollout, policy);
     const soakedMs = now - rollout.stageStartedAt;
     if (soakedMs < rules.soakMs) return { kind: 'stay', waitingFor: `${minutesText(rules.soakMs - soakedMs)} of this stage remain.` };
@@ -48,11 +57,15 @@ export function checkRollout(
       if (isOverdue || onVersion >= fleet.machines * COMPLETE_SHARE) return { kind: 'complete' };
       return { kind: 'stay', waitingFor: `${onVersion} of ${fleet.machines} machines run the version.` };
     }
-    if (settledMachines >= rules.minMachines) return { kind: 'advance' };
-    const missing = machines.filter((machine) => machine.part === 'updated' && isMissing(machine, now)).length;
+    // A small fleet has fewer machines in the stage than the policy asks for.
+    const minMachines = Math.min(rules.minMachines, Math.ceil((fleet.machines * rules.percent) / 100));
+    if (settledMachines >= minMachines) return { kind: 'advance' };
+    // A machine that reserves no capacity any more was sold or switched off, and must not stop the rollout for good.
+    const missing = machines.filter((machine) => reservesCapacity(machine, now) && isMissing(machine, now)).length;
     // Few machines may take part in updates at all. Missing ones are another matter.
     if (isOverdue && missing * 2 <= settledMachines) return { kind: 'advance' };
-    return { kind: 'stay', waitingFor: `${settledMachines} of at least ${rules.minMachines} machines have updated.` };
+    const updated = `${settledMachines} of at least ${minMachines} ${minMachines === 1 ? 'machine has' : 'machines have'} updated`;
+    return { kind: 'stay', waitingFor: missing === 0 ? `${updated}.` : `${updated}, and ${missing} did not come back.` };
   }
 }
 

@@ -7,8 +7,8 @@ import type { RolloutRepository, RolloutRow } from '../database/rollout-reposito
 import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-machine.js';
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
-import { type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
-import { type Fleet, type MachineTraits, stageRules } from './rollout.js';
+import { isInStage, type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
+import { DEPARTURE_MS, type Fleet, type MachineTraits, MISSING_MS, stageRules } from './rollout.js';
 
 interface RolloutServiceOptions {
   readonly repository: RolloutRepository;
@@ -83,6 +83,11 @@ export class RolloutService {
     return this.#refreshing.now();
   }
 
+  /** Like {@link begin}, but never rejects: until the database answers, nobody is offered an unknown version. */
+  async tryBegin(published: readonly string[]): Promise<void> {
+    await this.begin(published).catch(this.#options.onError);
+  }
+
   /** Begins rollouts of published versions that have none. */
   async begin(published: readonly string[]): Promise<void> {
     if (published.every((version) => this.#rows.has(version))) return;
@@ -93,19 +98,28 @@ export class RolloutService {
     await this.refresh();
   }
 
-  /** Null: the machine is offered the version. Throws if the database does not answer. */
-  async offer(version: string, { machine, isCanary, isOwnerRequest, isCheck }: UpdateRequest): Promise<NotOffered | null> {
+  /** Null: the machine is offered the version. Without the database, nothing can be reserved: `capacity`. Never rejects. */
+  async offer(version: string, request: UpdateRequest): Promise<NotOffered | null> {
+    try {
+      return await this.#offer(version, request);
+    } catch (error) {
+      this.#options.onError(error);
+      return 'capacity';
+    }
+  }
+
+  async #offer(version: string, { machine, isCanary, isOwnerRequest, isCheck }: UpdateRequest): Promise<NotOffered | null> {
     const { repository, now, localMachines } = this.#options;
     const cached = this.#rows.get(version);
     if (cached === undefined) return 'stopped';
     if (cached.state === 'complete') return null;
     const traits = traitsOf(machine);
-    const canary = isCanary || (machine.account_id !== null && this.#policy.canary_accounts.includes(machine.account_id));
+    const isOperatorsCanary = machine.account_id !== null && this.#policy.canary_accounts.includes(machine.account_id);
     const question = (row: RolloutRow) => ({
       rollout: rolloutOf(row),
       rules: stageRules(rolloutOf(row), this.#policy),
       machine: traits,
-      isCanary: canary,
+      isCanary: isCanary || isOperatorsCanary,
       isOwnerRequest,
       fleet: this.#fleet,
       now: now(),
@@ -113,7 +127,9 @@ export class RolloutService {
     // Most machines are not in the stage, which needs no transaction.
     const early = whyNotOffered({ ...question(cached), earlier: null, updating: NOTHING_UPDATING });
     if (early !== null) return early;
-    const offered = await repository.offer<NotOffered | null>(version, (row, machines) => {
+    const asked = now();
+    const relevant = { providerId: traits.providerId, updatedSince: asked - MISSING_MS, controlsSince: asked - DEPARTURE_MS };
+    const offered = await repository.offer<NotOffered | null>(version, relevant, (row, machines) => {
       const time = now();
       if (row.state === 'complete') return { result: null, rows: [] };
       const updated = machines.filter(({ part }) => part === 'updated');
@@ -121,14 +137,17 @@ export class RolloutService {
       const earlier = compared.find(({ providerId }) => providerId === traits.providerId) ?? null;
       const counted = compared.filter(({ at }) => at >= row.evidence_since);
       const why = whyNotOffered({ ...question(row), earlier, updating: reservedSlots(counted, time) });
-      if (why !== null || isCheck) return { result: why, rows: [] };
+      // A machine without jobs can lose none: it is neither compared nor reserves capacity.
+      if (why !== null || isCheck || machine.is_blocked) return { result: why, rows: [] };
       const stored = updated.find(({ provider_id }) => provider_id === machine.provider_id);
       // A repeated question within the reservation changes nothing.
       if (stored !== undefined && earlier !== null && !earlier.hasFailed && reservedSlots([earlier], time).slots > 0)
         return { result: null, rows: [] };
+      const isVolunteer = !isOperatorsCanary && !isInStage(version, traits, question(row).rules, this.#fleet);
       const known = new Set(updated.map(({ provider_id }) => provider_id));
       const sampled = new Map(machines.flatMap(({ part, provider_id, since }) => (part === 'control' ? [[provider_id, since]] : [])));
-      const candidates = [...localMachines()].map((one) => ({
+      const routable = [...localMachines()].filter(({ is_blocked }) => !is_blocked);
+      const candidates = routable.map((one) => ({
         machine: one,
         providerId: one.provider_id,
         chipFamily: one.chip_family,
@@ -136,7 +155,7 @@ export class RolloutService {
         sampledAt: sampled.get(one.provider_id) ?? null,
       }));
       const controls = pickControls({ ...traits, version }, candidates, time).map((one) => newRow(version, 'control', one.machine, time));
-      return { result: null, rows: [newRow(version, 'updated', machine, time), ...controls] };
+      return { result: null, rows: [newRow(version, 'updated', machine, time, isVolunteer), ...controls] };
     });
     return offered === undefined ? 'stopped' : offered;
   }
@@ -153,11 +172,16 @@ export class RolloutService {
     return key !== null && rolloutPosition(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
   }
 
-  /** Records that the version failed its trial on this machine. */
+  /** Records that the version failed its trial on this machine, if the database answers: the agent repeats it. Never rejects. */
   async reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
+    await this.#reportFailure(version, machine).catch(this.#options.onError);
+  }
+
+  async #reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     if (this.#rows.get(version) === undefined || machine.version === version) return;
     const { repository, now } = this.#options;
-    await repository.offer(version, (_row, machines) => {
+    const relevant = { providerId: machine.provider_id, updatedSince: now(), controlsSince: now() };
+    await repository.offer(version, relevant, (_row, machines) => {
       const stored = machines.find(({ part, provider_id }) => part === 'updated' && provider_id === machine.provider_id);
       // Without an offer there was no update, and a report could halt a rollout from outside.
       if (stored === undefined || stored.failed_at !== null) return { result: null, rows: [] };
@@ -193,7 +217,7 @@ export class RolloutService {
 
   /** A newer version replaces an unfinished one: machines should update once. */
   async #supersede(published: readonly string[]): Promise<void> {
-    const { repository } = this.#options;
+    const { repository, now } = this.#options;
     const active = (await repository.rollouts()).filter(({ state, version }) => state === 'active' && published.includes(version));
     const newest = active.reduce<string | null>(
       (best, { version }) => (best === null || compareVersions(version, best) > 0 ? version : best),
@@ -202,7 +226,9 @@ export class RolloutService {
     for (const { version } of active) {
       if (newest === null || version === newest) continue;
       await repository.change(version, (row) =>
-        row.state === 'active' ? { state: 'paused', reason: `Version ${newest} replaced it.`, changed_by: COORDINATOR } : null,
+        row.state === 'active'
+          ? { state: 'paused', reason: `Version ${newest} replaced it.`, ended_at: now(), changed_by: COORDINATOR }
+          : null,
       );
     }
   }
@@ -247,7 +273,9 @@ function changeOf(
   const { version, state } = row;
   switch (act) {
     case 'pause':
-      return state === 'active' ? { state: 'paused', reason } : `Version ${version} is ${state}; only an active rollout can be paused.`;
+      return state === 'active'
+        ? { state: 'paused', reason, ended_at: now }
+        : `Version ${version} is ${state}; only an active rollout can be paused.`;
     case 'halt':
       if (state === 'halted') return `Version ${version} is halted already.`;
       return { state: 'halted', reason: reason ?? 'An operator halted the rollout.', ended_at: now };

@@ -49,6 +49,10 @@ export interface ComparedMachine extends MachineTraits {
   readonly failures: number;
   /** Decode rate over the one before the offer, of the same model; null: unknown. */
   readonly speedRatio: number | null;
+  /** Machines of one owner are one witness. */
+  readonly owner: string;
+  /** The owner chose the version; neither the stage nor the operator did. */
+  readonly isVolunteer: boolean;
 }
 
 /** Capacity of the network, in slots that take jobs, and machines connected. */
@@ -71,7 +75,7 @@ export const OFFER_MS = 60 * MINUTE_MS;
 /** Time on the version after which a machine counts for the stage. */
 export const SETTLE_MS = 10 * MINUTE_MS;
 /** A missing machine reserves capacity for this time. */
-const MISSING_MS = 24 * 60 * MINUTE_MS;
+export const MISSING_MS = 24 * 60 * MINUTE_MS;
 /** Time since the last sight within which a machine counts as connected: machines are recorded every minute. */
 const CONNECTED_MS = 3 * MINUTE_MS;
 

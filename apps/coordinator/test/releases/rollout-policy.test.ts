@@ -29,6 +29,8 @@ const machine = (change: Partial<ComparedMachine> = {}): ComparedMachine => ({
   attempts: 0,
   failures: 0,
   speedRatio: null,
+  owner: change.providerId ?? 'p',
+  isVolunteer: false,
   ...change,
 });
 const many = (count: number, change: Partial<ComparedMachine>): ComparedMachine[] =>
@@ -163,6 +165,25 @@ describe('comparisons', () => {
     expect(verdicts([...many(3, { hasFailed: true, isOnVersion: false }), ...controls]).missing).toBe('worse');
   });
 
+  it('stop neither for machines that chose the version themselves, nor for many machines of one owner', () => {
+    const controls = many(30, { part: 'control', isOnVersion: false });
+    const bad = { hasFailed: true, isOnVersion: false, attempts: 100, failures: 90, speedRatio: 0.1 };
+    expect(verdicts([...many(9, { ...bad, isVolunteer: true }), ...controls]).missing).toBe('concern');
+    expect(verdicts([...many(9, { ...bad, isVolunteer: true }), machine({ providerId: 'by stage', ...bad }), ...controls]).missing).toBe(
+      'worse',
+    );
+    expect(verdicts([...many(9, { ...bad, owner: 'one' }), ...controls]).missing).not.toBe('worse');
+    const rated = { attempts: 100, failures: 90, speedRatio: 0.1 };
+    const others = many(30, { part: 'control', isOnVersion: false, attempts: 100, speedRatio: 1 });
+    for (const change of [{ isVolunteer: true }, { owner: 'one' }]) {
+      const found = verdicts([...many(9, { ...rated, ...change }), ...others]);
+      expect([found.failed_requests, found.slower]).toEqual(['not_enough_data', 'not_enough_data']);
+    }
+    // Where one owner has the machines, they count one by one.
+    const same = [...many(9, { ...bad, owner: 'one' }), ...controls.map((one) => ({ ...one, owner: 'one' }))];
+    expect(verdicts(same).missing).toBe('worse');
+  });
+
   it('never call equal groups worse', () => {
     fc.assert(
       fc.property(
@@ -184,8 +205,8 @@ describe('comparisons', () => {
 });
 
 describe('decisions', () => {
-  const check = (machines: readonly ComparedMachine[], change: Partial<Rollout> = {}, fleet = fleetOf(1000)) =>
-    checkRollout({ ...ROLLOUT, ...change }, DEFAULT_ROLLOUT_POLICY, { fleet, machines, now: NOW }).step;
+  const check = (machines: readonly ComparedMachine[], change: Partial<Rollout> = {}, fleet = fleetOf(1000), startedAt = 0) =>
+    checkRollout({ ...ROLLOUT, ...change }, DEFAULT_ROLLOUT_POLICY, { fleet, machines, now: NOW, startedAt }).step;
 
   it('wait for the time, then for the machines, and then go on', () => {
     expect(check(many(9, {}), { stageStartedAt: NOW - 60 * MINUTE })).toEqual({
@@ -197,6 +218,25 @@ describe('decisions', () => {
     expect(check([], { stageStartedAt: NOW - 240 * MINUTE })).toEqual({ kind: 'advance' });
     const missing = many(2, { seenAt: NOW - 15 * MINUTE, isOnVersion: false });
     expect(check([...many(1, { providerId: 'well' }), ...missing], { stageStartedAt: NOW - 240 * MINUTE }).kind).toBe('stay');
+  });
+
+  it('go on without machines that never come back, and with as few machines as a small fleet has', () => {
+    const overdue = { stageStartedAt: NOW - 1600 * MINUTE };
+    const lost = (hours: number) => [machine({ isOnVersion: false, at: NOW - hours * 60 * MINUTE, seenAt: NOW - hours * 60 * MINUTE })];
+    expect(check(lost(20), overdue, fleetOf(3))).toEqual({
+      kind: 'stay',
+      waitingFor: '0 of at least 1 machine has updated, and 1 did not come back.',
+    });
+    expect(check(lost(25), overdue, fleetOf(3))).toEqual({ kind: 'advance' });
+    expect(check(many(1, {}), {}, fleetOf(3))).toEqual({ kind: 'advance' });
+  });
+
+  it('wait after a start until the machines are back', () => {
+    const last = { stage: 3, stageStartedAt: NOW - 9000 * MINUTE };
+    expect(check([], last, fleetOf(0)).kind).toBe('stay');
+    expect(check([], last, fleetOf(9), NOW - 9 * MINUTE).kind).toBe('stay');
+    expect(check([], last, fleetOf(9), NOW - 10 * MINUTE).kind).toBe('complete');
+    expect(check(many(5, {}), {}, fleetOf(1000), NOW).kind).toBe('stay');
   });
 
   it('complete the last stage when most machines run the version', () => {

@@ -115,7 +115,7 @@ export function simulateRelease(options: {
     for (const machine of machines) observe(machine);
     measureLoss();
     if ((now / TICK_MS) % TICKS_PER_CHECK !== 0) continue;
-    const { step } = checkRollout(rollout, policy, { fleet, machines: [...records.values()], now });
+    const { step } = checkRollout(rollout, policy, { fleet, machines: [...records.values()], now, startedAt: -HOUR });
     if (step.kind === 'halt') {
       rollout = { ...rollout, state: 'halted', reason: step.reason };
       hasEnded = true;
@@ -221,6 +221,8 @@ export function simulateRelease(options: {
       attempts: 0,
       failures: 0,
       speedRatio: null,
+      owner: machine.id,
+      isVolunteer: false,
     };
   }
 

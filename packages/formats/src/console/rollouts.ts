@@ -92,6 +92,7 @@ export const AdminRolloutSchema = Type.Object({
   urgent: Type.Boolean(),
   started_at: time,
   stage_started_at: time,
+  /** Halted, paused or completed. */
   ended_at: nullable(time),
   reason: nullable(Type.String()),
   /** `coordinator`, `account:<id>` or `key:<id>`. */

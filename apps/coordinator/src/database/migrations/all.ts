@@ -42,6 +42,7 @@ import { dataProtection } from './0081-data-protection.js';
 import { healthHistory } from './0083-health-history.js';
 import { rollouts } from './0084-rollouts.js';
 import { rolloutPolicy } from './0085-rollout-policy.js';
+import { rolloutOwners } from './0086-rollout-owners.js';
 
 export const MIGRATIONS = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -87,4 +88,5 @@ export const MIGRATIONS = {
   '0083_health_history': healthHistory,
   '0084_rollouts': rollouts,
   '0085_rollout_policy': rolloutPolicy,
+  '0086_rollout_owners': rolloutOwners,
 };

@@ -101,10 +101,10 @@ export const NETWORK_DATA = {
     'unlimited',
   ),
   rollout_machines: {
-    about: 'Machines that are compared while a version spreads: public id, chip, models, counts of requests, speed.',
+    about: 'Machines that are compared while a version spreads: public id, chip, models, counts of requests, speed, hash of the owner.',
     columns: {
       activity:
-        'version provider_id part chip_family models slots since seen_at on_version_at failed_at blocked_at restricted_at trust_before trust attempts failures speed_model speed_before speed_ratio',
+        'version provider_id part chip_family models slots since seen_at on_version_at failed_at blocked_at restricted_at trust_before trust attempts failures speed_model speed_before speed_ratio owner is_volunteer',
     },
     retention: 'with the newest versions',
     exported: 'about machines; their state is in `machines_last_seen`',

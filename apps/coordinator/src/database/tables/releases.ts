@@ -41,6 +41,10 @@ export interface ReleaseTables {
     speed_model: string | null;
     speed_before: number | null;
     speed_ratio: number | null;
+    /** Hash of version and owner: the account, else the network address. Null: an earlier version wrote the row. */
+    owner: string | null;
+    /** 1: not chosen by stage or operator, but by its owner. */
+    is_volunteer: number | null;
   };
   /** Capacity of the machines at each coordinator. `fleet`: JSON. */
   rollout_fleets: { coordinator: string; seen_at: number; fleet: string };

@@ -51,14 +51,14 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
       throw new RequestError('invalid_request', 'version', 'version must be latest, or three numbers such as 1.2.3.');
     }
     const all = await releases.all();
-    await rollouts.begin(all.map((release) => release.version));
+    await rollouts.tryBegin(all.map((release) => release.version));
     const offered = all.filter((release) => release.platform === platform);
     const isSpread = offered.every((release) => rollouts.rows.get(release.version)?.state === 'complete');
     // Without a rollout, everybody gets the same answer.
     reply.header('cache-control', isSpread ? 'public, max-age=60' : 'no-store');
     const asking = isSpread ? null : await findMachine(request);
-    if (failed !== undefined && asking?.machine) await rollouts.reportFailure(failed, asking.machine);
-    const question = { asking, isCanary: channel === 'canary', isCheck: check === 'yes' };
+    if (failed !== undefined && asking?.machine && asking.isProven) await rollouts.reportFailure(failed, asking.machine);
+    const question = { asking, isCanary: channel === 'canary' && asking?.isProven === true, isCheck: check === 'yes' };
     const found =
       version === 'latest'
         ? await newestFor(rollouts, offered, question)

@@ -18,6 +18,8 @@ const MAX_FOUND = 2;
 export interface AskingMachine {
   /** Null: unknown. */
   readonly machine: ConnectedMachine | null;
+  /** By its session token. False: guessed by the address, from which others may ask. */
+  readonly isProven: boolean;
   /** Network address of the request; null: the machine gave a token that no coordinator knows any more. */
   readonly network: string | null;
 }
@@ -45,9 +47,9 @@ export function askingMachines(registry: ProviderRegistry, views: NetworkViews):
     const providerId = token === null ? null : providerOfToken(token);
     if (token !== null && providerId !== null) {
       const machine = await findByToken({ provider_id: providerId, token_sha256: toHex(hashOfToken(token)) });
-      return { machine, network: machine === null ? null : network };
+      return { machine, isProven: machine !== null, network: machine === null ? null : network };
     }
     const [found, another] = (await readAtNetwork(network)).flat();
-    return { machine: another === undefined ? (found ?? null) : null, network };
+    return { machine: another === undefined ? (found ?? null) : null, isProven: false, network };
   };
 }

@@ -111,6 +111,8 @@ describe.each([
     put('1.0.0', VERSION);
     // An earlier agent sends no token: the only machine of its address is recognised.
     expect(await ask(null)).toEqual([VERSION, null]);
+    // Anyone may ask from that address: only the token proves a failure.
+    expect(await ask(null, 'latest', near, `&failed=${VERSION}`)).toEqual([VERSION, null]);
     const [second, third, fourth, fifth, lateOne] = (await Promise.all(
       keys.slice(1).map((enclave, index) => connect(enclave, index + 1)),
     )) as [M, M, M, M, M];

@@ -73,7 +73,7 @@ function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
         <Time at={started_at} as="date-time" />
       </Fact>
       {ended_at === null ? null : (
-        <Fact label={state === 'halted' ? 'Halted' : 'Completed'}>
+        <Fact label={state === 'halted' ? 'Halted' : state === 'paused' ? 'Paused' : 'Completed'}>
           <Time at={ended_at} as="date-time" />
         </Fact>
       )}
@@ -82,7 +82,7 @@ function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
       </Fact>
       <Fact label="Updating now">
         <Count value={machines.updating} />
-        {machines.missing === 0 ? null : `, of which ${machines.missing} did not come back`}
+        {machines.missing === 0 ? null : `; ${machines.missing} did not come back`}
       </Fact>
     </Facts>
   );

@@ -1,0 +1,139 @@
+/** Offers and observations as the database keeps them. */
+import type { RolloutPolicy } from '@inference/formats';
+import { describe, expect, it } from 'vitest';
+import { RolloutRepository } from '../../src/database/rollout-repository.js';
+import { type ConnectedMachine, fleetSums } from '../../src/releases/connected-machine.js';
+import { JobOutcomes } from '../../src/releases/job-outcomes.js';
+import { observeMachines } from '../../src/releases/machine-records.js';
+import { RolloutChecks } from '../../src/releases/rollout-checks.js';
+import { RolloutService } from '../../src/releases/rollout-service.js';
+import { freshPostgres, freshSqlite } from '../support/fresh-database.js';
+
+const HOUR = 3_600_000;
+const VERSION = '2.0.0';
+const POLICY: RolloutPolicy = {
+  mode: 'staged',
+  stages: [{ percent: 100, soak_minutes: 43_200, min_machines: 0 }],
+  max_updating_network_percent: 100,
+  max_updating_cohort_percent: 100,
+  owners_may_update_early: true,
+  canary_accounts: [],
+};
+const connected = (name: string, change: Partial<ConnectedMachine> = {}): ConnectedMachine => ({
+  provider_id: name as ConnectedMachine['provider_id'],
+  version: '1.0.0',
+  chip_family: 'M4',
+  models: ['m'],
+  slots: 1,
+  account_id: null,
+  network: null,
+  trust: 2,
+  is_blocked: false,
+  is_away: false,
+  is_restricted: false,
+  speed_model: null,
+  speed: null,
+  ...change,
+});
+const ASK = { isCanary: false, isOwnerRequest: false, isCheck: false };
+
+describe.each([
+  ['SQLite', freshSqlite],
+  ['PostgreSQL', freshPostgres],
+] as const)('rollouts on %s', (_name, fresh) => {
+  it('record what happened, whatever else is written meanwhile', async () => {
+    const temporary = await fresh();
+    const database = await temporary.open();
+    let now = 1_800_000_000_000;
+    const repository = new RolloutRepository(database);
+    const errors: unknown[] = [];
+    let local: ConnectedMachine[] = ['a', 'b', 'c'].map((name) => connected(name));
+    const localMachines = () => local;
+    const service = await RolloutService.open({
+      repository,
+      now: () => now,
+      localMachines,
+      onError: (error) => errors.push(error),
+      onWrite: () => {},
+    });
+    try {
+      await service.putPolicy(POLICY, 'key:1');
+      await service.begin(['1.0.0']);
+      await service.begin(['1.0.0', VERSION]);
+      await repository.putFleet('one', JSON.stringify(fleetSums(local)), now);
+      await service.refresh();
+
+      // A machine without jobs gets the version, and is not compared.
+      expect(await service.offer(VERSION, { machine: connected('fake', { is_blocked: true }), ...ASK })).toBeNull();
+      expect(await repository.machines(VERSION)).toEqual([]);
+      expect(await service.offer(VERSION, { machine: connected('a'), ...ASK })).toBeNull();
+      const rows = await repository.machines(VERSION);
+      const observe = (machines: ConnectedMachine[]) =>
+        observeMachines(VERSION, rows, new Map(machines.map((one) => [one.provider_id as string, one])), new Map(), now).changed;
+      expect(observe([connected('new', { version: VERSION, is_blocked: true })])).toEqual([]);
+
+      // A failure that is reported between reading and writing stays.
+      await service.reportFailure(VERSION, connected('a'));
+      await repository.observe(observe([connected('a', { trust: 1 })]), []);
+      const stored = async () =>
+        (await repository.machines(VERSION)).find(({ provider_id, part }) => provider_id === 'a' && part === 'updated');
+      expect(await stored()).toMatchObject({ failed_at: now, trust: 1, trust_before: 2 });
+      // So does another offer.
+      const earlier = observe([connected('a', { trust: 0 })]);
+      now += HOUR;
+      expect(await service.offer(VERSION, { machine: connected('a'), ...ASK, isOwnerRequest: true })).toBeNull();
+      await repository.observe(earlier, []);
+      expect(await stored()).toMatchObject({ since: now, failed_at: null, trust: 2 });
+
+      // An offer reads the asking machine, recent offers and recent controls.
+      now += 3 * HOUR;
+      expect(await service.offer(VERSION, { machine: connected('b'), ...ASK })).toBeNull();
+      const read = async (providerId: string) => {
+        const relevant = { providerId, updatedSince: now - HOUR, controlsSince: now - HOUR };
+        const rows = await repository.offer(VERSION, relevant, (_row, machines) => ({ result: machines, rows: [] }));
+        return rows?.map(({ provider_id, part }) => `${part} ${provider_id}`).sort();
+      };
+      expect(await read('c')).toEqual(['control c', 'updated b']);
+      expect(await read('a')).toEqual(['control c', 'updated a', 'updated b']);
+
+      // A machine that comes back after days is no longer missing.
+      now += 48 * HOUR;
+      local = [connected('a', { version: VERSION }), ...local.slice(1)];
+      const checks = new RolloutChecks({
+        database,
+        repository,
+        service,
+        outcomes: new JobOutcomes(),
+        localMachines,
+        published: async () => ['1.0.0', VERSION],
+        coordinatorId: 'one',
+        now: () => now,
+        onHalt: () => {},
+        onStage: () => {},
+      });
+      await checks.run(0);
+      expect(await stored()).toMatchObject({ seen_at: now, on_version_at: now, attempts: 0 });
+
+      // A replaced version is observed for a day.
+      await service.begin(['1.0.0', VERSION, '3.0.0']);
+      expect(service.rows.get(VERSION)).toMatchObject({ state: 'paused', ended_at: now });
+      await checks.run(0);
+      expect(service.rows.get(VERSION)?.checked_at).toBe(now);
+      now += 24 * HOUR;
+      await checks.run(0);
+      expect(service.rows.get(VERSION)?.checked_at).toBe(now - 24 * HOUR);
+      expect(service.rows.get('3.0.0')?.checked_at).toBe(now);
+
+      // Without a database, machines stay where they are.
+      expect(errors).toEqual([]);
+      await database.destroy();
+      expect(await service.offer('3.0.0', { machine: connected('b'), ...ASK })).toBe('capacity');
+      await service.reportFailure('3.0.0', connected('b'));
+      await service.tryBegin(['4.0.0']);
+      expect(errors).toHaveLength(3);
+    } finally {
+      service.close();
+      await temporary.remove();
+    }
+  });
+});
