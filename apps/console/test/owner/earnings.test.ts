@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { eachDay, lastDays } from '../../src/features/account/utc-days.js';
-import { type EarningDay, earningsCsv, OTHERS, seriesOf, sumOf } from '../../src/pages/owner/earnings.js';
+import { type EarningDay, earningsCsv, forecastOf, OTHERS, seriesOf, sumOf } from '../../src/pages/owner/earnings.js';
 
 const row = (day: string, provider_id: string, earned_micro_usd: number): EarningDay => ({
   day,
@@ -25,6 +25,14 @@ it('every machine has a value for every day, highest earnings first', () => {
   ]);
   expect(sumOf(rows)).toEqual({ earned: 112, jobs: 3, tokens: 30 });
   expect(seriesOf([], RANGE, 6)).toEqual([]);
+});
+
+it('the forecast is the mean of the complete days since the first that earned', () => {
+  const rows = [row('2026-02-28', 'a', 100), row('2026-02-28', 'b', 20), row('2026-03-02', 'a', 9999)];
+  expect(forecastOf(rows, RANGE)).toBe(60 * 30);
+  expect(forecastOf([row('2026-02-27', 'a', 0), ...rows], RANGE)).toBe(60 * 30);
+  expect(forecastOf([row('2026-03-02', 'a', 9999)], RANGE)).toBeNull();
+  expect(forecastOf([], RANGE)).toBeNull();
 });
 
 it('machines with the lowest earnings share a series, and the sum is preserved', () => {

@@ -18,7 +18,7 @@ import { Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
 import { Button, LinkButton } from '../../ui/forms/button.js';
 import { Segmented } from '../../ui/forms/field.js';
-import { type EarningDay, earningsCsv, OTHERS, seriesOf, sumOf } from './earnings.js';
+import { type EarningDay, earningsCsv, forecastOf, OTHERS, seriesOf, sumOf } from './earnings.js';
 import { useEarnings, useMachines } from './queries.js';
 import { Withdraw, WithdrawalHistory } from './withdrawals.js';
 
@@ -51,6 +51,11 @@ export function Page() {
       <div className="stack">
         <Stats>
           <Stat label={`Earned in ${range} days`} value={sums === undefined ? undefined : <Money microUsd={sums.earned} />} />
+          <Stat
+            label="Next 30 days"
+            value={earnings.data === undefined ? undefined : <Forecast earnings={earnings.data} />}
+            hint="Estimate: the mean of the complete days"
+          />
           <Stat label="Requests" value={sums === undefined ? undefined : <Count short value={sums.jobs} />} />
           <Stat label="Tokens" value={sums === undefined ? undefined : <Count short value={sums.tokens} />} />
           <Stat
@@ -72,6 +77,11 @@ export function Page() {
       </div>
     </>
   );
+}
+
+function Forecast({ earnings: { data, to } }: { readonly earnings: ConsoleEarningDays }) {
+  const forecast = forecastOf(data, { to });
+  return forecast === null ? <span className="muted">No complete day yet</span> : <Money microUsd={forecast} />;
 }
 
 /** Display names of machines that are currently linked. */

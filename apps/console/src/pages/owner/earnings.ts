@@ -1,7 +1,7 @@
 /** Earnings per day and machine as totals, chart series and CSV. */
 import type { ConsoleEarningDays } from '@inference/formats';
 import { dailySeries, sum } from '../../features/account/daily-series.js';
-import type { DayRange } from '../../features/account/utc-days.js';
+import { type DayRange, eachDay } from '../../features/account/utc-days.js';
 
 export type EarningDay = ConsoleEarningDays['data'][number];
 
@@ -17,6 +17,17 @@ export function sumOf(rows: readonly EarningDay[]): EarningSums {
     jobs: sum(rows.map((row) => row.jobs)),
     tokens: sum(rows.map((row) => row.tokens)),
   };
+}
+
+const FORECAST_DAYS = 30;
+
+/** Estimate for the next 30 days in micro-USD: the mean of the complete days since the first that earned. `to` is today. Null: none. */
+export function forecastOf(rows: readonly EarningDay[], { to }: Pick<DayRange, 'to'>): number | null {
+  const complete = rows.filter(({ day, earned_micro_usd }) => day < to && earned_micro_usd > 0);
+  const [from] = complete.map(({ day }) => day).sort();
+  if (from === undefined) return null;
+  const days = eachDay({ from, to }).length - 1;
+  return Math.round((sumOf(complete).earned / days) * FORECAST_DAYS);
 }
 
 /** One series per machine, highest earnings first; machines beyond `max` share the series `others`. */
