@@ -10,6 +10,7 @@ import { describeMigration, type MigrationDescription } from '../../src/database
 import { runMigrations } from '../../src/database/migrations/run-migrations.js';
 import { readSchemaState, thisProgram } from '../../src/database/migrations/schema-state.js';
 import { describeDatabases } from '../support/databases.js';
+import { freshPostgres, onServer } from '../support/fresh-database.js';
 import { EXPAND, FUTURE_MIGRATION, newerProgram } from '../support/newer-program.js';
 import { addRows, changesOf, readSchema } from '../support/schema-changes.js';
 
@@ -153,4 +154,24 @@ describeDatabases('an older program', (fresh) => {
     await database.destroy();
     await place.remove();
   });
+});
+
+it('ignores the tables that a restore moved into another schema', async () => {
+  const place = await freshPostgres('empty');
+  try {
+    await onServer(
+      async (client) => {
+        await client.query('create schema before_restore_1');
+        for (const table of ['kysely_migration', 'kysely_migration_lock', 'schema_migrations', 'schema_compatibility']) {
+          await client.query(`create table before_restore_1.${table} (name text)`);
+        }
+      },
+      'url' in place.target ? place.target.url : undefined,
+    );
+    const database = await place.open();
+    expect(await databaseState(database, 10_000)).toBe('ok');
+    await database.destroy();
+  } finally {
+    await place.remove();
+  }
 });

@@ -86,11 +86,21 @@ export async function freshPostgres(content: Content = 'migrated'): Promise<Test
         if (migrated !== null && (await restoreInitialState(client, migrated.initial))) {
           pooled.migrated.push(migrated);
         } else {
-          await client.query(`alter database ${name} reset all; drop schema public cascade; create schema public`);
+          await client.query(`alter database ${name} reset all`);
+          await dropSchemas(client);
           pooled.empty.push(name);
         }
       }, target.url),
   };
+}
+
+/** Leaves an empty schema `public`. Restores make others. */
+async function dropSchemas(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    "select quote_ident(nspname) as name from pg_namespace where nspname <> 'information_schema' and nspname !~ '^pg_'",
+  );
+  for (const { name } of rows) await client.query(`drop schema ${name} cascade`);
+  await client.query('create schema public');
 }
 
 async function createMigrated(): Promise<Migrated> {
@@ -152,7 +162,8 @@ async function removeAbandoned(client: pg.Client): Promise<void> {
   }
 }
 
-async function onServer(work: (client: pg.Client) => Promise<void>, url = TEST_DATABASE_URL): Promise<void> {
+/** Runs work on a connection of its own. */
+export async function onServer(work: (client: pg.Client) => Promise<void>, url = TEST_DATABASE_URL): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
   await client.connect();
   try {

@@ -103,12 +103,13 @@ async function createTables<T>(database: Kysely<T>): Promise<void> {
 
 async function tableNames<T>(database: Kysely<T>): Promise<ReadonlySet<string>> {
   const tables = await database.introspection.getTables({ withInternalKyselyTables: true });
-  const schema = dialectOf(database) === 'postgres' ? await currentSchema(database) : undefined;
-  // A restore leaves the earlier tables in a schema of their own.
+  const schema = await currentSchema(database);
   return new Set(tables.filter((table) => table.schema === schema).map(({ name }) => name));
 }
 
-async function currentSchema(database: QueryExecutorProvider): Promise<string | undefined> {
+/** Schema of the tables; undefined on SQLite. A restore leaves the earlier tables in a PostgreSQL schema of their own. */
+export async function currentSchema<T>(database: Kysely<T>): Promise<string | undefined> {
+  if (dialectOf(database) !== 'postgres') return undefined;
   const { rows } = await sql<{ schema: string }>`select current_schema() as schema`.execute(database);
   return rows[0]?.schema;
 }

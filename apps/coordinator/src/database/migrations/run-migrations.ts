@@ -1,7 +1,7 @@
 /** Brings a database to the schema of this program. */
 import { type Kysely, type Migration, Migrator } from 'kysely';
 import { StartupError } from '../../config/startup-error.js';
-import { HISTORY_TABLE, LOCK_TABLE, prepareHistory, recordCompatibility } from './history.js';
+import { currentSchema, HISTORY_TABLE, LOCK_TABLE, prepareHistory, recordCompatibility } from './history.js';
 import { readSchemaState, type SchemaProgram, thisProgram } from './schema-state.js';
 
 const NOTHING: Migration = { up: async () => {} };
@@ -17,11 +17,14 @@ export async function runMigrations<T>(database: Kysely<T>, program: SchemaProgr
   const own = Object.entries(program.migrations).map(([name, migration]) => [name, recorded(name, migration, program)] as const);
   // The library refuses histories with names that it does not get.
   const later = unknown.map((name) => [name, NOTHING] as const);
+  const schema = await currentSchema(database);
   const { error, results = [] } = await new Migrator({
     db: database,
     provider: { getMigrations: async () => Object.fromEntries([...own, ...later]) },
     migrationTableName: HISTORY_TABLE,
     migrationLockTableName: LOCK_TABLE,
+    // Without it, the library takes tables of other schemas for its own.
+    ...(schema === undefined ? {} : { migrationTableSchema: schema }),
   }).migrateToLatest();
   if (error === undefined) return results.map(({ migrationName }) => migrationName);
   const failed = results.find(({ status }) => status === 'Error');
