@@ -93,6 +93,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'config/program-version.ts': { uses: [] },
   'config/retention.ts': { uses: ['config/environment.ts'], isNodeFree: true },
   'config/startup-error.ts': { uses: [], isNodeFree: true },
+  'semaphore.ts': { uses: [], isNodeFree: true },
   'wait-group.ts': { uses: [], isNodeFree: true },
   'limits/fair-budget.ts': { uses: [], isNodeFree: true },
   'limits/network-address.ts': { uses: [] },
@@ -149,12 +150,12 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   releases: { uses: ['providers', 'database', 'formats', 'protocol'] },
   'transparency-log/settings.ts': { uses: ['config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'] },
   'transparency-log': { uses: ['transparency-log/settings.ts', 'scheduler/bounded-map.ts', 'database', 'protocol', 'protocol/crypto'] },
-  images: { uses: ['database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
+  images: { uses: ['database', 'semaphore.ts', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
   backup: {
     uses: ['transparency-log', 'database', 'config/startup-error.ts', 'protocol', 'protocol/crypto'],
     usesTypesOf: ['config/config.ts'],
   },
-  accounts: { uses: ['database', 'config/mail.ts', 'config/startup-error.ts', 'protocol'] },
+  accounts: { uses: ['database', 'semaphore.ts', 'config/mail.ts', 'config/startup-error.ts', 'protocol'] },
   devices: {
     uses: ['providers/verification', 'database', 'config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'],
   },

@@ -1,6 +1,7 @@
 /** `SmtpMailer` sends mail through the operator's SMTP server. */
 import { createTransport } from 'nodemailer';
 import type { SmtpSettings } from '../config/mail.js';
+import { Semaphore } from '../semaphore.js';
 import { contentOf, type Mail, type Mailer } from './mailer.js';
 
 interface SmtpOptions {
@@ -30,8 +31,9 @@ export class SmtpMailer implements Mailer {
   readonly #from: string;
   readonly #sendMs: number;
   readonly #maxWaiting: number;
-  #sending = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #connections = new Semaphore(MAX_SENDING);
+  /** Mails that are being sent or wait. */
+  #unsent = 0;
 
   constructor(settings: SmtpSettings, options: SmtpOptions = {}) {
     this.#sendMs = options.sendMs ?? SEND_MS;
@@ -42,43 +44,30 @@ export class SmtpMailer implements Mailer {
 
   /** Rejects with the error of the server or connection; its `code` is one of nodemailer's, such as EAUTH, ETLS or EENVELOPE. */
   async send(mail: Mail): Promise<void> {
-    await this.#acquire();
+    if (this.#unsent >= MAX_SENDING + this.#maxWaiting) throw new MailQueueFull(`${this.#maxWaiting} mails wait for the mail server`);
+    this.#unsent++;
     try {
-      await this.#transport.sendMail({
-        from: this.#from,
-        // An object, because a text would be parsed as a list of addresses.
-        to: { name: '', address: mail.to },
-        ...contentOf(mail),
-        // RFC 3834: no automatic replies.
-        headers: { 'Auto-Submitted': 'auto-generated' },
-        disableFileAccess: true,
-        disableUrlAccess: true,
-        signal: AbortSignal.timeout(this.#sendMs),
-      });
+      await this.#connections.run(() =>
+        this.#transport.sendMail({
+          from: this.#from,
+          // An object, because a text would be parsed as a list of addresses.
+          to: { name: '', address: mail.to },
+          ...contentOf(mail),
+          // RFC 3834: no automatic replies.
+          headers: { 'Auto-Submitted': 'auto-generated' },
+          disableFileAccess: true,
+          disableUrlAccess: true,
+          signal: AbortSignal.timeout(this.#sendMs),
+        }),
+      );
     } finally {
-      this.#release();
+      this.#unsent--;
     }
   }
 
   /** Connects, upgrades to TLS and signs in, without sending. Rejects as {@link send} does. */
   async verify(): Promise<void> {
     await this.#transport.verify();
-  }
-
-  async #acquire(): Promise<void> {
-    if (this.#sending < MAX_SENDING) {
-      this.#sending++;
-      return;
-    }
-    if (this.#waiting.length >= this.#maxWaiting) throw new MailQueueFull(`${this.#maxWaiting} mails wait for the mail server`);
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  #release(): void {
-    const next = this.#waiting.shift();
-    // The permit passes to the next mail.
-    if (next === undefined) this.#sending--;
-    else next();
   }
 }
 

@@ -1,6 +1,7 @@
 /** `ImageStore`: encrypted images on disk, in bounded space, until they expire. The key of an image derives from its URL alone. */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Semaphore } from '../semaphore.js';
 import {
   decryptImage,
   ENCRYPTION_OVERHEAD_BYTES,
@@ -10,7 +11,6 @@ import {
   newImageFileName,
   readImageFileName,
 } from './image-token.js';
-import { Semaphore } from './semaphore.js';
 
 interface ImageStoreOptions {
   readonly directory: string;

@@ -5,7 +5,7 @@
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';
-import { Semaphore } from './semaphore.js';
+import { Semaphore } from '../semaphore.js';
 
 interface ExpectedImage {
   readonly format: ImageRequest['format'];

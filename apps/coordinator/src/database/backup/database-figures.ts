@@ -1,7 +1,6 @@
 /** Figures of a database that a backup states, so that a restored one can be compared with them. */
 import { type LedgerFigures, ledgerFigures } from '../ledger/check-ledger.js';
-import { MIGRATIONS } from '../migrations/all.js';
-import { appliedMigrations as readAppliedMigrations } from '../migrations/history.js';
+import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
 
 export interface LogHead {
@@ -24,29 +23,12 @@ export interface DatabaseFigures {
   readonly logHead: LogHead | null;
 }
 
-/** Reads the figures. Inside a transaction, they belong to its snapshot. */
+/** Reads the figures. Inside a transaction, they belong to its snapshot. Rejects if the database is not a coordinator's. */
 export async function databaseFigures(view: Database): Promise<DatabaseFigures> {
-  const migrations = await appliedMigrations(view);
-  if (unknownMigrations(migrations).length > 0 || missingMigrations(migrations).length > 0)
-    return { migrations, ledger: null, logHead: null };
+  const { applied: migrations, pending, unknown } = await readSchemaState(view);
+  if (migrations.length === 0) throw new Error('the database has no migrations');
+  if (unknown.length > 0 || pending.length > 0) return { migrations, ledger: null, logHead: null };
   return { migrations, ledger: await ledgerFigures(view), logHead: await logHead(view) };
-}
-
-/** Names of the applied migrations, in order. Rejects if the database is not a coordinator's. */
-export async function appliedMigrations(view: Database): Promise<string[]> {
-  const history = await readAppliedMigrations(view);
-  if (history.length === 0) throw new Error('the database has no migrations');
-  return history.map(({ name }) => name);
-}
-
-/** Migrations that this program lacks: of a newer one. */
-export function unknownMigrations(applied: readonly string[]): string[] {
-  return applied.filter((name) => !Object.hasOwn(MIGRATIONS, name));
-}
-
-/** Migrations of this program that the database lacks: it is of an older one. */
-export function missingMigrations(applied: readonly string[]): string[] {
-  return Object.keys(MIGRATIONS).filter((name) => !applied.includes(name));
 }
 
 async function logHead(view: Database): Promise<LogHead | null> {

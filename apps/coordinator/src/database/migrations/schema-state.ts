@@ -36,7 +36,7 @@ export async function readSchemaState<T>(database: Kysely<T> | null, program: Sc
 export function schemaStateOf(history: readonly AppliedMigration[], program: SchemaProgram): SchemaState {
   const applied = history.map(({ name }) => name);
   const ran = new Set(applied);
-  const unknown = history.filter(({ name }) => !Object.hasOwn(program.migrations, name));
+  const unknown = history.filter(({ name }) => isUnknown(name, program));
   return {
     applied,
     pending: Object.keys(program.migrations)
@@ -45,6 +45,16 @@ export function schemaStateOf(history: readonly AppliedMigration[], program: Sch
     unknown: unknown.map(({ name }) => name),
     refusal: whyTooOld(unknown, program.version),
   };
+}
+
+/** Migrations of newer programs among the names. */
+export function unknownMigrations(names: readonly string[]): string[] {
+  const program = thisProgram();
+  return names.filter((name) => isUnknown(name, program));
+}
+
+function isUnknown(name: string, { migrations }: SchemaProgram): boolean {
+  return !Object.hasOwn(migrations, name);
 }
 
 function whyTooOld(unknown: readonly AppliedMigration[], version: string): string | null {
