@@ -99,6 +99,8 @@ export interface EngineSettings {
   readonly gpu: 'auto' | 'none';
   /** Whether repeatable streams never share a batch, as on a GPU. Default: false where sharing is bit-exact. */
   readonly keepApart?: boolean;
+  /** Whether a stream that runs alone may decode drafted tokens. Default: true. */
+  readonly drafts?: boolean;
 }
 
 export interface EngineFacts {

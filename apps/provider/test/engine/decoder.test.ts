@@ -99,7 +99,15 @@ async function run(machine: Machine, repeatability: Repeatability, wanted: reado
     if (ends.length === wanted.length) over();
   });
   const sequences = new SequencePool(machine.context, { count: wanted.length, grain: 1, minRest: 1, window: null, now: () => now });
-  const decoder = new Decoder({ context: machine.context, model, sequences, repeatability, batchTokens: BATCH_TOKENS, outbox });
+  const decoder = new Decoder({
+    context: machine.context,
+    model,
+    sequences,
+    repeatability,
+    batchTokens: BATCH_TOKENS,
+    canDraft: false,
+    outbox,
+  });
   for (const [job, { prompt, limit, repeatable, onToken }] of wanted.entries()) {
     decoder.add(
       new TextStream({
@@ -134,8 +142,8 @@ function telling(onToken: () => void): TextAssembler {
   return text as TextAssembler;
 }
 
-const SHARED: Repeatability = { minRows: 1, slice: 64 };
-const APART: Repeatability = { minRows: null, slice: 128 };
+const SHARED: Repeatability = { minRows: 1, slice: 64, exactDrafts: true };
+const APART: Repeatability = { minRows: null, slice: 128, exactDrafts: false };
 
 describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
   test.each([

@@ -18,6 +18,8 @@ export interface LoadedModel {
   readonly vocabulary: Vocabulary;
   readonly prompt: ChatPrompt;
   readonly tokenize: Tokenize;
+  /** Whether drafts are wanted, and the model's cache can drop the last tokens of a sequence; recurrent states cannot. */
+  readonly canDraft: boolean;
 }
 
 /** Throws an Error with a message for the owner. */
@@ -42,7 +44,8 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
   const prompt = chatPrompt({ tokenize, tokens: model.tokens }, template ?? CHATML_TEMPLATE, controls, tags);
   const mayShare = settings.gpu === 'none' && settings.keepApart !== true;
   const repeatability = await findRepeatability({ context: native, model, sequences: context.totalSequences, mayShare });
-  return { model, context, native, repeatability, vocabulary, prompt, tokenize };
+  const canDraft = settings.drafts !== false && !model.fileInsights.isRecurrent && !model.fileInsights.isHybrid;
+  return { model, context, native, repeatability, vocabulary, prompt, tokenize, canDraft };
 }
 
 function vocabularySource(model: LlamaModel): VocabularySource {

@@ -24,7 +24,7 @@ export class Runtime {
     private readonly loaded: LoadedModel,
     private readonly outbox: Outbox,
   ) {
-    const { model, context, native, repeatability } = loaded;
+    const { model, context, native, repeatability, canDraft } = loaded;
     const { minRows, slice } = repeatability;
     const sequences = new SequencePool(native, {
       count: context.totalSequences,
@@ -32,7 +32,15 @@ export class Runtime {
       ...(minRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
       window: model.fileInsights.swaSize ?? null,
     });
-    this.#decoder = new Decoder({ context: native, model, sequences, repeatability, batchTokens: context.batchSize, outbox });
+    this.#decoder = new Decoder({
+      context: native,
+      model,
+      sequences,
+      repeatability,
+      batchTokens: context.batchSize,
+      canDraft,
+      outbox,
+    });
   }
 
   get facts(): EngineFacts {

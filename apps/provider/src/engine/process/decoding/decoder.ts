@@ -1,13 +1,15 @@
 /**
  * `Decoder`: the decode loop of a context. A round decodes one token per stream, then prompt slices for `PROMPT_MS`.
  *
- * Streams join and leave between batches. A round costs one trip to the compute thread.
+ * Streams join and leave between batches. A round costs one trip to the compute thread. A stream that runs alone may decode
+ * drafted tokens too (`PromptLookup`).
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, nativeTokens } from '../native.js';
 import type { Outbox } from '../outbox.js';
 import { RawLogprobs } from '../output/logprobs.js';
 import type { TextStream } from '../output/text-stream.js';
+import { DraftCost, MAX_DRAFT, PromptLookup } from './prompt-lookup.js';
 import { batchRows, type Repeatability } from './repeatability.js';
 import type { CachedSequence, SequencePool } from './sequence-pool.js';
 
@@ -30,6 +32,8 @@ interface DecoderOptions {
   readonly repeatability: Repeatability;
   /** Maximum tokens of one batch. */
   readonly batchTokens: number;
+  /** Whether drafts are allowed and rejected tokens can be dropped from the cache. */
+  readonly canDraft: boolean;
   readonly outbox: Outbox;
 }
 
@@ -39,6 +43,8 @@ interface Running {
   readonly held: CachedSequence;
   /** The token to decode next; null while the prompt is read. */
   next: Token | null;
+  /** Created when the stream first runs alone. */
+  lookup: PromptLookup | null;
 }
 
 export class Decoder {
@@ -55,6 +61,7 @@ export class Decoder {
   #msPerToken = 0;
   /** Debt of repeatable prompts in milliseconds: time of their slices while streams ran, less `PROMPT_MS` per round. */
   #overdrawnMs = 0;
+  readonly #draftCost = new DraftCost();
 
   constructor(private readonly options: DecoderOptions) {
     this.#logprobs = new RawLogprobs(options.context, options.model);
@@ -132,12 +139,14 @@ export class Decoder {
       const { prompt, scope, repeatable } = stream.options;
       const held = this.options.sequences.take({ prompt, scope, repeatable }) as CachedSequence;
       stream.begin(held.tokens.length);
-      this.#prompts.push({ stream, held, next: null });
+      this.#prompts.push({ stream, held, next: null, lookup: null });
     }
   }
 
   /** Decodes a token of each stream in a shared batch, except for repeatable streams with a batch of their own. */
   async #decodeAll(ready: readonly Running[]): Promise<void> {
+    const [only, ...others] = ready as readonly [Running, ...Running[]];
+    if (others.length === 0 && this.#prompts.length === 0) return this.#decodeAlone(only);
     const alone = this.options.repeatability.minRows === null ? ready.filter(({ stream }) => stream.options.repeatable) : [];
     const together = alone.length === 0 ? ready : ready.filter((each) => !alone.includes(each));
     if (together.length > 0) await this.#decode(together);
@@ -171,6 +180,64 @@ export class Decoder {
         if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
       }
     });
+  }
+
+  /** Decodes a stream that has the engine to itself, with a draft where one is likely to save time. */
+  async #decodeAlone(running: Running): Promise<void> {
+    const draft = this.#draft(running);
+    if (draft.length > 0) return this.#verify(running, draft);
+    const begin = performance.now();
+    await this.#decode([running]);
+    this.#draftCost.addRound(performance.now() - begin);
+  }
+
+  #draft(running: Running): Token[] {
+    const { stream, held, next } = running;
+    const { canDraft, repeatability } = this.options;
+    if (!canDraft || (stream.options.repeatable && !repeatability.exactDrafts)) return [];
+    running.lookup ??= new PromptLookup(this.#draftCost);
+    // The last token needs no decoding.
+    return running.lookup.draft(held.tokens, next as Token, Math.min(MAX_DRAFT, stream.remaining - 1));
+  }
+
+  /** Decodes the next token and a draft in one batch. Samples in order up to the first token that differs from the draft. */
+  async #verify(running: Running, draft: readonly Token[]): Promise<void> {
+    const { context } = this.options;
+    const { held, stream, next } = running;
+    const rows = nativeTokens([next as Token, ...draft]);
+    const begin = performance.now();
+    context.initBatch(rows.length);
+    const places = context.addToBatch(held.id, held.tokens.length, rows, Uint32Array.from(rows.keys()));
+    const decoded = context.decodeBatch();
+    let sampled = context.sampleToken(places[0] as number, stream.options.sampler);
+    const settled = Promise.allSettled([sampled]);
+    this.#writeAll();
+    try {
+      await decoded;
+    } catch (error) {
+      await settled;
+      this.#failAll(error);
+      return;
+    }
+    this.#hold(held, [next as Token], false);
+    let accepted = 0;
+    let more = true;
+    try {
+      for (;;) {
+        const token = await sampled;
+        more = await this.#take(running, token, places[accepted] as number);
+        if (!more || token !== draft[accepted]) break;
+        this.#hold(held, [token as Token], false);
+        accepted += 1;
+        sampled = context.sampleToken(places[accepted] as number, stream.options.sampler);
+      }
+    } catch (error) {
+      this.#fail(running, error);
+      return;
+    }
+    if (accepted < draft.length) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
+    running.lookup?.verified(draft.length, accepted, performance.now() - begin);
+    if (!more) this.#finish(running);
   }
 
   /** Reads the next slice of a prompt. `busy`: other streams are running. Resolves to false without a waiting prompt. */
@@ -253,25 +320,28 @@ export class Decoder {
       const running = batch[index] as Running;
       try {
         if (result.status === 'rejected') throw result.reason;
-        await this.#take(running, result.value, places[index] as number);
+        if (!(await this.#take(running, result.value, places[index] as number))) this.#finish(running);
       } catch (error) {
         this.#fail(running, error);
       }
     }
   }
 
-  async #take(running: Running, token: number, place: number): Promise<void> {
-    const { stream, held } = running;
-    if (stream.options.control.cancelled) return;
+  /** Hands a sampled token to its stream. Resolves to whether the stream continues. */
+  async #take(running: Running, token: number, place: number): Promise<boolean> {
+    const { stream } = running;
+    // A cancelled stream is removed before the next batch.
+    if (stream.options.control.cancelled) return true;
     const needsLogprobs = stream.options.logprobs !== null && token !== -1;
     const { more, write } = stream.take(token, needsLogprobs ? await this.#logprobs.of(place, token as Token) : null);
     this.#toWrite.push(write);
-    if (more) {
-      running.next = token as Token;
-      return;
-    }
+    if (more) running.next = token as Token;
+    return more;
+  }
+
+  #finish(running: Running): void {
     this.#remove(running);
-    this.options.sequences.release(held);
+    this.options.sequences.release(running.held);
   }
 
   /** After a failed batch the contents of all sequences are unknown. */

@@ -1,6 +1,7 @@
 /** `findRepeatability`: batches in which a model's logits are bit-exact, so that a seed repeats a text. Kernels vary by batch size. */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';
+import { MAX_DRAFT } from './prompt-lookup.js';
 
 /** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
 const TILE_ROWS = 64;
@@ -17,6 +18,8 @@ const CUT_SLICE = 7;
 /** Compared tokens. Small models (400,000 parameters) differ only at every tenth token, larger ones at each. */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;
+/** Compared batch sizes of a token and its draft: a small one, and the largest. */
+const DRAFT_ROWS = [5, MAX_DRAFT + 1];
 /** Size of a model, as embedding width times layers, from which on a single token shows a difference. */
 const SINGLE_TOKEN_MODEL_SIZE = 16_384;
 
@@ -29,6 +32,8 @@ export interface Repeatability {
   readonly minRows: 1 | 2 | null;
   /** Prompt tokens of a repeatable stream per batch: the minimum, or the exact number if `minRows` is null. */
   readonly slice: number;
+  /** Whether a stream's tokens are bit-exact also in batches with drafted tokens. */
+  readonly exactDrafts: boolean;
 }
 
 export interface RepeatabilityTest {
@@ -41,12 +46,14 @@ export interface RepeatabilityTest {
 
 /** Leaves the context empty. */
 export async function findRepeatability(options: RepeatabilityTest): Promise<Repeatability> {
-  const apart: Repeatability = { minRows: null, slice: FIXED_SLICE };
+  const apart: Repeatability = { minRows: null, slice: FIXED_SLICE, exactDrafts: false };
   if (!options.mayShare) return apart;
   const probe = new Probe(options);
   try {
     for (const minRows of [1, 2] as const) {
-      if (await probe.holds(minRows)) return (await probe.holdsInSlices()) ? { minRows, slice: TILE_ROWS } : apart;
+      if (!(await probe.holds(minRows))) continue;
+      if (!(await probe.holdsInSlices())) return apart;
+      return { minRows, slice: TILE_ROWS, exactDrafts: await probe.holdsInDrafts() };
     }
     return apart;
   } finally {
@@ -58,6 +65,8 @@ class Probe {
   readonly #sampler: NativeSampler;
   readonly #vocabulary: number;
   readonly #steps: number;
+  /** Logits of the compared tokens, decoded one at a time. */
+  #alone: readonly string[] = [];
 
   constructor(private readonly options: RepeatabilityTest) {
     this.#sampler = newSampler(options.model, { temperature: 1, topK: TOP_LOGITS, seed: 1 });
@@ -73,6 +82,7 @@ class Probe {
     const alone: string[] = [];
     await this.#prompt(PROMPT_TOKENS, PROMPT_TOKENS);
     for (let step = 0; step < this.#steps; step++) alone.push(await this.#next(PROMPT_TOKENS + step, minRows, 1));
+    this.#alone = alone;
     for (const streams of new Set([2, 3, sequences])) {
       if (streams < 2 || streams > sequences) continue;
       this.#clear();
@@ -90,6 +100,23 @@ class Probe {
   async holdsInSlices(): Promise<boolean> {
     const whole = await this.#lastRows([2 * UNEVEN_SLICE]);
     return (await this.#lastRows([UNEVEN_SLICE, UNEVEN_SLICE])) === whole;
+  }
+
+  /** Compares the tokens of a successful {@link holds} with the same tokens in a shared batch of one stream. */
+  async holdsInDrafts(): Promise<boolean> {
+    const { context } = this.options;
+    for (const rows of DRAFT_ROWS) {
+      this.#clear();
+      await this.#prompt(PROMPT_TOKENS, PROMPT_TOKENS);
+      const tokens = Array.from({ length: rows }, (_, index) => this.#token(PROMPT_TOKENS + index));
+      context.initBatch(rows);
+      const places = context.addToBatch(0, PROMPT_TOKENS, nativeTokens(tokens), Uint32Array.from(tokens.keys()));
+      await context.decodeBatch();
+      for (const [index, expected] of this.#alone.slice(0, rows).entries()) {
+        if ((await this.#logits(places[index] as number)) !== expected) return false;
+      }
+    }
+    return true;
   }
 
   end(): void {

@@ -73,6 +73,11 @@ export class TextStream {
     this.#grammarText = options.text instanceof GrammarText ? options.text : null;
   }
 
+  /** Number of tokens that may still be generated. */
+  get remaining(): number {
+    return this.options.limit - this.#count;
+  }
+
   /** The engine has begun with the prompt, of which `cachedTokens` were cached. */
   begin(cachedTokens: number): void {
     const { control, prompt, startsInsideThinking, outbox } = this.options;
