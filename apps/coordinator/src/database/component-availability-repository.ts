@@ -1,8 +1,8 @@
 /** `ComponentAvailabilityRepository`: counts per day the minutes in which a coordinator reported a component (API, console, payments). */
+
+import { DAY_MS, MINUTE_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 const MINUTES_PER_DAY = 1440;
 /** Longer than the displayed days, so that the first report remains known during a long outage. */
 const RETAINED_DAYS = 400;

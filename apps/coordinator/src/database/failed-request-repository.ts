@@ -3,10 +3,12 @@
  *
  * Writes are queued and batched. The oldest rows beyond a maximum per account, and in all, are removed.
  */
+
+import { DAY_MS } from '../time-units.js';
 import { rowWriter } from './connection/prepared-statements.js';
 import type { RequestFilter } from './request-list-repository.js';
 import type { Database, Tables } from './tables.js';
-import { DAY_MS, keysOf } from './usage-repository.js';
+import { keysOf } from './usage-repository.js';
 import { type WriteBacklog, WriteBehindQueue } from './write-behind-queue.js';
 
 interface FailedRequest {

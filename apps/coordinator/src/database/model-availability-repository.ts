@@ -3,12 +3,13 @@
  *
  * A row counts, per model and UTC day, the checks at which the model was served. A row with an empty model counts all checks.
  */
+
+import { DAY_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 
 /** Days of an uptime by default, today included. */
 const DEFAULT_DAYS = 30;
 export const RETAINED_DAYS = 90;
-const DAY_MS = 86_400_000;
 /** Model id of the rows that count all checks. No model has an empty id. */
 const ALL_CHECKS = '';
 /** Bounds the table against providers that report ever new model names. */

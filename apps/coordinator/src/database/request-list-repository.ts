@@ -1,7 +1,8 @@
 /** `listUsage` and `findUsedJob`: settled jobs of an account for the console's list of requests. */
 import { sql } from 'kysely';
+import { DAY_MS } from '../time-units.js';
 import type { Database } from './tables.js';
-import { DAY_MS, type DayRange, keysOf } from './usage-repository.js';
+import { type DayRange, keysOf } from './usage-repository.js';
 
 export interface UsedJob {
   readonly jobId: string;

@@ -1,17 +1,14 @@
 /** Usage and earnings of accounts by day and hour, and usage entries by page. Computed from settled jobs until they are pruned. */
 import { sql } from 'kysely';
+import { DAY_MS, HOUR_MS } from '../time-units.js';
 import { unclaimedAccount } from './ledger/unclaimed-accounts.js';
 import type { Database } from './tables.js';
-
-export const DAY_MS = 86_400_000;
 
 /** UTC days, in days since 1970. Both bounds are included. */
 export interface DayRange {
   readonly from: number;
   readonly to: number;
 }
-
-export const HOUR_MS = 3_600_000;
 
 export interface ModelUsage {
   readonly model: string;

@@ -5,7 +5,7 @@
  * request was refused because the rest was too small.
  */
 import { sql } from 'kysely';
-import { DAY_MS } from '../ledger/activity.js';
+import { DAY_MS } from '../../time-units.js';
 import { BUDGET_PERIODS, dayOf, nextPeriodStart, PERIOD_COLUMNS, periodStart } from '../ledger/key-budget.js';
 import type { BudgetPeriod, Database } from '../tables.js';
 import { completeGroups } from './complete-groups.js';

@@ -4,6 +4,7 @@
  * Small statements commit one by one, so that a run may be interrupted and repeated.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { DAY_MS } from '../../time-units.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 import { eraseAccount, eraseReceipts } from './erase-account.js';
@@ -21,7 +22,6 @@ export interface RetentionSettings {
   readonly closedAccountDays: number | null;
 }
 
-const DAY_MS = 86_400_000;
 /** Rows per statement. Few, so that other work never waits long. */
 const BATCH_ROWS = 500;
 /** Rows per rule and run; the next run continues. */

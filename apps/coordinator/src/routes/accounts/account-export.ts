@@ -11,6 +11,7 @@ import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
 import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import { networkOf } from '../../limits/network-address.js';
+import { HOUR_MS } from '../../time-units.js';
 import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { JSON_TYPE } from '../plugins/downloads.js';
@@ -29,7 +30,6 @@ interface AccountExportRoutes {
 const PATH = '/account/export';
 /** Maximum downloads per account and hour. Each reads all usage of the account. */
 const MAX_PER_HOUR = 10;
-const HOUR_MS = 3_600_000;
 /** Maximum wait for the check of the password, which other sign-ins may delay. */
 const MAX_PASSWORD_WAIT_MS = 30_000;
 

@@ -24,13 +24,13 @@ import {
 } from '../../database/accounts/invitation-repository.js';
 import { MAX_MEMBERS, MAX_MEMBERSHIPS, type OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
+import { DAY_MS } from '../../time-units.js';
 import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { normalizeEmail } from '../plugins/sign-in-limits.js';
 import { membershipBody } from './organisation-bodies.js';
 import { organisationOf } from './organisations.js';
 
-const DAY_MS = 24 * 3_600_000;
 /** Maximum invitations that a person sends per day, for all organisations together. */
 const MAX_MAILS_PER_PERSON = 50;
 /** Maximum invitations that an address receives per day, from all organisations together. */

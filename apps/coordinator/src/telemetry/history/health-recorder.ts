@@ -1,5 +1,6 @@
 /** `HealthRecorder`: samples this coordinator's gauges and counters by a timer, and stores the figures of each minute that ended. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
+import { MINUTE_MS } from '../../time-units.js';
 import { type HealthFigures, mergeFigures, NO_FIGURES } from './health-figures.js';
 import type { JobCounts } from './job-counts.js';
 
@@ -16,7 +17,6 @@ interface HealthRecorderOptions {
   readonly sampleMs?: number;
 }
 
-const MINUTE_MS = 60_000;
 const SAMPLE_MS = 15_000;
 const LAG_TIMER_MS = 1000;
 /** Maximum minutes in memory while the database does not answer. The oldest are dropped. */

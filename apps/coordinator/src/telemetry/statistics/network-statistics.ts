@@ -11,6 +11,7 @@ import type { ActivitySums, MinuteSums } from '../../database/statistics-reposit
 import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ModelDirectory } from '../../providers/placement/model-directory.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
+import { MINUTE_MS } from '../../time-units.js';
 
 /** Connected providers and their models, as statistics read them. */
 export interface RegistryView {
@@ -20,7 +21,6 @@ export interface RegistryView {
 
 /** Buckets of the time series, one per minute. */
 const SERIES_MINUTES = 30;
-const MINUTE_MS = 60_000;
 const IDLE_MINUTE = { requests: 0, promptTokens: 0, completionTokens: 0 };
 
 /** Start of the time series that ends with the current minute, in milliseconds since 1970. */

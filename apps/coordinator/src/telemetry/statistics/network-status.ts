@@ -21,6 +21,7 @@ import {
 } from '../../database/component-availability-repository.js';
 import type { IncidentRepository, Incident as StoredIncident } from '../../database/incident-repository.js';
 import type { ModelAvailabilityRepository } from '../../database/model-availability-repository.js';
+import { DAY_MS, MINUTE_MS } from '../../time-units.js';
 import { incidentBody } from './incident-body.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
@@ -35,8 +36,6 @@ const MAX_MODELS = 500;
 const MAX_PAST_INCIDENTS = 50;
 /** Incidents per read, whatever their state. */
 const MAX_READ_INCIDENTS = 100;
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 /** A component without reports for longer has a partial outage. Coordinators report several times per minute. */
 const MAX_SILENT_MINUTES = 3;
 /** A component without reports for longer has left the network, and is not shown. */
