@@ -1,4 +1,8 @@
-/** Audits a transparency log: recomputes the root from entries, and compares every tile. Continues from an earlier result. */
+/**
+ * `auditLog`: audits a transparency log. Reads its entries, recomputes the hashes of every tile and the root, and compares them.
+ *
+ * An audit can continue from the result of an earlier one, and then reads only later entries.
+ */
 import {
   concatBytes,
   decodeEntryBundle,
@@ -23,17 +27,18 @@ import Type, { type Static } from 'typebox';
 
 const CountSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** Audited part of a log, to be stored between audits. */
+/** Result of an audit that the next audit continues from. The caller stores it. */
 export const AuditedLogSchema = Type.Object(
   {
-    /** Number of audited entries, from the first one on. */
+    /** Number of audited entries, counted from the first entry of the log. */
     size: CountSchema,
     entry_counts: Type.Object(
       { keyset: CountSchema, provider: CountSchema, revoked: CountSchema, release: CountSchema },
       { additionalProperties: false },
     ),
-    /** Largest epoch of a keyset; -1: none. */
+    /** Largest epoch of a keyset; -1: no keyset yet. */
     latest_epoch: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER }),
+    /** See `LogAudit.repeatedEpochs`. */
     repeated_epochs: CountSchema,
   },
   { additionalProperties: false },
@@ -41,15 +46,19 @@ export const AuditedLogSchema = Type.Object(
 export type AuditedLog = Static<typeof AuditedLogSchema>;
 
 export interface LogAudit {
-  /** Of the whole log. */
+  /** Entries of the whole log by kind. */
   readonly entryCounts: Readonly<Record<LogEntryKind, number>>;
-  /** Keysets whose epoch does not grow: published for some clients only, or without claimed epochs. */
+  /**
+   * Number of keysets whose epoch is not larger than an earlier one.
+   *
+   * Either the operator published a keyset for some clients only, or the coordinators are of an early version.
+   */
   readonly repeatedEpochs: number;
-  /** Number of entries that no earlier audit has checked. */
+  /** Number of entries that this audit read and no earlier one. */
   readonly newEntryCount: number;
-  /** To be stored after an audit without problems, for the next one. */
+  /** To be stored for the next audit, if there were no problems. */
   readonly audited: AuditedLog;
-  /** Sentences; empty for a log without contradictions. */
+  /** One sentence each; empty for a correct log. */
   readonly problems: readonly string[];
 }
 
@@ -58,9 +67,9 @@ interface AuditedTree {
   readonly root: Uint8Array;
 }
 
-/** Hashes of one tile level, from the tile on in which the new ones begin. */
+/** Recomputed hashes of one tile level, from the start of the tile that contains the first new hash. */
 interface NewHashes {
-  /** Index of the first hash, a multiple of the tile width. */
+  /** Index of `hashes[0]` in the level, a multiple of the tile width. */
   readonly first: number;
   readonly hashes: readonly Uint8Array[];
 }
@@ -102,13 +111,13 @@ export async function auditLog(
     }
     next = await nextLevel(crypto, { hashes: next, level: level + 1, size, readTile });
   }
-  // Earlier tiles are read from the log. The root authenticates them.
+  // Tiles of earlier audits are read from the log, not recomputed. The comparison of the root authenticates them.
   const read = subtreesFromTiles(sha256, size, async (tile) => {
     const known = levels[Number(tile.level)];
     return known !== undefined && TILE_WIDTH * tile.index >= known.first ? tileBytes(known, tile) : await readTile(tile);
   });
   const computed = await treeRoot(sha256, read, size).catch((error: unknown) => {
-    // Missing entries were reported above.
+    // The cause, such as a missing entry, was reported before.
     if (error instanceof LogFormatError) return null;
     throw error;
   });
@@ -124,7 +133,7 @@ interface LeavesToRead {
   readonly contents: EntryContents;
 }
 
-/** Reads the bundles with new entries. Earlier entries of the first bundle are hashed again, and not counted. */
+/** Reads entry bundles and hashes their entries. The first bundle may begin with audited entries, which are not counted again. */
 async function leafHashes({ sha256 }: LogCrypto, { size, readTile, report, previousSize, contents }: LeavesToRead): Promise<NewHashes> {
   const firstTile = Math.floor(previousSize / TILE_WIDTH);
   const first = TILE_WIDTH * firstTile;
@@ -146,7 +155,11 @@ interface LevelToCompute {
   readonly readTile: ReadTile;
 }
 
-/** Roots of the new full tiles, after the served hashes that share their tile; null without a new full tile. */
+/**
+ * Computes the hashes of the next tile level: each is the root of a full tile below. Null: no full tile is new.
+ *
+ * The first tile of the level may begin with hashes of an earlier audit, which are read from the log.
+ */
 async function nextLevel({ sha256 }: LogCrypto, { hashes: below, level, size, readTile }: LevelToCompute): Promise<NewHashes | null> {
   let roots = below.hashes.slice(0, below.hashes.length - (below.hashes.length % TILE_WIDTH));
   if (roots.length === 0) return null;
@@ -172,7 +185,7 @@ function entriesOf(bundle: Uint8Array, tile: TileId, report: (problem: string) =
   return [];
 }
 
-/** Tiles of one level, left to right, from an index on. */
+/** Tiles of one level, left to right, beginning at index `first`. */
 function* tilesOf(level: TileId['level'], size: number, first: number): Generator<TileId> {
   for (let index = first; ; index++) {
     const width = tileWidth(level, index, size);
@@ -186,7 +199,7 @@ function tileBytes({ first, hashes }: NewHashes, { index, width }: TileId): Uint
   return concatBytes(...hashes.slice(begin, begin + width));
 }
 
-/** Counts entries by kind, and keysets with repeated epochs. */
+/** Parses entries, and counts them by kind, and keysets with repeated epochs. */
 class EntryContents {
   readonly #counts: Record<LogEntryKind, number>;
   readonly #report: (problem: string) => void;
@@ -223,7 +236,7 @@ class EntryContents {
   }
 }
 
-/** One line such as `keyset 3, provider 20`. */
+/** Counts as text, such as `keyset 3, provider 20, …`. */
 export function describeEntryCounts(counts: LogAudit['entryCounts']): string {
   return LOG_ENTRY_KINDS.map((kind) => `${kind} ${counts[kind]}`).join(', ');
 }

@@ -1,4 +1,4 @@
-/** Primitives of the transparency log for browsers, on noble. */
+/** `nobleLogCrypto`: hash and signature functions for verifying the transparency log in browsers and Node.js. */
 import type { LogCrypto } from '@inference/protocol';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -10,7 +10,7 @@ export const nobleLogCrypto: LogCrypto = {
     try {
       return ed25519.verify(signature, message, publicKey, { zip215: false });
     } catch {
-      // The key is no point of the curve, so nothing verifies.
+      // The key is not a point of the curve.
       return false;
     }
   },

@@ -1,4 +1,8 @@
-/** Verifies a saved receipt (`GET /v1/receipts/{job_id}`). Only the client can open the commitments of an end-to-end receipt. */
+/**
+ * `verifyReceipt`: verifies a receipt that was saved from `GET /v1/receipts/{job_id}`, in the console's and command's verification.
+ *
+ * An end-to-end receipt contains commitments to the content, which only the client's keys can open. They are not checked here.
+ */
 import {
   type AttestationRecord,
   canonicalJson,
@@ -21,12 +25,11 @@ import { sha256Hex } from './digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from './p256.js';
 import { type AcceptedAnchors, openFeed, type RecordVerdict, verifyRecord } from './record/verify-record.js';
 
-/** Members of the answer of `GET /v1/receipts/{job_id}`. */
+/** Body of `GET /v1/receipts/{job_id}`. Optional members are checked against the receipt if present. */
 export interface SavedReceipt {
   /** base64url of the receipt's exact JSON. */
   readonly receipt: string;
   readonly receipt_signature: string;
-  /** Absent members are not checked. */
   readonly response_hash?: unknown;
   readonly se_signature?: unknown;
   readonly claims?: unknown;
@@ -37,17 +40,17 @@ export type ReceiptClaims =
   | { readonly mode: 'end_to_end'; readonly receipt: E2eReceipt };
 
 export interface ReceiptVerdict extends Verdict {
-  /** Null unless the signature verified. */
+  /** Content of the receipt; null if its signature is invalid. */
   readonly claims: ReceiptClaims | null;
 }
 
 export interface ProviderReceiptVerdict extends ReceiptVerdict {
-  /** Null: the feed has no record of the named provider. */
+  /** Attestation record of the receipt's provider; null: the feed has none. */
   readonly published: AttestationRecord | null;
   readonly record: RecordVerdict | null;
 }
 
-/** A saved receipt is malformed. The message names the member. */
+/** A saved receipt is malformed. The message begins with the JSON pointer of the member. */
 export class ReceiptError extends Error {}
 
 /** Throws {@link ReceiptError} unless the value has a receipt and its signature. */
@@ -59,7 +62,7 @@ export function readSavedReceipt(value: unknown): SavedReceipt {
   return { ...members, receipt, receipt_signature };
 }
 
-/** The provider that a receipt names, before its signature is checked. Throws {@link ReceiptError}. */
+/** Provider id in a receipt whose signature is not verified yet. Throws {@link ReceiptError}. */
 export function providerNamedBy({ receipt }: SavedReceipt): string {
   let claims: unknown;
   try {
@@ -72,14 +75,14 @@ export function providerNamedBy({ receipt }: SavedReceipt): string {
   return provider_id;
 }
 
-/** Verifies a receipt by an enclave key (base64, or 65 bytes x963). Never throws on input of a peer. */
+/** Verifies a receipt by the provider's enclave key, in base64 or as 65 bytes (x963). Never throws for invalid receipts or keys. */
 export function verifyReceipt(saved: SavedReceipt, publicKey: Uint8Array | string): ReceiptVerdict {
   const key = enclaveKeyBytes(publicKey);
   if (key === null) {
     const malformed = check('public_key', false, '', 'The public key is not base64 of an uncompressed P-256 point.');
     return { verified: false, checks: [malformed], claims: null };
   }
-  const claims = open(saved, key);
+  const claims = openEither(saved, key);
   if (claims === null) {
     const unsigned = check('receipt_signature', false, '', 'The enclave key did not sign this receipt, or the receipt is malformed.');
     return { verified: false, checks: [unsigned], claims: null };
@@ -88,7 +91,12 @@ export function verifyReceipt(saved: SavedReceipt, publicKey: Uint8Array | strin
   return { verified: allOk(checks), checks, claims };
 }
 
-/** Verifies a receipt by the key in the attestation feed, at `now` (milliseconds). Throws `FeedError` for an invalid feed. */
+/**
+ * Verifies a receipt by the key that the attestation feed publishes for its provider, and that provider's record.
+ *
+ * @param now Milliseconds since 1970.
+ * @throws FeedError for an invalid feed, ReceiptError for a receipt without a provider id.
+ */
 export function verifyReceiptInFeed(
   saved: SavedReceipt,
   downloaded: unknown,
@@ -114,7 +122,8 @@ export function verifyReceiptInFeed(
   return { verified: allOk(checks), checks, claims: verdict.claims, published, record };
 }
 
-function open({ receipt, receipt_signature: signature }: SavedReceipt, key: Uint8Array): ReceiptClaims | null {
+/** Opens a plain or an end-to-end receipt; null: the signature is valid for neither. */
+function openEither({ receipt, receipt_signature: signature }: SavedReceipt, key: Uint8Array): ReceiptClaims | null {
   const openers = [
     (): ReceiptClaims => ({
       mode: 'plain',
@@ -129,14 +138,14 @@ function open({ receipt, receipt_signature: signature }: SavedReceipt, key: Uint
     try {
       return attempt();
     } catch (error) {
-      // The kind is part of the signed bytes, so a receipt of the other kind has no valid signature.
+      // The signed bytes name the kind of statement, so at most one of the two attempts succeeds.
       if (!(error instanceof StatementError)) throw error;
     }
   }
   return null;
 }
 
-/** Standard base64 of a receipt in base64url. Other text is refused as a statement. */
+/** Converts base64url to base64. Other text becomes `*`, which no statement accepts. */
 function payloadOf(receipt: string): string {
   try {
     return toBase64(fromBase64Url(receipt));
@@ -193,7 +202,7 @@ function isSignedBy(key: Uint8Array, hash: string, signature: unknown): boolean 
   try {
     return verifyP256InBrowser(key, utf8(hash), fromBase64(signature));
   } catch {
-    // Text that is no base64 is no signature.
+    // The text is not base64.
     return false;
   }
 }
@@ -202,7 +211,7 @@ function sameJson(value: unknown, other: JsonValue): boolean {
   try {
     return canonicalJson(value as JsonValue) === canonicalJson(other);
   } catch {
-    // Values that canonical JSON does not know differ from every receipt.
+    // The value cannot be canonical JSON, so it differs from every receipt.
     return false;
   }
 }

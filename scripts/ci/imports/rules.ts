@@ -95,6 +95,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'config/startup-error.ts': { uses: [], isNodeFree: true },
   'semaphore.ts': { uses: [], isNodeFree: true },
   'wait-group.ts': { uses: [], isNodeFree: true },
+  'time-units.ts': { uses: [], isNodeFree: true },
   'limits/fair-budget.ts': { uses: [], isNodeFree: true },
   'limits/network-address.ts': { uses: [] },
   'limits/attempt-counters.ts': { uses: [], isNodeFree: true },
@@ -102,6 +103,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   routes: {
     uses: [
       'log.ts',
+      'time-units.ts',
       'wait-group.ts',
       'cluster/views.ts',
       'scheduler/bounded-map.ts',
@@ -161,6 +163,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   providers: {
     uses: [
+      'time-units.ts',
       'providers/verification',
       'scheduler/bounded-map.ts',
       'limits/fair-budget.ts',
@@ -175,6 +178,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'telemetry/statistics/model-performance.ts': { uses: ['scheduler/bounded-map.ts', 'formats'] },
   telemetry: {
     uses: [
+      'time-units.ts',
       'inference',
       'images',
       'billing',
@@ -185,9 +189,11 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
     ],
   },
   'telemetry/checks': { uses: ['telemetry', 'database'] },
-  'telemetry/history': { uses: ['scheduler/bounded-map.ts', 'formats'] },
-  'telemetry/statistics': { uses: ['cluster/views.ts', 'providers', 'database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
-  billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
+  'telemetry/history': { uses: ['time-units.ts', 'scheduler/bounded-map.ts', 'formats'] },
+  'telemetry/statistics': {
+    uses: ['time-units.ts', 'cluster/views.ts', 'providers', 'database', 'scheduler/bounded-map.ts', 'formats', 'protocol'],
+  },
+  billing: { uses: ['time-units.ts', 'billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
   'cluster/transport': { uses: [] },
   'cluster/link': { uses: ['cluster/transport'] },
   'cluster/json-message.ts': { uses: [], isNodeFree: true },
@@ -215,6 +221,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'billing/micro-usd.ts': { uses: [], isNodeFree: true },
   database: {
     uses: [
+      'time-units.ts',
       'config/program-version.ts',
       'config/startup-error.ts',
       'limits/attempt-counters.ts',

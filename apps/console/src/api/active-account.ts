@@ -1,20 +1,21 @@
 /**
- * Account that this tab acts for: an organisation, or the personal account. Stored per tab, so that tabs can act for different
- * accounts. The coordinator checks the membership on every request.
+ * Active account: the account that this tab acts for, an organisation or the personal account.
+ *
+ * Stored per tab, so that tabs can act for different accounts. The coordinator checks the membership on every request.
  */
 import { useSyncExternalStore } from 'react';
 
-/** Header of requests for an organisation. */
+/** Request header that names the organisation. */
 export const ACCOUNT_HEADER = 'x-account-id';
 
 const STORAGE_KEY = 'account';
-/** Search parameter of mailed links and of downloads. */
+/** Query parameter that names the organisation, in mailed links and in downloads. */
 const ADDRESS_PARAMETER = 'account_id';
 
 interface ActiveAccount {
   /** Id of the organisation; null: the personal account. */
   readonly id: string | null;
-  /** Whether the person lost access to the organisation that this tab acted for. */
+  /** The person has lost access to the organisation that this tab acted for, so the personal account is active. */
   readonly hasLostAccess: boolean;
 }
 
@@ -36,7 +37,7 @@ export function useActiveAccountState(): ActiveAccount {
   return useSyncExternalStore(subscribe, () => active);
 }
 
-/** Address of a download for the account of this tab. Links cannot send a header. */
+/** Adds the active account to the address of a download, because a link cannot send a header. */
 export function accountUrl(url: string): string {
   if (active.id === null) return url;
   return `${url}${url.includes('?') ? '&' : '?'}${ADDRESS_PARAMETER}=${encodeURIComponent(active.id)}`;
@@ -47,14 +48,14 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Methods of `sessionStorage`, whose type the tests of Node.js do not have. */
+/** Methods of `sessionStorage`. A type of its own, because tests run in Node.js without types of browsers. */
 interface TabStorage {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
   removeItem(key: string): void;
 }
 
-/** Null while storage is disabled: the choice then lasts until the page is left. */
+/** Null: the browser forbids storage, and the choice lasts until the page is left. */
 function tabStorage(): TabStorage | null {
   try {
     return (globalThis as { readonly sessionStorage?: TabStorage }).sessionStorage ?? null;
@@ -63,13 +64,17 @@ function tabStorage(): TabStorage | null {
   }
 }
 
-/** Browser objects that the tests of Node.js do not have. */
+/** Browser objects that tests in Node.js do not have. */
 interface AddressBar {
   readonly location?: { readonly href: string };
   readonly history?: { readonly state: unknown; replaceState(state: unknown, unused: string, url: string): void };
 }
 
-/** Account that a mailed link selects. Leaves the address, so that a reload keeps a later choice. Null: the address names none. */
+/**
+ * Account that a mailed link selects; null: the address names none.
+ *
+ * Removes the parameter from the address, so that a reload does not undo a later choice.
+ */
 export function takeFromAddress({ location, history }: AddressBar = globalThis as AddressBar): string | null {
   if (location === undefined || history === undefined) return null;
   const url = new URL(location.href);

@@ -1,4 +1,4 @@
-/** Page about one thing of the coordinator: placeholder while loading, then the page, an error, or the reason why there is none. */
+/** `LoadedPage`: page about one resource, such as an account. Shows a placeholder while loading, then the page, an error or `notFound`. */
 import type { ReactNode } from 'react';
 import { ErrorState } from '../ui/feedback/error-state.js';
 import { PageSkeleton } from '../ui/feedback/placeholders.js';
@@ -6,9 +6,9 @@ import { ApiError } from './api-error.js';
 
 interface LoadedPageProps<Data> {
   readonly query: { readonly data: Data | undefined; readonly error: unknown; readonly refetch: () => unknown };
-  /** Name of the thing in its error, such as "The account". */
+  /** Name of the resource in the error, such as "The account". */
   readonly what: string;
-  /** Shown if the coordinator does not know the thing, or refuses its ID as invalid. */
+  /** Shown if the resource does not exist, or its id is invalid. */
   readonly notFound: ReactNode;
   readonly page: (data: Data) => ReactNode;
 }

@@ -1,4 +1,4 @@
-/** Lists of the console API and admin API, fetched page by page with a cursor. */
+/** `usePaginatedQuery`: reads a list of the console API or admin API page by page, with a cursor. */
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { api, type QueryValue } from './api-client.js';
 
@@ -7,7 +7,7 @@ interface Page<Row> {
   readonly next_cursor: string | null;
 }
 
-/** `query` is sent with every request and includes `limit`, the rows per page. `data` joins the rows of all fetched pages. */
+/** `query`: parameters of every request; includes `limit`, the rows per page. Returns `data`: the rows of all pages read so far. */
 export function usePaginatedQuery<Row>(queryKey: readonly unknown[], path: string, query: Readonly<Record<string, QueryValue>>) {
   const { data, ...list } = useInfiniteQuery({
     queryKey,

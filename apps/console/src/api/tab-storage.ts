@@ -1,2 +1,2 @@
-/** Name in the session storage of the playground's stored conversation, which sign-out removes. */
+/** Key in `sessionStorage` of the playground's conversation. Shared, because signing out removes the conversation. */
 export const KEPT_CONVERSATION = 'playground-conversation';

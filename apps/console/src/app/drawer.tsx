@@ -1,4 +1,4 @@
-/** Navigation of narrow screens, in a dialog. A module of its own: wide screens do not need the dialog library. */
+/** `Drawer`: navigation of narrow screens, in a dialog. Loaded separately, because wide screens do not need the dialog library. */
 import { Dialog } from '@base-ui/react/dialog';
 import { Menu as MenuIcon, X } from 'lucide-react';
 import { useEffect, useState } from 'react';

@@ -1,4 +1,4 @@
-/** Banner over the end of every page with the newest incident that the user has not dismissed. Nothing on the page moves. */
+/** `IncidentBanner`: shows the newest incident that the user has not dismissed. Lies over the end of the page, so that nothing moves. */
 import './incident-banner.css';
 import type { Incident } from '@inference/formats';
 import { CircleAlert, X } from 'lucide-react';
@@ -13,7 +13,7 @@ export function IncidentBanner({ incidents }: { readonly incidents: readonly Inc
   const incident = incidents.find(({ id }) => !dismissed.includes(id));
   if (incident === undefined) return null;
   const dismiss = (): void => {
-    // Incidents that are no longer open are forgotten.
+    // Stores only open incidents, so that the list does not grow.
     const next = incidents.map(({ id }) => id).filter((id) => id === incident.id || dismissed.includes(id));
     writeDismissed(next);
     setDismissed(next);
@@ -44,6 +44,6 @@ function writeDismissed(ids: readonly string[]): void {
   try {
     localStorage.setItem(STORAGE_KEY, JSON.stringify(ids));
   } catch {
-    // Storage may be forbidden: the banner then returns with the next visit.
+    // The browser may forbid storage. The banner then returns with the next visit.
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Loads the module of a page. After a release, modules of the previous one no longer exist: the document is then loaded again, once,
- * at the new address. Otherwise throws {@link PageLoadError}.
+ * `loadPage`: loads the JavaScript module of a page.
+ *
+ * After an upgrade of the console, an open tab asks for modules that no longer exist. The whole document is then reloaded, once.
  */
 import { DisplayableError } from '../ui/feedback/displayable-error.js';
 
-/** The module of a page could not be fetched. */
+/** The module of a page could not be loaded, also after a reload. */
 export class PageLoadError extends DisplayableError {
   override readonly displayText: string;
   override readonly supportId = null;
@@ -17,27 +18,29 @@ export class PageLoadError extends DisplayableError {
   }
 }
 
+/** Parts of the browser that tests replace. */
 interface Browser {
   readonly isOnline: () => boolean;
-  /** Loads the document again. */
+  /** Reloads the document. */
   readonly reload: () => void;
   /** Storage of this tab, which survives a reload. */
   readonly storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 }
 
-const RELOADED = 'reloaded-for-page';
+/** Storage key of the path for which the document was reloaded. */
+const RELOADED_KEY = 'reloaded-for-page';
 
-/** `path`: path of the page, which is reloaded at most once until a load succeeds. */
+/** `path`: address of the page. Throws {@link PageLoadError} if the browser is offline, or was reloaded for this page already. */
 export async function loadPage<Module>(path: string, load: () => Promise<Module>, browser: Browser = thisBrowser): Promise<Module> {
   try {
     const module = await load();
-    browser.storage.removeItem(RELOADED);
+    browser.storage.removeItem(RELOADED_KEY);
     return module;
   } catch {
-    if (!browser.isOnline() || browser.storage.getItem(RELOADED) === path) throw new PageLoadError(browser.isOnline());
-    browser.storage.setItem(RELOADED, path);
+    if (!browser.isOnline() || browser.storage.getItem(RELOADED_KEY) === path) throw new PageLoadError(browser.isOnline());
+    browser.storage.setItem(RELOADED_KEY, path);
     browser.reload();
-    // The placeholder stays until the document is replaced.
+    // Never settles, so that the placeholder stays until the reload.
     return new Promise<never>(() => {});
   }
 }

@@ -1,4 +1,4 @@
-/** Links to the pages of the console, by section. */
+/** `Navigation`: links to the pages of the console, by section. Used by the sidebar and by the drawer of narrow screens. */
 import { Link, useLocation } from 'wouter';
 import { type Session, useSession } from '../api/session.js';
 import { PAGES } from '../pages/pages.js';
@@ -44,21 +44,21 @@ interface NavSection {
   readonly pages: readonly (PageRoute & { readonly nav: NonNullable<PageRoute['nav']> })[];
 }
 
-const LABELS: Readonly<Record<Section, string>> = { network: 'Network', use: 'Use', earn: 'Earn', admin: 'Admin' };
+const SECTION_LABELS: Readonly<Record<Section, string>> = { network: 'Network', use: 'Use', earn: 'Earn', admin: 'Admin' };
 
 /** Sections with at least one page. Visitors see account pages too, which redirect to sign-in; only operators see admin pages. */
 function navigationFor(session: Session): NavSection[] {
   const isAdmin = session.state === 'signed-in' && session.me.is_admin;
   return SECTIONS.map((section) => ({
     section,
-    label: LABELS[section],
+    label: SECTION_LABELS[section],
     pages: PAGES.flatMap((page) =>
       page.nav?.section === section && (page.access !== 'admin' || isAdmin) ? [{ ...page, nav: page.nav }] : [],
     ),
   })).filter(({ pages }) => pages.length > 0);
 }
 
-/** Whether the navigation marks `path` at this location. */
+/** Whether the page at `path`, or one below it, is open. */
 function isCurrent(path: string, location: string): boolean {
   return location === path || location.startsWith(`${path}/`);
 }

@@ -1,4 +1,4 @@
-/** Open incidents of major or critical impact, for the banner on every page except the status page, which shows all. */
+/** `OpenIncidents`: shows the incident banner on every page except the status page, while a major or critical incident is open. */
 import type { NetworkStatus } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
@@ -27,7 +27,7 @@ export function OpenIncidents() {
   );
 }
 
-/** Loaded only for an incident. */
+/** Its code is loaded only when there is an incident. */
 const IncidentBanner = lazy(() =>
   import('./incident-banner.js').then(
     ({ IncidentBanner: Loaded }) => ({ default: Loaded }),

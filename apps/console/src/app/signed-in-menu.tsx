@@ -1,4 +1,4 @@
-/** Menu of the signed-in account. A module of its own: the menu library is a sixth of the shell, and visitors do not need it. */
+/** `SignedInMenu`: account switcher and sign-out. Loaded separately, because visitors do not need the large menu library. */
 import { Menu } from '@base-ui/react/menu';
 import type { ConsoleMe } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
@@ -30,7 +30,7 @@ export function SignedInMenu({ me, name, compact, children }: SignedInMenuProps)
   const switchAccount = useSwitchAccount();
   const signOut = useMutation({
     mutationFn: async () => {
-      // Open playgrounds end with the session. If this request fails, their keys expire within the hour.
+      // Revokes the playground's key with the session. If this request fails, the key expires within the hour.
       await api.delete('/console/v1/playground-key').catch(() => {});
       await api.post('/console/auth/sign-out');
       window.sessionStorage.removeItem(KEPT_CONVERSATION);
@@ -66,13 +66,13 @@ export function SignedInMenu({ me, name, compact, children }: SignedInMenuProps)
                   onValueChange={(id: string) => switchAccount(id === PERSONAL ? null : id)}
                 >
                   <AccountItem value={PERSONAL} name={me.name} about="Personal account" />
-                  {me.organisations.map((one) => (
+                  {me.organisations.map(({ id, name: organisationName, role, suspended }) => (
                     <AccountItem
-                      key={one.id}
-                      value={one.id}
-                      name={one.name}
-                      about={one.suspended ? 'Suspended' : ROLE_LABELS[one.role]}
-                      disabled={one.suspended}
+                      key={id}
+                      value={id}
+                      name={organisationName}
+                      about={suspended ? 'Suspended' : ROLE_LABELS[role]}
+                      disabled={suspended}
                     />
                   ))}
                 </Menu.RadioGroup>

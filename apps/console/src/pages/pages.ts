@@ -1,4 +1,4 @@
-/** All pages of the console, in the order of the navigation. */
+/** `PAGES`: all pages of the console with path, access and navigation entry, in the order of the navigation. */
 import {
   Activity,
   BadgeCheck,
@@ -33,7 +33,7 @@ import {
 import type { PageRoute } from '../routing/page-route.js';
 import { PATHS } from '../routing/paths.js';
 
-/** Module of the pages of all documents. */
+/** Loads the module of the page that shows documents. */
 export const loadDocumentPage = () => import('./docs/document-page.js');
 
 export const PAGES: readonly PageRoute[] = [

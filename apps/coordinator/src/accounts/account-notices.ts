@@ -1,8 +1,8 @@
-/** Mails that inform an account about changes of its sign-in, so that its owner notices a stranger's change. */
+/** `AccountNotices`: mails about changes of a person's sign-in, such as a new passkey, so that the person notices a stranger's change. */
 import type { Mailer, NoticeKind } from './mailer.js';
 
 export interface AccountNotices {
-  /** Sends in the background. `origin`: of the console, for the link to the account page. */
+  /** Sends in the background. `origin`: scheme and host of the console, for the link to the account page. */
   send(kind: NoticeKind, email: string, origin: string): void;
 }
 

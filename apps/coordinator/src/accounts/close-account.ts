@@ -1,17 +1,17 @@
-/** Closes accounts of people and organisations: ends keys and machines, erases identities. Postings stay. */
+/** Closes accounts of people and organisations: revokes keys, unlinks machines and erases personal data. Ledger postings stay. */
 import { APIError } from 'better-auth/api';
 import type { AccountRepository } from '../database/accounts/account-repository.js';
 import { leaveAllOrganisations, SoleOwnerError } from '../database/accounts/organisation-repository.js';
 import type { Database } from '../database/tables.js';
 import type { ProviderLinks } from './provider-links.js';
 
-/** `within` runs in the transaction that closes the account; a rejection cancels. */
+/** Closes an account. `within` runs in the same transaction; its rejection cancels the closure. */
 export type CloseAccount = (id: string, within: (transaction: Database) => Promise<void>) => Promise<void>;
 
 export function accountCloser(deps: {
   readonly accounts: AccountRepository;
   readonly providerLinks: ProviderLinks;
-  /** Removes receipts. There can be very many: the retention job removes the rest. */
+  /** Removes receipts, up to a bound. The retention job removes the others. */
   readonly eraseReceipts: (id: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }): CloseAccount {
@@ -23,15 +23,15 @@ export function accountCloser(deps: {
 }
 
 /**
- * Closes a person's account and ends its memberships.
+ * Closes a person's account and ends the person's memberships.
  *
- * @throws {SoleOwnerError} for the only owner of an organisation.
+ * @throws {SoleOwnerError} The person is the only owner of an organisation.
  */
 export function closeAccountOfUser(close: CloseAccount, userId: string, now: number): Promise<void> {
   return close(userId, (transaction) => leaveAllOrganisations(transaction, userId, now));
 }
 
-/** {@link closeAccountOfUser}, with an error of the sign-in library for the only owner of an organisation. */
+/** {@link closeAccountOfUser} as the sign-in library calls it: throws the library's `APIError` instead of SoleOwnerError. */
 export async function closeOwnAccount(close: CloseAccount, userId: string, now: number): Promise<void> {
   try {
     await closeAccountOfUser(close, userId, now);

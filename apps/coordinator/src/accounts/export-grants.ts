@@ -1,10 +1,11 @@
-/** `ExportGrants`: short-lived permissions to download an account's data, given after the password. Signed, so nothing is stored. */
+/** `ExportGrants`: short-lived permissions to download an account's data. A grant is `expiry.signature`, so that nothing is stored. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const LIFETIME_MS = 10 * 60_000;
-const FORM = /^(\d{13,15})\.([A-Za-z0-9_-]{43})$/;
+/** Expiry in milliseconds since 1970, and HMAC-SHA-256 in base64url. */
+const GRANT = /^(\d{13,15})\.([A-Za-z0-9_-]{43})$/;
 
-/** What a grant is valid for. */
+/** A grant is valid for one sign-in session and one account. */
 export interface ExportScope {
   readonly sessionId: string;
   readonly accountId: string;
@@ -14,7 +15,7 @@ export class ExportGrants {
   readonly #secret: string;
   readonly #now: () => number;
 
-  /** `secret`: of session cookies, shared by the coordinators of a cluster. */
+  /** `secret`: AUTH_SECRET, which all coordinators of a cluster share. */
   constructor(options: { readonly secret: string; readonly now: () => number }) {
     this.#secret = options.secret;
     this.#now = options.now;
@@ -27,7 +28,7 @@ export class ExportGrants {
   }
 
   isValid(scope: ExportScope, grant: string): boolean {
-    const [, expires = '', signature = ''] = FORM.exec(grant) ?? [];
+    const [, expires = '', signature = ''] = GRANT.exec(grant) ?? [];
     const expiresAt = Number(expires);
     if (signature === '' || expiresAt <= this.#now()) return false;
     return timingSafeEqual(Buffer.from(signature), Buffer.from(this.#sign(scope, expiresAt)));

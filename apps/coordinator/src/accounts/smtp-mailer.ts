@@ -1,26 +1,26 @@
-/** `SmtpMailer` sends mail through the operator's SMTP server. */
+/** `SmtpMailer`: sends mail through the operator's SMTP server, set by SMTP_URL. */
 import { createTransport } from 'nodemailer';
 import type { SmtpSettings } from '../config/mail.js';
 import { Semaphore } from '../semaphore.js';
 import { contentOf, type Mail, type Mailer } from './mailer.js';
 
 interface SmtpOptions {
-  /** PEM of the authority of the server's certificate; absent: those of Node.js. */
+  /** PEM of the certificate authority that the server's certificate must have. Absent: the authorities of Node.js. */
   readonly authority?: string;
   /** Maximum time from the connection to the accepted mail, in milliseconds. */
   readonly sendMs?: number;
   readonly maxWaiting?: number;
 }
 
-/** Mails that are being sent at once, each on a connection of its own. */
+/** Maximum concurrent mails, each on its own connection. */
 const MAX_SENDING = 4;
-/** Mails that wait for a connection. More are refused: the server accepts them too slowly. */
+/** Maximum mails that wait for a connection. Further mails are refused, because the server accepts mail too slowly. */
 const MAX_WAITING = 200;
 const SEND_MS = 20_000;
-/** Maximum answer of the server that is read, in bytes. */
+/** Maximum size of a response of the server. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
-/** The queue is full. `code` appears in the log in place of the message. */
+/** {@link MAX_WAITING} mails wait already. The log shows `code` instead of the message. */
 class MailQueueFull extends Error {
   override name = 'MailQueueFull';
   readonly code = 'EMAILQUEUE';
@@ -32,8 +32,8 @@ export class SmtpMailer implements Mailer {
   readonly #sendMs: number;
   readonly #maxWaiting: number;
   readonly #connections = new Semaphore(MAX_SENDING);
-  /** Mails that are being sent or wait. */
-  #unsent = 0;
+  /** Count of mails that are being sent or wait. */
+  #unsentCount = 0;
 
   constructor(settings: SmtpSettings, options: SmtpOptions = {}) {
     this.#sendMs = options.sendMs ?? SEND_MS;
@@ -42,18 +42,18 @@ export class SmtpMailer implements Mailer {
     this.#from = settings.from;
   }
 
-  /** Rejects with the error of the server or connection; its `code` is one of nodemailer's, such as EAUTH, ETLS or EENVELOPE. */
+  /** Rejects with nodemailer's error. Its `code` says the cause, such as EAUTH, ETLS or EENVELOPE. */
   async send(mail: Mail): Promise<void> {
-    if (this.#unsent >= MAX_SENDING + this.#maxWaiting) throw new MailQueueFull(`${this.#maxWaiting} mails wait for the mail server`);
-    this.#unsent++;
+    if (this.#unsentCount >= MAX_SENDING + this.#maxWaiting) throw new MailQueueFull(`${this.#maxWaiting} mails wait for the mail server`);
+    this.#unsentCount++;
     try {
       await this.#connections.run(() =>
         this.#transport.sendMail({
           from: this.#from,
-          // An object, because a text would be parsed as a list of addresses.
+          // nodemailer parses a text as a list of addresses, and an object as one address.
           to: { name: '', address: mail.to },
           ...contentOf(mail),
-          // RFC 3834: no automatic replies.
+          // Suppresses automatic replies (RFC 3834).
           headers: { 'Auto-Submitted': 'auto-generated' },
           disableFileAccess: true,
           disableUrlAccess: true,
@@ -61,11 +61,11 @@ export class SmtpMailer implements Mailer {
         }),
       );
     } finally {
-      this.#unsent--;
+      this.#unsentCount--;
     }
   }
 
-  /** Connects, upgrades to TLS and signs in, without sending. Rejects as {@link send} does. */
+  /** Connects, upgrades to TLS and signs in without sending mail. Rejects like {@link send}. */
   async verify(): Promise<void> {
     await this.#transport.verify();
   }

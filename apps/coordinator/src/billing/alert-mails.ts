@@ -1,18 +1,19 @@
-/** Sends the e-mails of alerts. An alert may have several recipients, such as the owners of an organisation. */
+/** `sendAlertMails`: sends alerts about balances and budgets. An alert may have several recipients, such as owners of an organisation. */
 
-/** After this many refused mails in a row, the mail service is taken to be down: the rest waits for the next run. */
+/** After this many refused mails in a row, the mail service counts as down, and the other mails wait for the next run. */
 const MAX_REFUSED_IN_A_ROW = 5;
 
 interface AlertMails<Alert> {
-  /** Alerts, one per recipient; those of one alert are neighbours. */
+  /** One entry per mail. Entries of the same alert are neighbours. */
   readonly due: readonly Alert[];
+  /** Id that all entries of one alert share. */
   idOf(alert: Alert): string;
   send(alert: Alert): Promise<void>;
-  /** Called once per alert after its mails, if the mail service accepted one of them. */
+  /** Called once per alert after its last mail, if the mail service accepted at least one. */
   mailed(alert: Alert): Promise<void>;
 }
 
-/** Sends the mails. Then rejects with the first error: alerts without an accepted mail are due again in the next run. */
+/** Sends all mails, then throws the first error if there was one. Alerts without an accepted mail remain due in the next run. */
 export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMails<Alert>): Promise<void> {
   const errors: unknown[] = [];
   const accepted = new Set<string>();
@@ -36,7 +37,7 @@ export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMa
   if (errors.length > 0) throw errors[0];
 }
 
-/** Link to a console page that selects the organisation; null: the personal account, which a new tab selects by default. */
+/** Address of a console page with the organisation selected. Null: the personal account, which the console selects by default. */
 export function accountPage(page: string, organisationId: string | null): string {
   return organisationId === null ? page : `${page}?account_id=${encodeURIComponent(organisationId)}`;
 }

@@ -1,11 +1,11 @@
-/** E-mails the owners of an API key at 80 percent of its budget, and again at 100 percent. */
+/** `sendKeyBudgetAlerts`: e-mails the owners of an API key when 80 percent, and when 100 percent, of its budget are spent. */
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { DueBudgetAlert, KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';
 import { accountPage, sendAlertMails } from './alert-mails.js';
 import { shortUsd } from './micro-usd.js';
 
-/** Maximum e-mails per run and kind of period. */
+/** Maximum e-mails per run and budget period (day, week, month). */
 const MAX_MAILS = 200;
 
 export interface KeyBudgetAlertsOptions {
@@ -15,7 +15,7 @@ export interface KeyBudgetAlertsOptions {
   readonly keysPage: string;
 }
 
-/** Sends all due e-mails. Rejects if the mail service refused one. */
+/** Sends all due e-mails. Throws if the mail service refused one. */
 export async function sendKeyBudgetAlerts({ budgets, mailer, keysPage }: KeyBudgetAlertsOptions): Promise<void> {
   const send = (alert: DueBudgetAlert): Promise<void> =>
     mailer.send({

@@ -1,4 +1,4 @@
-/** Sends an e-mail to accounts whose balance fell below the threshold that they set. */
+/** `sendLowBalanceAlerts`: e-mails accounts whose balance has fallen below their threshold. */
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
@@ -15,7 +15,7 @@ export interface LowBalanceAlertsOptions {
   readonly balancePage: string;
 }
 
-/** Sends all due e-mails. Rejects if the mail service refused one. */
+/** Sends all due e-mails. Throws if the mail service refused one. */
 export async function sendLowBalanceAlerts({ alerts, mailer, balancePage }: LowBalanceAlertsOptions): Promise<void> {
   await alerts.rearm();
   await sendAlertMails({

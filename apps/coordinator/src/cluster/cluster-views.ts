@@ -1,4 +1,8 @@
-/** `ClusterViews`: network-wide views over links to all peers. Peers' parts are reused for at most a second under load. */
+/**
+ * `ClusterViews`: network-wide views of a coordinator with peers. Requests the parts of all peers over their links.
+ *
+ * Under load, the parts of peers are reused for up to a second.
+ */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import Type, { type Static, type TSchema } from 'typebox';
@@ -10,13 +14,13 @@ import type { Lookup, NetworkViews, View, ViewSchemas } from './views.js';
 
 /** Maximum size of one coordinator's part as JSON. */
 const MAX_PART_BYTES = 256 * 1024 * 1024;
-/** Maximum requests to peers per second and view; beyond, parts are reused. */
-const MAX_FRESH_PER_SECOND = 20;
-const REUSE_MS = 1000;
-/** Queries of a view with parts to reuse. */
-const MAX_REUSED = 16;
-/** Maximum unanswered queries of a view. Beyond, the peers are left out. */
-const MAX_RUNNING = 1000;
+/** Maximum queries per second and view that are sent to peers. Further ones reuse recent parts. */
+const MAX_SENT_QUERIES_PER_SECOND = 20;
+const MAX_REUSE_AGE_MS = 1000;
+/** Queries of a view whose parts are retained for reuse. */
+const MAX_RETAINED_QUERIES = 16;
+/** Maximum concurrent queries of a view. Further ones omit the peers. */
+const MAX_RUNNING_QUERIES = 1000;
 
 const viewRequest = Compile(Type.Object({ name: Type.String(), query: Type.Unknown() }));
 
@@ -71,7 +75,7 @@ export class ClusterViews implements NetworkViews {
     };
   }
 
-  /** Serves a stream of kind `view`: this coordinator's part, or nothing for an unknown view or an invalid query. */
+  /** Serves a stream of kind `view` with this coordinator's part. Aborts the stream for an unknown view or an invalid query. */
   async serve(stream: PeerStream, header: Uint8Array): Promise<void> {
     const part = await this.#render(header).catch(() => null);
     if (part === null) stream.abort('failed');
@@ -93,7 +97,7 @@ export class ClusterViews implements NetworkViews {
   }
 }
 
-/** Requests from all peers at once; the first that finds something ends the search. Null: no peer does. */
+/** Asks all peers at once and resolves to the first answer that is not null, cancelling the others. Null: no peer has one. */
 export async function firstFound<T>(
   peers: readonly Peer[],
   ask: (peer: Peer, signal: AbortSignal) => Promise<T | null>,
@@ -113,12 +117,13 @@ export async function firstFound<T>(
   }
 }
 
-/** Parts of peers. Equal queries at the same time share one answer. */
+/** Parts of peers by query. Equal concurrent queries share one request. */
 class SharedParts<Part> {
   readonly #request: (payload: Uint8Array) => Promise<Part[]>;
   readonly #now: () => number;
   readonly #running = new Map<string, Promise<Part[]>>();
-  readonly #recent = new BoundedMap<string, { readonly at: number; readonly parts: Part[] }>(MAX_REUSED);
+  readonly #recent = new BoundedMap<string, { readonly at: number; readonly parts: Part[] }>(MAX_RETAINED_QUERIES);
+  /** Queries sent in the current second. */
   #second = { at: Number.NEGATIVE_INFINITY, queryCount: 0 };
 
   constructor(ask: (payload: Uint8Array) => Promise<Part[]>, now: () => number) {
@@ -133,8 +138,9 @@ class SharedParts<Part> {
     const now = this.#now();
     if (now - this.#second.at >= 1000) this.#second = { at: now, queryCount: 0 };
     const recent = this.#recent.get(text);
-    if (this.#second.queryCount >= MAX_FRESH_PER_SECOND && recent !== undefined && now - recent.at < REUSE_MS) return recent.parts;
-    if (this.#running.size >= MAX_RUNNING) return [];
+    const isBusy = this.#second.queryCount >= MAX_SENT_QUERIES_PER_SECOND;
+    if (isBusy && recent !== undefined && now - recent.at < MAX_REUSE_AGE_MS) return recent.parts;
+    if (this.#running.size >= MAX_RUNNING_QUERIES) return [];
     this.#second.queryCount++;
     const parts = this.#request(payload);
     this.#running.set(text, parts);
@@ -148,13 +154,13 @@ class SharedParts<Part> {
 
   /** Retains parts only under load, because they may be large. */
   #retain(text: string, at: number, parts: Part[]): void {
-    if (this.#second.queryCount < MAX_FRESH_PER_SECOND / 2) return;
+    if (this.#second.queryCount < MAX_SENT_QUERIES_PER_SECOND / 2) return;
     const entry = { at, parts };
     this.#recent.set(text, entry);
     const forget = (): void => {
       if (this.#recent.get(text) === entry) this.#recent.delete(text);
     };
-    setTimeout(forget, REUSE_MS).unref();
+    setTimeout(forget, MAX_REUSE_AGE_MS).unref();
   }
 }
 
@@ -162,7 +168,7 @@ function requestOf(name: string, query: unknown): Uint8Array {
   return encodeMessage({ name, query: query ?? null });
 }
 
-/** A peer's part; null: no part in time, or a part that breaks the schema. No part is JSON's null. */
+/** Requests a peer's part. Null: none in time, the part breaks the schema, or a lookup found nothing. */
 async function askPeer<Part>(
   peer: Peer,
   payload: Uint8Array,

@@ -1,4 +1,4 @@
-/** Serves encrypted image files to peers and requests them. Only the coordinator with the image's URL can decrypt. */
+/** `fetchImage` and `serveImage`: transfer stored image files between coordinators. Files are encrypted by a key in the image's URL. */
 import type { ImageStore } from '../images/image-store.js';
 import { firstFound } from './cluster-views.js';
 import type { Peer, PeerStream } from './peer.js';
@@ -8,7 +8,7 @@ import { readBody, sendBody } from './stream-body.js';
 const MAX_IMAGE_BYTES = 256 * 1024 * 1024;
 const MAX_NAME_CHARS = 128;
 
-/** Encrypted file of an image, from a peer. Null: no peer has the file, or answers in time. */
+/** Requests the encrypted file of an image from all peers. Null: no peer has the file and answers in time. */
 export function fetchImage(peers: readonly Peer[], name: string): Promise<Uint8Array | null> {
   return firstFound(peers, (peer, signal) => readBody(peer.openStream('image', Buffer.from(name)), MAX_IMAGE_BYTES, signal));
 }

@@ -1,6 +1,6 @@
-/** Encoding of JSON messages between coordinators. Incoming ones are checked against a compiled schema. */
+/** `encodeMessage` and `parseMessage`: JSON messages between coordinators, checked against a schema when they arrive. */
 
-/** A compiled TypeBox schema. */
+/** Part of a compiled TypeBox schema that this file uses. */
 export interface MessageValidator<T> {
   Check(value: unknown): value is T;
 }
@@ -9,7 +9,7 @@ export function encodeMessage(message: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(message));
 }
 
-/** Null for bytes that are no JSON, or break the schema. */
+/** Null: the bytes are not JSON, or break the schema. */
 export function parseMessage<T>(bytes: Uint8Array, validator: MessageValidator<T>): T | null {
   let value: unknown;
   try {

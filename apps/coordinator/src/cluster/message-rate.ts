@@ -1,4 +1,4 @@
-/** `MessageRate` limits the broadcasts that are accepted per second, of all peers together. Beyond, messages are dropped. */
+/** `MessageRate`: limits broadcasts of one kind per second, of all peers together, so that a hostile peer cannot occupy the process. */
 export class MessageRate {
   readonly #maxPerSecond: number;
   #startedAt = Number.NEGATIVE_INFINITY;
@@ -8,7 +8,7 @@ export class MessageRate {
     this.#maxPerSecond = maxPerSecond;
   }
 
-  /** Counts a message. False: drop the message. `now`: by a monotonic clock, in milliseconds. */
+  /** Counts a message. False: the caller must drop it. `now`: monotonic, in milliseconds. */
   admit(now: number): boolean {
     if (now - this.#startedAt >= 1000) {
       this.#startedAt = now;

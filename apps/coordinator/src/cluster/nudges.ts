@@ -1,4 +1,8 @@
-/** `Nudges` broadcasts hints of changed rows to all peers, and passes theirs on: gathered for a moment, validated and bounded. */
+/**
+ * `Nudges`: tells peers which rows of the database changed, so that they read them at once instead of at the next periodic read.
+ *
+ * A nudge contains only the kind and id of a row, never its content. Lost nudges do no harm.
+ */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CHANGE_KINDS, type ChangeHint, type ChangeHints } from '../database/change-hints.js';
@@ -14,13 +18,13 @@ interface NudgesOptions {
   readonly now?: () => number;
 }
 
-/** Time for which hints are gathered, in milliseconds. */
+/** Time for which hints are gathered before they are published together. */
 const GATHER_MS = 20;
 const MAX_PER_MESSAGE = 200;
-/** Gathered hints. Beyond, hints are dropped: the periodic reads remain. */
+/** Maximum gathered hints. Others are dropped, and the periodic reads find the changes. */
 const MAX_GATHERED = 2000;
 const MAX_MESSAGE_BYTES = 64 * 1024;
-/** Maximum messages of all peers that are accepted per second. */
+/** Maximum messages per second that are accepted from all peers together. */
 const MAX_MESSAGES_PER_SECOND = 500;
 
 const nudge = Compile(
@@ -38,8 +42,8 @@ export const parseNudge = (bytes: Uint8Array): readonly ChangeHint[] | null => p
 export class Nudges {
   readonly #options: NudgesOptions;
   readonly #now: () => number;
-  readonly #outgoing: Gathered;
-  readonly #incoming: Gathered;
+  readonly #outgoing: HintBatch;
+  readonly #incoming: HintBatch;
   readonly #unsubscribe: () => void;
   readonly #rate = new MessageRate(MAX_MESSAGES_PER_SECOND);
 
@@ -47,13 +51,13 @@ export class Nudges {
     const { broadcast, hints, now = () => performance.now() } = options;
     this.#options = options;
     this.#now = now;
-    this.#outgoing = new Gathered((gathered) => this.#publish(gathered));
-    this.#incoming = new Gathered((gathered) => hints.receive(gathered));
+    this.#outgoing = new HintBatch((batch) => this.#publish(batch));
+    this.#incoming = new HintBatch((batch) => hints.receive(batch));
     this.#unsubscribe = broadcast.subscribe('fleet.nudge.*', (subject, bytes) => this.#receive(subject, bytes));
     hints.connect((hint) => this.#outgoing.add(hint));
   }
 
-  /** Publishes what is gathered. */
+  /** Publishes gathered hints, and stops. */
   close(): void {
     this.#unsubscribe();
     this.#incoming.close();
@@ -74,14 +78,14 @@ export class Nudges {
   }
 }
 
-/** Distinct hints, gathered for a moment. */
-class Gathered {
-  readonly #take: (hints: ChangeHint[]) => void;
+/** Gathers distinct hints for {@link GATHER_MS}, then hands them over together. */
+class HintBatch {
+  readonly #onFull: (hints: ChangeHint[]) => void;
   readonly #hints = new Map<string, ChangeHint>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(take: (hints: ChangeHint[]) => void) {
-    this.#take = take;
+  constructor(onFull: (hints: ChangeHint[]) => void) {
+    this.#onFull = onFull;
   }
 
   add(hint: ChangeHint): void {
@@ -93,7 +97,7 @@ class Gathered {
   flush(): void {
     const hints = [...this.#hints.values()];
     this.close();
-    if (hints.length > 0) this.#take(hints);
+    if (hints.length > 0) this.#onFull(hints);
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-/** Relays commands of owners to the coordinator that holds the provider's connection. */
+/** Relays owner commands (remote control) to the coordinator that the machine is connected to. */
 import { MachineSettingsSchema, OWNER_COMMAND_REFUSALS, OwnerActionSchema, type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -8,7 +8,7 @@ import { firstFound } from './cluster-views.js';
 import { encodeMessage, parseMessage } from './json-message.js';
 import type { Peer } from './peer.js';
 
-/** Longer than a machine's own time, so that its coordinator answers first. */
+/** Longer than the machine's own timeout, so that the peer can answer `timeout`. */
 const PEER_TIMEOUT_MS = OWNER_COMMAND_TIMEOUT_MS + 2000;
 const MAX_REQUEST_BYTES = 8 * 1024;
 
@@ -30,7 +30,7 @@ const isOutcome = Compile(
 );
 type Registry = Pick<ProviderRegistry, 'executeOwnerCommand'>;
 
-/** Executes a command here, or at the peer that holds the provider's connection. Null: no coordinator does. Never rejects. */
+/** Executes a command here, or at the peer that the machine is connected to. Null: the machine is not connected anywhere. Never rejects. */
 export async function executeInCluster(
   registry: Registry,
   peers: readonly Peer[],
@@ -44,7 +44,7 @@ export async function executeInCluster(
   return firstFound(peers, async (peer) => parseMessage(await peer.request('owner_command', payload, PEER_TIMEOUT_MS), isOutcome));
 }
 
-/** Answers a peer's request: null for an invalid request, or without the provider's connection. */
+/** Answers a peer's request. The answer is JSON null if the request is invalid or the machine is not connected here. */
 export async function serveOwnerCommand(registry: Registry, payload: Uint8Array): Promise<Uint8Array> {
   const request = payload.length > MAX_REQUEST_BYTES ? null : parseMessage(payload, isRequest);
   if (request === null) return encodeMessage(null);

@@ -1,4 +1,4 @@
-/** `Peer` and `PeerStream`: another coordinator and a stream to it, as placements and views use the link. */
+/** `Peer` and `PeerStream`: another coordinator, and a stream to it. Placements, views and images use peers through this interface. */
 import type { LinkStream, StreamEnd, StreamHandlers } from './link/link-stream.js';
 
 export interface Peer {
@@ -6,13 +6,13 @@ export interface Peer {
   readonly id: string;
   /** Sends a request to the peer. Rejects after `timeoutMs`, and when the link is lost. */
   request(kind: string, payload: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
-  /** A stream that ends at once when the link is lost. */
+  /** Opens a stream. The stream ends when the link is lost; never throws. */
   openStream(kind: string, header: Uint8Array): PeerStream;
 }
 
 export interface StreamEvents {
   message(bytes: Uint8Array, isText: boolean): void;
-  /** A message that bulk data did not delay. */
+  /** A short message that overtook bulk data. */
   control(bytes: Uint8Array): void;
   /** The stream accepts messages again, after `send` returned false. */
   drained(): void;
@@ -20,14 +20,14 @@ export interface StreamEvents {
   closed(): void;
 }
 
-/** A stream of a link whose receiver can change. */
+/** A link stream whose receiver can be replaced: first the receiver of the reply, then that of the job. */
 export class PeerStream implements StreamHandlers {
   #stream: LinkStream | null = null;
   #events: StreamEvents | null = null;
   #onEnd: () => void = () => {};
   #isClosed = false;
 
-  /** A stream opened by `open` with this object as its handlers; closed from the start where the link is lost. */
+  /** Opens a stream by `open`, which gets the stream's handlers. If the link is lost, the stream is closed from the start. */
   static open(open: (handlers: StreamHandlers) => LinkStream): PeerStream {
     const stream = new PeerStream();
     try {
@@ -38,7 +38,7 @@ export class PeerStream implements StreamHandlers {
     return stream;
   }
 
-  /** A stream that the peer has opened. `onEnd` is called once, last, however the stream ended. */
+  /** Wraps a stream that the peer opened. `onEnd` is called once, after all other events. */
   static incoming(stream: LinkStream, onEnd: () => void = () => {}): PeerStream {
     const incoming = new PeerStream();
     incoming.#stream = stream;
@@ -56,17 +56,17 @@ export class PeerStream implements StreamHandlers {
     if (this.#isClosed) events.closed();
   }
 
-  /** False: wait for `drained`. */
+  /** Sends a message. False: send no more until `drained`, or the stream has ended. */
   send(bytes: Uint8Array, isText: boolean): boolean {
     return this.#stream?.send(bytes, isText) ?? false;
   }
 
-  /** Sends a short message that may overtake others. */
+  /** Sends a short message that may overtake messages of `send`. */
   sendControl(bytes: Uint8Array): void {
     this.#stream?.sendControl(bytes);
   }
 
-  /** Ends the stream after everything sent. */
+  /** Ends the stream once all messages are delivered. */
   close(): void {
     this.#stream?.close();
   }

@@ -1,4 +1,4 @@
-/** `RoundTrips` measures the round trip to every peer, for metrics, including a turn of both event loops. */
+/** `RoundTrips`: measures the time of a request to each peer and its reply, for metrics. Includes a turn of both event loops. */
 import type { PeerLink } from './link/peer-link.js';
 import type { PeerLinks } from './link/peer-links.js';
 
@@ -19,7 +19,7 @@ export class RoundTrips {
     this.#timer = setInterval(() => void this.measure(), INTERVAL_MS).unref();
   }
 
-  /** Milliseconds by peer, without peers whose link is not up. */
+  /** Latest round trip by peer, in milliseconds. Peers whose link is not up are omitted. */
   get latest(): ReadonlyMap<string, number> {
     return this.#latest;
   }
@@ -38,7 +38,7 @@ export class RoundTrips {
       await link.request('ping', NOTHING, { timeoutMs: TIMEOUT_MS });
       this.#latest.set(link.peer, this.#now() - from);
     } catch {
-      // The gauges of the link's state and of its losses show the failure.
+      // Other gauges show the state of the link and its losses.
       this.#latest.delete(link.peer);
     }
   }

@@ -1,4 +1,4 @@
-/** `readClusterSettings`: settings of a coordinator in a cluster, from the environment. */
+/** `readClusterSettings`: settings for a coordinator of a cluster, such as NATS_URL. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { checked, type Environment, list, text } from '../config/environment.js';

@@ -1,11 +1,11 @@
-/** `sendBody` and `readBody`: bytes over a link stream, as length and chunks, at the peer's pace. */
+/** `sendBody` and `readBody`: transfer a body over a link stream. Its length comes first, then chunks, as fast as the reader accepts. */
 import type { PeerStream } from './peer.js';
 
 /** Bytes per message, below every transport's maximum. */
 const CHUNK_BYTES = 256 * 1024;
-/** Maximum time for the first message, and between two messages, in milliseconds. */
+/** Maximum time for the first message, and between two messages. */
 const MAX_PAUSE_MS = 2000;
-/** Maximum time for everything, in milliseconds. */
+/** Maximum time for the whole body. */
 const MAX_TOTAL_MS = 15_000;
 
 /** Sends a body and closes the stream. Resolves once everything is queued, or the stream has ended. */
@@ -33,7 +33,7 @@ export function sendBody(stream: PeerStream, body: Uint8Array): Promise<void> {
   });
 }
 
-/** Reads a peer's body. Null: absent, late, or more than `maxBytes`. */
+/** Reads a body. Null: the peer sent none, was too slow, or the body is larger than `maxBytes`. */
 export function readBody(stream: PeerStream, maxBytes: number, signal?: AbortSignal): Promise<Uint8Array | null> {
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];
@@ -56,7 +56,7 @@ export function readBody(stream: PeerStream, maxBytes: number, signal?: AbortSig
         if (total === null) {
           total = isText ? lengthOf(bytes, maxBytes) : null;
         } else {
-          // Small payloads share memory with other messages of the link.
+          // Copies, because small payloads share memory with other messages of the link.
           chunks.push(Buffer.from(bytes));
           received += bytes.length;
         }

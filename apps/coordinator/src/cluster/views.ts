@@ -1,13 +1,17 @@
-/** Types of network-wide views. A route renders this coordinator's part; a cluster adds the parts of peers. */
+/**
+ * `NetworkViews`: interface for routes that show facts of the whole network, such as all connected providers.
+ *
+ * A route defines how this coordinator's part is rendered. With peers, `ClusterViews` adds their parts.
+ */
 import type { Static, TSchema } from 'typebox';
 
-/** Reads the parts of all coordinators, this coordinator's first. Peers that do not answer in time are left out. */
+/** Reads the parts of all coordinators, this coordinator's first. Omits peers that do not answer in time. */
 export type View<Query, Part> = (query: Query) => Promise<Part[]>;
 
 /** Finds something at this coordinator, else at a peer. Null: no coordinator that answers in time knows it. */
 export type Lookup<Query, Found> = (query: Query) => Promise<Found | null>;
 
-/** Schemas of the JSON between coordinators. */
+/** Schemas of the messages between coordinators. */
 export interface ViewSchemas<Query extends TSchema, Part extends TSchema> {
   readonly query: Query;
   readonly part: Part;
@@ -15,7 +19,7 @@ export interface ViewSchemas<Query extends TSchema, Part extends TSchema> {
 
 type Awaitable<T> = T | Promise<T>;
 
-/** Names are unique among views and lookups. Both sides check what they receive against the schemas. */
+/** Each name belongs to one view or lookup. Received queries and parts are checked against the schemas. */
 export interface NetworkViews {
   /** `render` returns this coordinator's part, for its own clients and for peers. */
   define<Query extends TSchema, Part extends TSchema>(
@@ -31,7 +35,7 @@ export interface NetworkViews {
   ): Lookup<Static<Query>, Static<Found>>;
 }
 
-/** Views of one coordinator without peers. */
+/** Views of a coordinator without peers. */
 export const LOCAL_VIEWS: NetworkViews = {
   define: (_name, _schemas, render) => async (query) => [await render(query)],
   defineLookup: (_name, _schemas, find) => async (query) => find(query),

@@ -1,4 +1,4 @@
-/** `admin`: accounts with the admin flag. Works beside running coordinators, which read the flag at each request. */
+/** `admin` command: creates and lists operators, accounts with the admin flag. Coordinators read the flag at each request. */
 
 import { StartupError } from '../config/startup-error.js';
 import { AccountRepository } from '../database/accounts/account-repository.js';
@@ -7,17 +7,24 @@ import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
 import { OperatorRepository } from '../database/accounts/operator-repository.js';
 import type { Database } from '../database/tables.js';
 import { type Command, type CommandContext, EXIT, optionsOf, UsageError } from './command.js';
+import { withDatabase } from './command-database.js';
 import { checkPassword, checkPerson, createAdmin } from './create-admin.js';
-import { withDatabase } from './open.js';
 import { newPassword } from './password.js';
 import { settingsOf } from './read-settings.js';
 
-/** Actor of the audit log. */
+/** Value of `operator` in the audit log for changes by this command. */
 const OPERATOR = 'command';
 
-type Action = (args: readonly string[], context: CommandContext) => Promise<number>;
+/** Runs one subcommand and returns the exit code. */
+type Subcommand = (args: readonly string[], context: CommandContext) => Promise<number>;
 
-const ACTIONS: Readonly<Record<string, Action>> = { create, grant: changer(true), revoke: changer(false), list, key };
+const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
+  create,
+  grant: flagSubcommand(true),
+  revoke: flagSubcommand(false),
+  list,
+  key,
+};
 
 export const adminCommand: Command = {
   usage: `admin create|grant|revoke|list|key [OPTIONS] [--env-file FILE]
@@ -37,12 +44,12 @@ export const adminCommand: Command = {
 Changes are written to the audit log, with the actor \`${OPERATOR}\`. Coordinators may run meanwhile.
 Exit codes: 0 done, 1 refused or failed, 2 the command line or the settings cannot be used.`,
   async run([name = '', ...args], context) {
-    const action = ACTIONS[name];
-    if (action === undefined || !Object.hasOwn(ACTIONS, name)) {
+    const subcommand = SUBCOMMANDS[name];
+    if (subcommand === undefined || !Object.hasOwn(SUBCOMMANDS, name)) {
       const given = name === '' ? 'A word is missing after admin' : `There is no command ${JSON.stringify(`admin ${name}`)}`;
-      throw new UsageError(`${given}; there are: ${Object.keys(ACTIONS).join(', ')}.`);
+      throw new UsageError(`${given}; there are: ${Object.keys(SUBCOMMANDS).join(', ')}.`);
     }
-    return action(args, context);
+    return subcommand(args, context);
   },
 };
 
@@ -53,7 +60,7 @@ async function create(args: readonly string[], context: CommandContext): Promise
     'password-file': { type: 'string' },
     'generate-password': { type: 'boolean' },
   });
-  const email = required(options.email);
+  const email = requiredEmail(options.email);
   const name = options.name ?? (email.split('@')[0] as string);
   checkPerson({ email, name });
   return withDatabase(settingsOf(context.env), async (database) => {
@@ -62,8 +69,8 @@ async function create(args: readonly string[], context: CommandContext): Promise
     }
     const { password, isGenerated } = await newPassword(options, context);
     checkPassword(password);
-    // Without address and name: the deletion of the account finds entries by their subject.
-    const id = await logged(database, { action: 'admin create', subject: null, details: {} }, () =>
+    // The entry omits address and name: an erasure finds entries by account id only, which does not exist yet.
+    const id = await withAuditEntry(database, { action: 'admin create', subject: null, details: {} }, () =>
       createAdmin(database, { email, name, password }, Date.now),
     );
     context.out(`Created the account ${email.toLowerCase()} (${id}) with the admin flag.`);
@@ -72,10 +79,11 @@ async function create(args: readonly string[], context: CommandContext): Promise
   });
 }
 
-function changer(isGrant: boolean): Action {
+/** `admin grant` (true) or `admin revoke` (false). */
+function flagSubcommand(isGrant: boolean): Subcommand {
   return async (args, { env, out }) => {
     const options = optionsOf(args, { email: { type: 'string' }, ...(isGrant ? { unverified: { type: 'boolean' } as const } : {}) });
-    const email = required(options.email);
+    const email = requiredEmail(options.email);
     return withDatabase(settingsOf(env), async (database) => {
       const operators = new OperatorRepository(database);
       const user = await operators.findUser(email);
@@ -92,7 +100,7 @@ function changer(isGrant: boolean): Action {
         return EXIT.ok;
       }
       const action = isGrant ? 'admin grant' : 'admin revoke';
-      await logged(database, { action, subject: user.id, details: { email: email.toLowerCase() } }, async () => {
+      await withAuditEntry(database, { action, subject: user.id, details: { email: email.toLowerCase() } }, async () => {
         if (!(await accounts.setAdmin(user.id, isGrant))) throw new StartupError(`The account of ${email} is closed.`);
         return user.id;
       });
@@ -129,24 +137,22 @@ async function key(args: readonly string[], { out }: CommandContext): Promise<nu
   return EXIT.ok;
 }
 
-function required(email: string | undefined): string {
+function requiredEmail(email: string | undefined): string {
   if (email === undefined) throw new UsageError('--email is missing.');
   return email;
 }
 
-interface LoggedAction {
+interface AuditedAction {
   readonly action: string;
+  /** Account id; null: the account that `work` creates and whose id it resolves to. */
   readonly subject: string | null;
   readonly details: Readonly<Record<string, string>>;
 }
 
-/**
- * Runs `work` between its entry in the audit log and its outcome. An action that cannot be logged does not run.
- * Without a subject, it is the id that `work` resolves to.
- */
-async function logged<T extends string>(
+/** Writes an entry to the audit log, runs `work`, then adds the outcome. `work` does not run if the entry cannot be written. */
+async function withAuditEntry<T extends string>(
   database: Database,
-  { action, subject, details }: LoggedAction,
+  { action, subject, details }: AuditedAction,
   work: () => Promise<T>,
 ): Promise<T> {
   const log = new OperatorAuditLog({ database, now: Date.now });

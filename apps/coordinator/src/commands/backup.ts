@@ -1,4 +1,4 @@
-/** `backup`: copies database, keys and optionally images, beside a running coordinator or without one. */
+/** `backup` command: options and output. The copy itself is made by `createBackup`. The coordinator may run meanwhile. */
 import { createRequire } from 'node:module';
 import { createBackup } from '../backup/create-backup.js';
 import type { Manifest } from '../backup/manifest.js';
@@ -7,11 +7,12 @@ import { type Command, EXIT, optionsOf, UsageError } from './command.js';
 import { settingsOf } from './read-settings.js';
 import { untilSignalled } from './until-signalled.js';
 
-/** Settings that a restored coordinator needs and a backup does not contain. */
+/** Settings that a restored coordinator needs. A backup contains their names, not their values. */
 const NAMED_SETTINGS =
   /^(AUTH_SECRET|ADMIN_KEY|PUBLIC_URL|AGENT_RELEASES|LOG_(ORIGIN|WITNESSES|WITNESS_QUORUM)|(STRIPE|MAIL|SMTP|MDM|NATS)_[A-Z_]+?)(_FILE)?$/;
 const MAX_NAMED_SETTINGS = 100;
-const MAX_KEPT = 10_000;
+/** Maximum of `--keep`. */
+const MAX_KEPT_BACKUPS = 10_000;
 
 export const backupCommand: Command = {
   usage: `backup --out DIR [--keep N] [--images] [--exclude-keys] [--postgres-bin DIR] [--env-file FILE] [--json]
@@ -39,7 +40,7 @@ Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line
     });
     if (options.out === undefined) throw new UsageError('--out DIR is missing: the folder of backups.');
     const { out: folder } = options;
-    const keep = options.keep === undefined ? null : count('--keep', options.keep);
+    const keep = options.keep === undefined ? null : keptCount(options.keep);
     const config = settingsOf(env);
     const begun = performance.now();
     const { path, manifest, removed } = await untilSignalled((signal) =>
@@ -63,6 +64,7 @@ Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line
   },
 };
 
+/** Names of the settings in {@link NAMED_SETTINGS} that have a value. */
 function namedSettings(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => NAMED_SETTINGS.test(name) && env[name])
@@ -70,14 +72,15 @@ function namedSettings(env: Environment): string[] {
     .slice(0, MAX_NAMED_SETTINGS);
 }
 
-function count(option: string, text: string): number {
+function keptCount(text: string): number {
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < 1 || value > MAX_KEPT) {
-    throw new UsageError(`${option} must be a whole number from 1 to ${MAX_KEPT}, not ${JSON.stringify(text)}.`);
+  if (!/^\d+$/.test(text) || value < 1 || value > MAX_KEPT_BACKUPS) {
+    throw new UsageError(`--keep must be a whole number from 1 to ${MAX_KEPT_BACKUPS}, not ${JSON.stringify(text)}.`);
   }
   return value;
 }
 
+/** Output for a person, one line per fact. */
 function describe(path: string, { files, ledger, transparency_log: log, database, schema, has_keys }: Manifest, seconds: number): string[] {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const kind = database.kind === 'postgres' ? `PostgreSQL ${database.server_version}` : 'database file';

@@ -1,10 +1,10 @@
-/** Table of the commands. Each is loaded when it is called, so that `serve` starts without the code of the others. */
-import { closest, distance } from 'fastest-levenshtein';
+/** `COMMANDS`: all commands of `inference-coordinator`, and their help texts. A command's code is loaded when the command is called. */
+import { nearestNames } from '@inference/formats';
 import type { Command } from './command.js';
 
 interface CommandEntry {
   readonly name: string;
-  /** Line in the overview. */
+  /** Sentence in the list of commands. */
   readonly summary: string;
   readonly load: () => Promise<Command>;
 }
@@ -47,7 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
 ];
 
-/** Help without a command. */
+/** Output of `inference-coordinator --help`. */
 export function overview(): string {
   const width = Math.max(...COMMANDS.map(({ name }) => name.length)) + 2;
   return [
@@ -63,15 +63,16 @@ export function overview(): string {
   ].join('\n');
 }
 
+/** Output of `inference-coordinator COMMAND --help`. */
 export function usageOf({ usage }: Command, { summary }: CommandEntry): string {
   const [line, ...details] = usage.split('\n\n');
   return [`Usage: inference-coordinator ${line}`, summary, ...details].join('\n\n');
 }
 
-/** Error text for an unknown command, with the nearest name if it is near. */
+/** Error text for an unknown command. Suggests a command whose name is similar. */
 export function unknownCommand(typed: string): string {
   const names = COMMANDS.map(({ name }) => name);
-  const nearest = closest(typed, names);
-  const isNear = distance(typed, nearest) <= Math.max(1, Math.floor(Math.max(typed.length, nearest.length) / 3));
-  return `There is no command ${JSON.stringify(typed)}${isNear ? ` (did you mean ${nearest}?)` : ''}. For a list of commands, run: inference-coordinator --help`;
+  const [nearest] = nearestNames(typed, names, 1);
+  const suggestion = nearest === undefined ? '' : ` (did you mean ${nearest}?)`;
+  return `There is no command ${JSON.stringify(typed)}${suggestion}. For a list of commands, run: inference-coordinator --help`;
 }

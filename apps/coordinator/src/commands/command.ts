@@ -1,40 +1,47 @@
-/** Interface of a command. Each has its own file in this folder and a line in `command-table.ts`. */
+/**
+ * `Command`: interface of the commands of `inference-coordinator`, with their exit codes and option parser. run.ts calls them.
+ *
+ * Each command has a file in this folder and an entry in command-table.ts.
+ */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { Environment } from '../config/environment.js';
 
 /** Exit codes of all commands, for scripts and supervisors. */
 export const EXIT = {
   ok: 0,
-  /** A check found a problem, or the work failed; stderr has a sentence. */
+  /** The command ran and found a problem, or failed; stderr says why. */
   problem: 1,
-  /** The command line or the settings cannot be used: the same call fails again. */
+  /** The command line or the settings are invalid: a repetition fails in the same way. */
   unusable: 2,
 } as const;
 
 export interface CommandContext {
-  /** Environment of the process, with the values of `--env-file` for names that the process lacks. */
+  /** Environment of the process. `--env-file` adds names that the process lacks. */
   readonly env: Environment;
-  /** Values of `--env-file`, used or not. Empty without the option. */
+  /** All values of `--env-file`, including those that the environment overrides. Empty without the option. */
   readonly fileSettings: Environment;
-  /** Path of the file; null without the option. */
+  /** Path given by `--env-file`; null without the option. */
   readonly settingsFile: string | null;
   /** Writes a line to standard output. */
   readonly out: (line: string) => void;
   /** Writes a line to standard error. */
   readonly err: (line: string) => void;
-  /** Asks on the terminal without echo; null without a terminal. */
+  /** Asks a question on the terminal and hides what is typed. Null: the process has no terminal. */
   readonly askHidden: ((question: string) => Promise<string>) | null;
 }
 
-/** A loaded command. Option `--env-file` is read before. */
 export interface Command {
-  /** The arguments after `inference-coordinator`; after an empty line, details. */
+  /** Help text. First line: the arguments after `inference-coordinator`. After an empty line: details. */
   readonly usage: string;
-  /** Runs the command and returns the exit code. Throws {@link UsageError}, SettingsError or StartupError for a sentence on stderr. */
+  /**
+   * Runs the command and returns its exit code. `args` no longer contain `--env-file`.
+   *
+   * @throws {UsageError} Invalid command line; SettingsError or StartupError: other failures. run.ts prints their messages.
+   */
   readonly run: (args: readonly string[], context: CommandContext) => Promise<number>;
 }
 
-/** Invalid command line, as one sentence. */
+/** Invalid command line. The message is one sentence for the operator. */
 export class UsageError extends Error {
   override name = 'UsageError';
 }
@@ -42,18 +49,18 @@ export class UsageError extends Error {
 type Options = NonNullable<ParseArgsConfig['options']>;
 type Parsed<T extends Options> = ReturnType<typeof parseArgs<{ args: string[]; options: T; strict: true; tokens: true }>>;
 
-/** Parses the options of a command. No option may be empty or repeated, and no other word is accepted. Throws {@link UsageError}. */
+/** Parses the options of a command. Throws {@link UsageError} for empty, repeated or unknown options and for other words. */
 export function optionsOf<const T extends Options>(args: readonly string[], options: T): Parsed<T>['values'] {
   let parsed: Parsed<T>;
   try {
     parsed = parseArgs({ args: [...args], options, strict: true, tokens: true });
   } catch (error) {
-    throw new UsageError(sentence(error));
+    throw new UsageError(firstSentence(error));
   }
   const seen = new Set<string>();
   for (const token of parsed.tokens) {
     if (token.kind !== 'option') continue;
-    // An empty value is probably a script's mistake, and must not select a default.
+    // An empty value is probably an unset variable of a script, which must not select the default.
     if (token.value === '') throw new UsageError(`${token.rawName} needs a value.`);
     if (seen.has(token.name)) throw new UsageError(`${token.rawName} is given twice.`);
     seen.add(token.name);
@@ -61,8 +68,8 @@ export function optionsOf<const T extends Options>(args: readonly string[], opti
   return parsed.values;
 }
 
-/** First sentence of an error of `parseArgs`; the rest explains how to write odd arguments. */
-function sentence(error: unknown): string {
+/** First sentence of a `parseArgs` error. The other sentences explain how to pass arguments that begin with a hyphen. */
+function firstSentence(error: unknown): string {
   const text = error instanceof Error ? (error.message.split(/\.\s|\n/)[0] ?? '') : String(error);
   return `${text.replace(/\.$/, '')}.`;
 }

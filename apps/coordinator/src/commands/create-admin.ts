@@ -1,4 +1,4 @@
-/** `createAdmin`: signs a person up as the console would, with the admin flag and a confirmed address. */
+/** `createAdmin`: signs up a person like the console does, and sets the admin flag. Used by `admin create`. */
 import { randomBytes } from 'node:crypto';
 import { isName } from '@inference/protocol';
 import { createAuth, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
@@ -15,13 +15,13 @@ interface NewAdmin {
   readonly password: string;
 }
 
-/** Refusals of the sign-in library, in the words of the command. */
-const REFUSALS: Readonly<Record<string, string>> = {
+/** Error codes of the sign-in library → messages of the command. */
+const SIGN_UP_ERRORS: Readonly<Record<string, string>> = {
   INVALID_EMAIL: '--email must be an e-mail address.',
-  // Of the parameters, only the address can still be invalid.
+  // `checkPerson` and `checkPassword` have accepted the other parameters.
   VALIDATION_ERROR: '--email must be an e-mail address.',
   USER_ALREADY_EXISTS_USE_ANOTHER_EMAIL: 'This e-mail address has an account. To give it the admin flag: inference-coordinator admin grant',
-  // The sign-up of the same address at the same moment.
+  // Somebody else signed up with the same address at the same moment.
   FAILED_TO_CREATE_USER: 'The account could not be created. Try again.',
 };
 
@@ -39,16 +39,16 @@ export function checkPassword(password: string): void {
   throw new StartupError(`The password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters. Nothing was changed.`);
 }
 
-/** Returns the account's id. Throws StartupError if the sign-up is refused; nothing is stored then. */
+/** Creates the account with a confirmed e-mail address, and returns its id. Throws StartupError without storing anything. */
 export async function createAdmin(database: Database, person: NewAdmin, now: () => number): Promise<string> {
   const accounts = new AccountRepository({ database, now, onChange: () => {} });
   const auth = createAuth({
     database,
-    // Signs the cookie of a session that ends at once.
+    // The sign-up creates a session cookie that nobody uses, so any key signs it.
     secret: randomBytes(32).toString('base64url'),
     publicUrl: null,
     mailer: null,
-    // With the requirement, the library would answer for an existing account as for a new one.
+    // If true, the library would report success for an existing account, to hide from strangers that it exists.
     requireEmailVerification: false,
     onSignUp: async (user) => void (await accounts.ensure(user)),
     onPasswordChange: async () => {},
@@ -68,7 +68,7 @@ async function signUp(auth: ReturnType<typeof createAuth>, { email, name, passwo
     return (await auth.api.signUpEmail({ body: { email, name, password } })).user;
   } catch (error) {
     const code = (error as { body?: { code?: unknown } }).body?.code;
-    const text = typeof code === 'string' ? REFUSALS[code] : undefined;
+    const text = typeof code === 'string' ? SIGN_UP_ERRORS[code] : undefined;
     if (text === undefined) throw error;
     throw new StartupError(text, { cause: error });
   }

@@ -1,8 +1,8 @@
-/** `ledger-check`: verifies every posting, balance and reservation, beside a running coordinator or without one. */
+/** `ledger-check` command: verifies every posting, balance and reservation. The coordinator may run meanwhile. */
 import { StartupError } from '../config/startup-error.js';
 import { checkLedger } from '../database/ledger/check-ledger.js';
 import { type Command, EXIT, optionsOf } from './command.js';
-import { withDatabase } from './open.js';
+import { withDatabase } from './command-database.js';
 import { settingsOf } from './read-settings.js';
 
 export const ledgerCheckCommand: Command = {

@@ -1,11 +1,11 @@
-/** `migrate`: applies pending migrations, or shows them. */
+/** `migrate` command: applies pending migrations, or lists them with `--plan`. */
 
 import { migrateDatabase } from '../database/connection/open-database.js';
 import { describeMigration, type MigrationDescription } from '../database/migrations/describe-migration.js';
 import { tooNew } from '../database/migrations/run-migrations.js';
 import { readSchemaState, type SchemaState } from '../database/migrations/schema-state.js';
 import { type Command, EXIT, optionsOf } from './command.js';
-import { databasePlace, databaseTarget, withUnmigrated } from './open.js';
+import { databasePlace, databaseTarget, withUnmigrated } from './command-database.js';
 import { settingsOf } from './read-settings.js';
 
 export const migrateCommand: Command = {
@@ -25,14 +25,15 @@ Exit codes: 0 done, 1 a migration failed or the database is too new for this ver
     const config = settingsOf(env);
     const place = databasePlace(config);
     const state = await withUnmigrated(config, readSchemaState);
-    const found = planOf(state);
+    const migrationPlan = planOf(state);
     if (state.refusal !== null) {
-      if (json) out(JSON.stringify({ database: place, ...found }, null, 2));
+      if (json) out(JSON.stringify({ database: place, ...migrationPlan }, null, 2));
       err(tooNew(state.refusal).message);
       return EXIT.problem;
     }
     if (plan) {
-      for (const line of json ? [JSON.stringify({ database: place, ...found }, null, 2)] : planLines(place, found)) out(line);
+      if (json) out(JSON.stringify({ database: place, ...migrationPlan }, null, 2));
+      else for (const line of planLines(place, migrationPlan)) out(line);
       return EXIT.ok;
     }
     const applied = await migrateDatabase(databaseTarget(config));
@@ -42,17 +43,20 @@ Exit codes: 0 done, 1 a migration failed or the database is too new for this ver
   },
 };
 
+/** JSON output of one migration. */
 interface PendingMigration extends Pick<MigrationDescription, 'kind' | 'effect'> {
   readonly name: string;
-  /** Oldest version that runs after the migration; null: any. */
+  /** Oldest coordinator version that works with the migrated schema; null: any. */
   readonly oldest_program: string | null;
 }
 
+/** JSON output of `--plan`. */
 interface Plan {
-  /** Newest applied migration; null for an empty or missing database. */
+  /** Newest applied migration; null: the database is empty or missing. */
   readonly schema: string | null;
   readonly applied_count: number;
   readonly pending: readonly PendingMigration[];
+  /** Applied migrations that this program does not know, because a newer one applied them. */
   readonly unknown: readonly string[];
   /** Whether coordinators of the previous version may run during and after the migration. */
   readonly previous_version_keeps_working: boolean;
@@ -78,7 +82,7 @@ function planLines(place: string, { schema, applied_count, pending, previous_ver
   const width = Math.max(...pending.map(({ name }) => name.length)) + 2;
   lines.push(`${pending.length} ${pending.length === 1 ? 'migration' : 'migrations'} would run:`);
   for (const { name, kind, effect } of pending) lines.push(`  ${name.padEnd(width)}${kind}${effect === null ? '' : `: ${effect}`}`);
-  // A new database has no coordinators yet.
+  // No coordinator uses a new database yet, so advice about previous versions would confuse.
   if (schema === null) return lines;
   const advice = previous_version_keeps_working
     ? 'Coordinators of the previous version keep working meanwhile and afterwards.'

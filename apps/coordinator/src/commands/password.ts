@@ -1,4 +1,4 @@
-/** The password of a new account: asked for, read from a file, or generated. */
+/** Password of a new account, for `admin create`: asked for on the terminal, read from a file, or generated. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
@@ -8,7 +8,7 @@ import { type CommandContext, UsageError } from './command.js';
 
 export interface NewPassword {
   readonly password: string;
-  /** Whether the person has not seen the password yet. */
+  /** The command must print the password, because nobody knows it yet. */
   readonly isGenerated: boolean;
 }
 
@@ -17,10 +17,10 @@ interface PasswordOptions {
   readonly 'generate-password'?: boolean | undefined;
 }
 
-/** 144 bits. */
+/** Random bytes of a generated password: 144 bits, 24 characters in base64url. */
 const GENERATED_BYTES = 18;
 
-/** Throws {@link UsageError} without a terminal and option, and StartupError for a file that cannot be read. */
+/** Throws {@link UsageError} if neither an option nor a terminal provides a password. Throws StartupError for an unreadable file. */
 export async function newPassword(options: PasswordOptions, { askHidden }: Pick<CommandContext, 'askHidden'>): Promise<NewPassword> {
   const { 'password-file': path, 'generate-password': generates = false } = options;
   if (path !== undefined && generates) throw new UsageError('--password-file and --generate-password exclude each other.');
@@ -40,12 +40,12 @@ function readPassword(path: string): string {
   }
 }
 
-/** Asks on the terminal without echo. Throws StartupError on Ctrl-C and at the end of input. */
+/** Asks a question on the terminal and hides what is typed. Throws StartupError on Ctrl-C and at the end of input. */
 export async function askHidden(question: string): Promise<string> {
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
+  // `readline` echoes typed characters to its output, which discards them.
+  const discarded = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: discarded, terminal: true });
   const aborted = new AbortController();
-  // The terminal no longer echoes from here on.
   process.stderr.write(question);
   for (const event of ['SIGINT', 'close'] as const) lines.once(event, () => aborted.abort());
   try {

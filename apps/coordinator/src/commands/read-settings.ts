@@ -1,9 +1,9 @@
-/** `settingsOf`: the validated settings of a command. */
+/** `settingsOf`: reads and validates the settings for a command. */
 import { type Config, readConfig } from '../config/config.js';
 import type { Environment } from '../config/environment.js';
 import { SettingsError, StartupError } from '../config/startup-error.js';
 
-/** Throws {@link SettingsError} naming the first bad setting. */
+/** Throws {@link SettingsError}, whose message names the first invalid setting. run.ts turns it into exit code 2. */
 export function settingsOf(env: Environment): Config {
   try {
     return readConfig(env);

@@ -1,12 +1,12 @@
-/** `restore`: replaces the data of a stopped coordinator, or of all coordinators of a PostgreSQL database, by a backup. */
+/** `restore` command: options and output. The restore itself is made by `restoreBackup`. All coordinators must be stopped. */
 import { restoreAdvice } from '../backup/restore-advice.js';
 import { type Restored, restoreBackup } from '../backup/restore-backup.js';
 import { type Command, EXIT, optionsOf, UsageError } from './command.js';
 import { settingsOf } from './read-settings.js';
 import { untilSignalled } from './until-signalled.js';
 
-/** Name of a log without spaces and plus (C2SP signed-note). */
-const ORIGIN = /^[A-Za-z0-9._:/-]{1,200}$/;
+/** Name of a transparency log. A key name must not contain spaces and plus characters (C2SP signed-note). */
+const LOG_ORIGIN = /^[A-Za-z0-9._:/-]{1,200}$/;
 
 export const restoreCommand: Command = {
   usage: `restore --from BACKUP [--force] [--new-log ORIGIN] [--keys-from BACKUP | --new-keys] [--keep-sessions] [--postgres-bin DIR]
@@ -42,7 +42,7 @@ Exit codes: 0 restored, 1 refused or failed with nothing changed, or restored wi
     const keepSessions = options['keep-sessions'] === true;
     if (newKeys && keysFrom !== null) throw new UsageError('--keys-from and --new-keys exclude each other.');
     if (newKeys && newLogOrigin === null) throw new UsageError('--new-keys needs --new-log: nobody can sign the old log without its key.');
-    if (newLogOrigin !== null && !ORIGIN.test(newLogOrigin)) {
+    if (newLogOrigin !== null && !LOG_ORIGIN.test(newLogOrigin)) {
       throw new UsageError('--new-log must be a name such as gateway.example/e2e/log-2.');
     }
     const config = settingsOf(env);
@@ -66,7 +66,7 @@ Exit codes: 0 restored, 1 refused or failed with nothing changed, or restored wi
       out(JSON.stringify({ problems, ledger, publishedEntries, movedAside, newLogKey, openWithdrawals, advice }, null, 2));
     } else {
       out(`restored  ${from}, ${ledger.postings.toLocaleString('en')} postings, ${ledger.accounts.toLocaleString('en')} accounts`);
-      if (problems.length === 0) out(`checked   ${checkedWords(restored)}`);
+      if (problems.length === 0) out(`checked   ${passedChecks(restored)}`);
       for (const line of ['', ...advice]) out(line);
     }
     for (const problem of problems) err(`PROBLEM: ${problem}`);
@@ -74,7 +74,8 @@ Exit codes: 0 restored, 1 refused or failed with nothing changed, or restored wi
   },
 };
 
-function checkedWords({ publishedEntries, newLogKey, manifest }: Restored): string {
+/** Names the checks that a restore without problems has passed. */
+function passedChecks({ publishedEntries, newLogKey, manifest }: Restored): string {
   if (newLogKey !== null) return 'the ledger holds; the transparency log is new';
   if (publishedEntries === null) return 'the ledger holds; there is no transparency log';
   const isCompared = manifest.transparency_log !== null;

@@ -1,4 +1,4 @@
-/** `runCommandLine` finds and runs the command of a command line, and converts errors to one sentence and an exit code. */
+/** `runCommandLine`: finds and runs a command, and converts errors to a message and an exit code. Called by the program's main.ts. */
 import { createRequire } from 'node:module';
 import { SettingsError, StartupError } from '../config/startup-error.js';
 import { errorFacts } from '../log.js';
@@ -6,17 +6,17 @@ import { type Command, type CommandContext, EXIT, UsageError } from './command.j
 import { COMMANDS, overview, unknownCommand, usageOf } from './command-table.js';
 import { readSettingsFile } from './settings-file.js';
 
-/** The process of a command, replaced by tests. */
+/** Environment, output and terminal of the process. Tests pass their own. */
 interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings' | 'settingsFile'> {
-  /** Receives the values of `--env-file`: packages such as `pg` read their variables themselves. */
+  /** `process.env`. Values of `--env-file` are added here, because packages such as `pg` read it themselves. */
   readonly env: Record<string, string | undefined>;
 }
 
-const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
+const HELP_OPTIONS: ReadonlySet<string> = new Set(['--help', '-h']);
 
-/** Returns the exit code. Without a command, `serve` runs. */
-export async function runCommandLine(typed: readonly string[], owner: CommandProcess): Promise<number> {
-  const { out, err } = owner;
+/** Runs the command that `typed` names, or `serve` if none is named. Returns the exit code; never throws. */
+export async function runCommandLine(typed: readonly string[], terminal: CommandProcess): Promise<number> {
+  const { out, err } = terminal;
   let name = 'serve';
   try {
     const { settingsFile, words } = withoutEnvFile(typed);
@@ -25,11 +25,11 @@ export async function runCommandLine(typed: readonly string[], owner: CommandPro
       out((createRequire(import.meta.url)('#package.json') as { version: string }).version);
       return EXIT.ok;
     }
-    if (first !== undefined && (HELP.has(first) || (first === 'help' && rest.length === 0))) {
+    if (first !== undefined && (HELP_OPTIONS.has(first) || (first === 'help' && rest.length === 0))) {
       out(overview());
       return EXIT.ok;
     }
-    const asksForHelp = first === 'help' || rest.some((word) => HELP.has(word));
+    const asksForHelp = first === 'help' || rest.some((word) => HELP_OPTIONS.has(word));
     const hasName = first !== undefined && !first.startsWith('-');
     if (hasName) name = first === 'help' ? (rest[0] ?? '') : first;
     const entry = COMMANDS.find((known) => known.name === name);
@@ -42,35 +42,35 @@ export async function runCommandLine(typed: readonly string[], owner: CommandPro
       out(usageOf(command, entry));
       return EXIT.ok;
     }
-    return await run(command, hasName ? rest : words, settingsFile, owner);
+    return await run(command, hasName ? rest : words, settingsFile, terminal);
   } catch (error) {
     if (error instanceof UsageError) {
       err(`${error.message}\n\`inference-coordinator ${name} --help\` lists the options.`);
       return EXIT.unusable;
     }
-    // Only messages written for the operator are printed; others could quote secrets.
+    // Messages of StartupError are written for the operator. Other messages could quote secrets.
     err(error instanceof StartupError ? error.message : `\`${name}\` failed: ${JSON.stringify(errorFacts(error))}`);
     return error instanceof SettingsError ? EXIT.unusable : EXIT.problem;
   }
 }
 
-function run(command: Command, args: readonly string[], settingsFile: string | null, owner: CommandProcess): Promise<number> {
+function run(command: Command, args: readonly string[], settingsFile: string | null, terminal: CommandProcess): Promise<number> {
   const fileSettings = settingsFile === null ? {} : readSettingsFile(settingsFile);
   // An empty variable counts as absent, so that the file's value applies.
-  for (const [name, value] of Object.entries(fileSettings)) owner.env[name] ||= value;
-  return command.run(args, { ...owner, fileSettings, settingsFile });
+  for (const [name, value] of Object.entries(fileSettings)) terminal.env[name] ||= value;
+  return command.run(args, { ...terminal, fileSettings, settingsFile });
 }
 
-/** Takes `--env-file FILE` out of the words before `--`. Throws {@link UsageError}. */
+/** Removes `--env-file FILE` or `--env-file=FILE` from the words before `--`. Throws {@link UsageError}. */
 function withoutEnvFile(typed: readonly string[]): { readonly settingsFile: string | null; readonly words: readonly string[] } {
   const OPTION = '--env-file';
   const end = typed.includes('--') ? typed.indexOf('--') : typed.length;
   const at = typed.slice(0, end).findIndex((word) => word === OPTION || word.startsWith(`${OPTION}=`));
   if (at < 0) return { settingsFile: null, words: typed };
-  const isApart = typed[at] === OPTION;
-  const value = isApart ? typed.slice(0, end)[at + 1] : typed[at]?.slice(OPTION.length + 1);
+  const isSeparate = typed[at] === OPTION;
+  const value = isSeparate ? typed.slice(0, end)[at + 1] : typed[at]?.slice(OPTION.length + 1);
   if (value === undefined || value === '') throw new UsageError(`${OPTION} needs a file.`);
-  const words = typed.toSpliced(at, isApart ? 2 : 1);
+  const words = typed.toSpliced(at, isSeparate ? 2 : 1);
   if (withoutEnvFile(words).settingsFile !== null) throw new UsageError(`${OPTION} is given twice.`);
   return { settingsFile: value, words };
 }

@@ -1,20 +1,20 @@
-/** `serve`: starts a coordinator. SIGTERM and SIGINT drain, then end the process. */
+/** `serve` command: starts a coordinator. SIGTERM and SIGINT drain it, then end the process. */
 import { destination } from 'pino';
 import { startApp } from '../app.js';
 import { withSecretFiles } from '../config/secret-files.js';
-import { createLog, errorFacts } from '../log.js';
+import { createLog, errorFacts, type Log } from '../log.js';
 import { type Command, type CommandContext, EXIT, optionsOf } from './command.js';
 import { settingsOf } from './read-settings.js';
 
 /** Maximum delay of a log line before it reaches standard output, in milliseconds. */
 const LOG_FLUSH_MS = 100;
-/** Maximum time to write the rest of the log after everything else is closed, in milliseconds. */
+/** Maximum time for the last write of the log, after everything else is closed, in milliseconds. */
 const LAST_FLUSH_MS = 2000;
-/** Time after the grace period until the process is killed, whatever hangs, in milliseconds. */
-const LAST_RESORT_MS = 5000;
+/** Time after `config.drainMs` at which a shutdown that hangs is ended by force, in milliseconds. */
+const FORCED_EXIT_MS = 5000;
 
-/** Meaning of `MIN_TRUST_LEVEL` for clients, for the log. */
-const TRUST_IN_FORCE = {
+/** Log message by `MIN_TRUST_LEVEL`: what the setting means for clients. */
+const TRUST_MESSAGES = {
   hardware: 'only providers of trust level hardware get requests',
   self_signed: 'providers get requests from trust level self_signed on: their hardware is not proved',
 } as const;
@@ -30,7 +30,7 @@ Exit codes: 0 shut down, 1 the start or the shutdown failed, 2 a setting cannot 
 async function serve(args: readonly string[], { env }: CommandContext): Promise<number> {
   optionsOf(args, {});
   const config = settingsOf(env);
-  // OpenTelemetry's packages read this one themselves.
+  // OpenTelemetry's packages read this variable themselves, but not its `_FILE` form.
   const { OTEL_EXPORTER_OTLP_HEADERS: traceHeaders } = withSecretFiles(env);
   if (traceHeaders !== undefined) process.env.OTEL_EXPORTER_OTLP_HEADERS = traceHeaders;
   // Lines are buffered; every exit below flushes the buffer.
@@ -40,17 +40,29 @@ async function serve(args: readonly string[], { env }: CommandContext): Promise<
   log.info({ address: app.address }, 'listening');
   log.info(
     { min_trust_level: config.minTrustLevel, allow_simulated_enclave: config.allowSimulatedEnclave },
-    TRUST_IN_FORCE[config.minTrustLevel],
+    TRUST_MESSAGES[config.minTrustLevel],
   );
-  // A parent process with an IPC channel gets the address at any log level.
+  // Tells a parent process with an IPC channel the address, whatever the log level.
   process.send?.({ address: app.address });
+  return exitCodeAtShutdown({ app, log, stdout, drainMs: config.drainMs });
+}
 
-  const skipGrace = new AbortController();
+interface RunningCoordinator {
+  readonly app: Awaited<ReturnType<typeof startApp>>;
+  readonly log: Log;
+  readonly stdout: ReturnType<typeof destination>;
+  /** Maximum time for running jobs after a signal. */
+  readonly drainMs: number;
+}
+
+/** Waits for a signal, the end of the parent process or a crash, shuts down, and resolves to the exit code. */
+function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): Promise<number> {
+  const skipDrain = new AbortController();
   const signalled = new Set<string>();
   let isEnding = false;
   return new Promise((resolve) => {
     const exitAfterFlush = (code: number): void => {
-      // `flushSync` would retry forever on a pipe without reader. A slow reader has LAST_FLUSH_MS.
+      // `flushSync` would retry forever on a pipe that nobody reads.
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_FLUSH_MS);
       stdout.flush(() => resolve(code));
     };
@@ -58,8 +70,8 @@ async function serve(args: readonly string[], { env }: CommandContext): Promise<
       if (isEnding) return;
       isEnding = true;
       log.info({ reason }, 'shutting down');
-      setTimeout(() => exitAfterFlush(EXIT.problem), config.drainMs + LAST_RESORT_MS).unref();
-      app.close(config.drainMs, skipGrace.signal).then(
+      setTimeout(() => exitAfterFlush(EXIT.problem), drainMs + FORCED_EXIT_MS).unref();
+      app.close(drainMs, skipDrain.signal).then(
         () => {
           log.info('closed');
           exitAfterFlush(EXIT.ok);
@@ -70,13 +82,13 @@ async function serve(args: readonly string[], { env }: CommandContext): Promise<
         },
       );
     };
-    // A repeated signal ends the grace period. SIGINT and SIGTERM together, of a terminal and a supervisor, are one request.
+    // The same signal twice skips the rest of the drain. SIGINT and SIGTERM may come together, from a terminal and a supervisor.
     const onSignal = (signal: string): void => {
-      if (skipGrace.signal.aborted) exitAfterFlush(EXIT.problem);
+      if (skipDrain.signal.aborted) exitAfterFlush(EXIT.problem);
       if (signalled.has(signal)) {
         log.info({ reason: signal }, 'no longer waiting for running jobs');
-        setTimeout(() => exitAfterFlush(EXIT.problem), LAST_RESORT_MS).unref();
-        skipGrace.abort();
+        setTimeout(() => exitAfterFlush(EXIT.problem), FORCED_EXIT_MS).unref();
+        skipDrain.abort();
       }
       signalled.add(signal);
       end(signal);

@@ -1,4 +1,4 @@
-/** `readSettingsFile`: settings of `--env-file`, in the form of Node's own option of this name. */
+/** `readSettingsFile`: reads the file of `--env-file`, in the format of Node's own option `--env-file`. */
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import type { Environment } from '../config/environment.js';
@@ -6,7 +6,7 @@ import { errorReason, SettingsError } from '../config/startup-error.js';
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Throws {@link SettingsError} for a file that cannot be read, and for a line that is no setting. No message quotes a value. */
+/** Throws {@link SettingsError} for an unreadable file and for a line that is no setting. Messages never quote values. */
 export function readSettingsFile(path: string): Environment {
   let text: string;
   try {
@@ -19,7 +19,7 @@ export function readSettingsFile(path: string): Environment {
   return parseEnv(text);
 }
 
-/** `parseEnv` reads something from any line; a mistake must not become another setting. */
+/** Refuses lines that `parseEnv` would accept and read as something else than their author meant. */
 function checkLines(text: string, path: string): void {
   let quote: string | null = null;
   for (const [index, line] of text.split('\n').entries()) {

@@ -1,7 +1,7 @@
-/** Runs work until SIGINT or SIGTERM, after which the work can clean up. */
+/** `untilSignalled`: runs the work of `backup` and `restore`, and cancels it at SIGINT or SIGTERM. */
 import { StartupError } from '../config/startup-error.js';
 
-/** Aborts `signal` at SIGINT or SIGTERM. The work rejects then; the process ends by the command's exit code. */
+/** `signal` aborts at SIGINT or SIGTERM. `work` then cleans up and rejects, and the command ends with an exit code. */
 export async function untilSignalled<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const stop = (name: string): void => controller.abort(new StartupError(`Interrupted by ${name}.`));
@@ -10,7 +10,7 @@ export async function untilSignalled<T>(work: (signal: AbortSignal) => Promise<T
   try {
     return await work(controller.signal);
   } catch (error) {
-    // Some functions reject with an error of their own when they are aborted.
+    // An aborted function may reject with an error that does not say so.
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     process.off('SIGINT', stop);

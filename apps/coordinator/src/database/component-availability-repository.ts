@@ -1,17 +1,17 @@
-/** `ComponentAvailabilityRepository`: minutes in which at least one coordinator reported a component as running, counted per day. */
+/** `ComponentAvailabilityRepository`: counts per day the minutes in which a coordinator reported a component (API, console, payments). */
+
+import { DAY_MS, MINUTE_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 const MINUTES_PER_DAY = 1440;
-/** Rows outlive the displayed days, so that a long outage does not move the start of the records. */
+/** Longer than the displayed days, so that the first report remains known during a long outage. */
 const RETAINED_DAYS = 400;
 
 export interface ComponentMinutes {
-  /** First and last minute with a report, since 1970, within the retention. */
+  /** First and last minute with a stored report, in minutes since 1970. */
   readonly firstMinute: number;
   readonly lastMinute: number;
-  /** Reported minutes by UTC day since 1970. */
+  /** Count of reported minutes by UTC day, in days since 1970. */
   readonly byDay: ReadonlyMap<number, number>;
 }
 
@@ -22,7 +22,7 @@ export class ComponentAvailabilityRepository {
     this.#database = database;
   }
 
-  /** Reports that these components run. Coordinators report independently; each minute counts once per component. */
+  /** Records that these components run now. Each minute counts once per component, whatever the number of coordinators. */
   async report(components: readonly string[], now: number): Promise<void> {
     const minute = Math.floor(now / MINUTE_MS);
     const day = Math.floor(now / DAY_MS);
@@ -48,6 +48,7 @@ export class ComponentAvailabilityRepository {
       .execute();
   }
 
+  /** Reported minutes by component. */
   async read(): Promise<ReadonlyMap<string, ComponentMinutes>> {
     const rows = await this.#database.selectFrom('component_availability').selectAll().orderBy('day').execute();
     const components = new Map<string, { firstMinute: number; lastMinute: number; byDay: Map<number, number> }>();
@@ -61,17 +62,18 @@ export class ComponentAvailabilityRepository {
   }
 }
 
-interface DayOfMinutes {
-  /** Minutes since the first report that have ended, or in which there was a report. */
+interface DayMinutes {
+  /** Minutes of the day from the first report ever until now. The current minute counts once it has a report. */
   readonly observed: number;
+  /** Minutes with a report. */
   readonly up: number;
 }
 
-/** One entry per UTC day, the oldest first, today last. */
-export function minutesPerDay({ firstMinute, lastMinute, byDay }: ComponentMinutes, now: number, days: number): DayOfMinutes[] {
+/** Reported minutes of the last UTC days, oldest first, today last. */
+export function minutesPerDay({ firstMinute, lastMinute, byDay }: ComponentMinutes, now: number, days: number): DayMinutes[] {
   const minute = Math.floor(now / MINUTE_MS);
   const today = Math.floor(now / DAY_MS);
-  // The running minute counts only once it has a report.
+
   const end = lastMinute >= minute ? minute + 1 : minute;
   return Array.from({ length: days }, (_, index) => {
     const day = today - (days - 1) + index;

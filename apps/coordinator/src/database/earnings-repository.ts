@@ -1,6 +1,7 @@
 /** Reads an account's earnings from roll-ups. A linked provider reports the earnings of all its owner's providers. */
 import { sql } from 'kysely';
-import { HOUR_MS, PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
+import { HOUR_MS } from '../time-units.js';
+import { PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
 import { foldJobs } from './ledger/fold-jobs.js';
 import { isUnclaimed, providerOfUnclaimed, unclaimedAccount } from './ledger/unclaimed-accounts.js';
 import type { Database, Tables } from './tables.js';

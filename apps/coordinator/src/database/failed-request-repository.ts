@@ -1,31 +1,34 @@
 /**
- * `FailedRequestRepository`: failed requests of accounts, without content. Batched writes; the newest rows are retained, up to
- * maximums.
+ * `FailedRequestRepository`: failed requests of accounts, without content, for the console.
+ *
+ * Writes are queued and batched. The oldest rows beyond a maximum per account, and in all, are removed.
  */
+
+import { DAY_MS } from '../time-units.js';
 import { rowWriter } from './connection/prepared-statements.js';
 import type { RequestFilter } from './request-list-repository.js';
 import type { Database, Tables } from './tables.js';
-import { DAY_MS, keysOf } from './usage-repository.js';
+import { keysOf } from './usage-repository.js';
 import { type WriteBacklog, WriteBehindQueue } from './write-behind-queue.js';
 
 interface FailedRequest {
   readonly jobId: string;
   readonly accountId: string;
   readonly keyId: string;
-  /** Null: no model of the network. */
+  /** Null: the request named no model that the network knows. */
   readonly model: string | null;
   readonly endpoint: string;
-  /** The last provider that tried; null: none did. */
+  /** Provider of the last attempt; null: there was no attempt. */
   readonly providerId: string | null;
   readonly isSealed: boolean;
-  /** Row of the error table, of this version or another. */
+  /** Error code in `ERRORS` of packages/formats; another version of the coordinator may write others. */
   readonly code: string;
   readonly latencyMs: number;
   /** Milliseconds since 1970. */
   readonly failedAt: number;
 }
 
-/** `keyName` is null if the key's row was deleted. */
+/** `keyName`: null if the API key no longer exists. */
 export type ListedFailure = FailedRequest & { readonly keyName: string | null };
 
 interface FailedRequestRepositoryOptions {
@@ -38,12 +41,14 @@ interface FailedRequestRepositoryOptions {
 
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
-const MAX_STORED = 200_000;
-/** Bounds what one account can push out of the total. */
-const MAX_STORED_PER_ACCOUNT = 2_000;
-const MAX_WAITING = 20_000;
-/** Number of writes between removals of rows beyond the maximum. */
-const TRIM_EVERY = 50;
+/** Maximum rows of all accounts. */
+const MAX_ROWS = 200_000;
+/** Maximum rows per account, so that one account cannot displace the rows of others. */
+const MAX_ROWS_PER_ACCOUNT = 2_000;
+/** Maximum rows that wait for a write. */
+const MAX_WAITING_ROWS = 20_000;
+/** Rows beyond the maximums are removed once per this many writes. */
+const WRITES_PER_TRIM = 50;
 
 export class FailedRequestRepository {
   readonly #database: Database;
@@ -55,15 +60,15 @@ export class FailedRequestRepository {
     (insert) => insert.onConflict((conflict) => conflict.column('job_id').doNothing()),
   );
   readonly #rows: WriteBehindQueue<string, FailedRequest>;
-  /** Accounts with new rows since the last removal. */
-  readonly #grown = new Set<string>();
-  #writes = 0;
+  /** Ids of accounts with new rows since the last trim. */
+  readonly #accountsToTrim = new Set<string>();
+  #writeCount = 0;
 
   constructor(options: FailedRequestRepositoryOptions) {
     const { database, writeEveryMs = WRITE_EVERY_MS, onWriteError } = options;
     this.#database = database;
-    this.#maxRows = options.maxRows ?? MAX_STORED;
-    this.#maxRowsPerAccount = options.maxRowsPerAccount ?? MAX_STORED_PER_ACCOUNT;
+    this.#maxRows = options.maxRows ?? MAX_ROWS;
+    this.#maxRowsPerAccount = options.maxRowsPerAccount ?? MAX_ROWS_PER_ACCOUNT;
     this.#rows = new WriteBehindQueue({
       write: (piece) =>
         this.#writer.write(
@@ -71,21 +76,21 @@ export class FailedRequestRepository {
           piece.map(([, request]) => toRow(request)),
         ),
       onWritten: async () => {
-        if (this.#writes++ % TRIM_EVERY === 0) await this.#trim();
+        if (this.#writeCount++ % WRITES_PER_TRIM === 0) await this.#trim();
       },
       onWriteError,
       everyMs: writeEveryMs,
       perWrite: ROWS_PER_WRITE,
-      maxWaiting: MAX_WAITING,
+      maxWaiting: MAX_WAITING_ROWS,
     });
   }
 
   add(request: FailedRequest): void {
     this.#rows.put(request.jobId, request);
-    this.#grown.add(request.accountId);
+    this.#accountsToTrim.add(request.accountId);
   }
 
-  /** Newest first, queued rows of this coordinator included: at most `limit` requests after `after`. */
+  /** At most `limit` requests, newest first, after the position `after`. Writes queued rows first, so that none is missing. */
   async list(
     { accountId, range, model, key }: RequestFilter,
     { limit, after }: { readonly limit: number; readonly after: { readonly at: number; readonly id: string } | null },
@@ -97,7 +102,7 @@ export class FailedRequestRepository {
     if (model !== null) query = query.where('model', '=', model);
     if (key !== null) query = query.where('api_key_id', 'in', keysOf(this.#database, accountId, key));
     if (after !== null) {
-      // Implied by the second condition, and usable by the index.
+      // The second condition implies the first, but only the first can use the index.
       query = query
         .where('failed_at', '<=', after.at)
         .where((where) => where.or([where('failed_at', '<', after.at), where('job_id', '<', after.id)]));
@@ -135,10 +140,11 @@ export class FailedRequestRepository {
       .where('failed_requests.account_id', '=', accountId);
   }
 
+  /** Removes the oldest rows beyond both maximums. */
   async #trim(): Promise<void> {
-    const grown = [...this.#grown];
-    this.#grown.clear();
-    for (const accountId of grown) {
+    const accountIds = [...this.#accountsToTrim];
+    this.#accountsToTrim.clear();
+    for (const accountId of accountIds) {
       const boundary = await this.#newest().where('account_id', '=', accountId).offset(this.#maxRowsPerAccount).executeTakeFirst();
       if (boundary === undefined) continue;
       await this.#database
@@ -156,7 +162,7 @@ export class FailedRequestRepository {
   }
 }
 
-/** Removes requests that failed before a time (milliseconds). */
+/** Removes requests that failed before a time in milliseconds since 1970. */
 export async function pruneFailedRequests(database: Database, before: number): Promise<void> {
   await database.deleteFrom('failed_requests').where('failed_at', '<', before).execute();
 }

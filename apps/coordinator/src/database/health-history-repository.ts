@@ -1,7 +1,7 @@
-/** `HealthHistoryRepository`: figures of coordinators by minute, ten minutes and hour, each retained as long as a chart needs them. */
+/** `HealthHistoryRepository`: health figures of each coordinator in slots of a minute, ten minutes and an hour. */
 import type { Database } from './tables.js';
 
-/** Lengths of slots in seconds, and how long their rows are retained in milliseconds. */
+/** Lengths of slots, and how long their rows are retained: as long as the longest chart with this resolution. */
 export const HEALTH_SLOTS = [
   { seconds: 60, retainedMs: 2 * 3_600_000 },
   { seconds: 600, retainedMs: 26 * 3_600_000 },
@@ -9,17 +9,17 @@ export const HEALTH_SLOTS = [
 ] as const;
 export type HealthSlotSeconds = (typeof HEALTH_SLOTS)[number]['seconds'];
 
-/** Maximum rows of one read: the points of a chart times the coordinators that ran meanwhile. */
+/** Maximum rows of one read. A chart needs a row per point and coordinator. */
 const MAX_ROWS = 20_000;
 
 interface HealthRow {
   readonly slotAt: number;
   readonly coordinator: string;
-  /** JSON. */
+  /** `HealthFigures` as JSON. */
   readonly figures: string;
 }
 
-/** Adds JSON of figures to stored JSON. */
+/** Merges two JSON texts of figures into one. */
 type Merge = (stored: string, added: string) => string;
 
 export class HealthHistoryRepository {
@@ -31,12 +31,12 @@ export class HealthHistoryRepository {
     this.#merge = merge;
   }
 
-  /** Adds figures of a coordinator to the slots of every length that contain the time. Also removes expired rows. */
+  /** Adds figures of a coordinator to the three slots that contain the time `at`. Also removes expired rows. */
   async add(coordinator: string, at: number, figures: string): Promise<void> {
     const write = async (transaction: Database): Promise<void> => {
       for (const { seconds, retainedMs } of HEALTH_SLOTS) {
         const slot = { coordinator, slot_seconds: seconds, slot_at: Math.floor(at / (seconds * 1000)) * seconds * 1000 };
-        // Only this coordinator writes its rows, so nothing changes between read and write.
+        // Each coordinator writes only its own rows, so no lock is needed between read and write.
         const stored = await transaction
           .selectFrom('health_history')
           .select('figures')
@@ -60,7 +60,7 @@ export class HealthHistoryRepository {
     await this.#database.transaction().execute(write);
   }
 
-  /** Rows of slots that began from `from` to before `to`, oldest first. */
+  /** Rows of slots that started in [from, to), oldest first. Times are in milliseconds since 1970. */
   async read(seconds: HealthSlotSeconds, from: number, to: number): Promise<HealthRow[]> {
     const rows = await this.#database
       .selectFrom('health_history')

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { IncidentImpact, IncidentKind, IncidentStatus } from './tables/operations.js';
 import type { Database, Tables } from './tables.js';
 
-/** Unresolved incidents and maintenance at a time. */
+/** Maximum of unresolved incidents and maintenance at a time. */
 export const MAX_OPEN_INCIDENTS = 20;
 export const MAX_UPDATES_PER_INCIDENT = 50;
-/** Beyond this number, the oldest incidents are removed. */
+/** A new incident removes the oldest beyond this number. */
 const MAX_STORED_INCIDENTS = 1000;
 
 export interface IncidentUpdate {
@@ -22,7 +22,7 @@ export interface IncidentFields {
   readonly impact: IncidentImpact;
   readonly components: readonly string[];
   readonly models: readonly string[];
-  /** Of maintenance; null for incidents. */
+  /** Scheduled time of maintenance, in milliseconds since 1970; null for incidents. */
   readonly startsAt: number | null;
   readonly endsAt: number | null;
 }
@@ -32,7 +32,7 @@ export interface Incident extends IncidentFields {
   readonly kind: IncidentKind;
   readonly createdAt: number;
   readonly resolvedAt: number | null;
-  /** The newest first. */
+  /** Newest first. */
   readonly updates: readonly IncidentUpdate[];
 }
 
@@ -47,7 +47,7 @@ export class IncidentRepository {
     this.#now = options.now;
   }
 
-  /** Returns the id; null: too many are open. */
+  /** Returns the id of the new incident; null: {@link MAX_OPEN_INCIDENTS} are open. */
   async create(incident: Pick<Incident, 'kind'> & IncidentFields, update: NewUpdate): Promise<string | null> {
     const id = randomUUID();
     const now = this.#now();
@@ -76,7 +76,7 @@ export class IncidentRepository {
     return numUpdatedRows > 0n;
   }
 
-  /** The status `resolved` or `completed` ends the incident; another one reopens it. */
+  /** Adds an update. The status `resolved` or `completed` ends the incident; any other status reopens it. */
   async addUpdate(id: string, update: NewUpdate): Promise<'added' | 'unknown' | 'too_many'> {
     const now = this.#now();
     return this.#database
@@ -130,7 +130,7 @@ export class IncidentRepository {
     return (await this.#withUpdates(rows))[0] ?? null;
   }
 
-  /** Newest first. `endedAfter`: only incidents that have not ended before. */
+  /** Newest first. `after`: continues after this incident. `endedAfter`: omits incidents that ended earlier, in milliseconds. */
   async list(options: {
     readonly limit: number;
     readonly after?: { readonly at: number; readonly id: string } | null;
@@ -177,7 +177,7 @@ export class IncidentRepository {
   }
 }
 
-/** Rolls the transaction back. */
+/** Thrown to roll the transaction back. */
 class TooManyUpdates extends Error {}
 
 function resolvedAt({ status }: NewUpdate, now: number): number | null {

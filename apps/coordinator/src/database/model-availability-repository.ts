@@ -1,24 +1,29 @@
-/** `ModelAvailabilityRepository`: checks of which models the network serves, counted per day for ninety days, and the uptime. */
+/**
+ * `ModelAvailabilityRepository`: uptime of models, from checks every minute of which models the network serves.
+ *
+ * A row counts, per model and UTC day, the checks at which the model was served. A row with an empty model counts all checks.
+ */
+
+import { DAY_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 
-/** Days of the uptime, today included, where a caller names no other number. */
-const DAYS = 30;
+/** Days of an uptime by default, today included. */
+const DEFAULT_DAYS = 30;
 export const RETAINED_DAYS = 90;
-const DAY_MS = 86_400_000;
-/** Model of the rows that count all checks. No model has an empty id. */
-const ANY_MODEL = '';
-/** Bounds the table against providers that invent ever new names. */
+/** Model id of the rows that count all checks. No model has an empty id. */
+const ALL_CHECKS = '';
+/** Bounds the table against providers that report ever new model names. */
 const MAX_MODELS_PER_DAY = 2000;
 const ROWS_PER_STATEMENT = 500;
 
 export interface ModelUptime {
-  /** Share of the checks at which a machine served the model, from 0 to 1. */
+  /** Share of `checks` at which a machine served the model, from 0 to 1. */
   readonly share: number;
-  /** Checks since the first one with the model. */
+  /** Number of checks since the model was first seen. */
   readonly checks: number;
-  /** Day of that check, in milliseconds since 1970. */
+  /** Start of the day on which the model was first seen, in milliseconds since 1970. */
   readonly since: number;
-  /** UTC days, the oldest first. `share` null: no check since the first one with the model. */
+  /** UTC days, oldest first. `at`: start of the day. `share`: null if no check counts, for example before the model was seen. */
   readonly days: readonly { readonly at: number; readonly share: number | null }[];
 }
 
@@ -29,13 +34,13 @@ export class ModelAvailabilityRepository {
     this.#database = database;
   }
 
-  /** Records one check. One coordinator at a time calls this. */
+  /** Records one check: the models that the network serves now. Only one coordinator at a time may call this. */
   async record(models: readonly string[], now: number): Promise<void> {
     const day = Math.floor(now / DAY_MS);
     await this.#database.transaction().execute(async (transaction) => {
-      await addCheck(transaction, [{ model: ANY_MODEL, day, checks: 1, missed: 0 }]);
+      await addCheck(transaction, [{ model: ALL_CHECKS, day, checks: 1, missed: 0 }]);
       const rows = await transaction.selectFrom('model_availability').select(['model', 'checks']).where('day', '=', day).execute();
-      const checks = rows.find(({ model }) => model === ANY_MODEL)?.checks ?? 1;
+      const checks = rows.find(({ model }) => model === ALL_CHECKS)?.checks ?? 1;
       const known = new Set(rows.map(({ model }) => model));
       const added = models.filter((model) => !known.has(model)).slice(0, Math.max(0, MAX_MODELS_PER_DAY + 1 - known.size));
       const served = [...models.filter((model) => known.has(model)), ...added];
@@ -43,7 +48,8 @@ export class ModelAvailabilityRepository {
         transaction,
         served.map((model) => ({ model, day, checks: 1, missed: checks - 1 })),
       );
-      if (checks === 1)
+      const isFirstOfDay = checks === 1;
+      if (isFirstOfDay)
         await transaction
           .deleteFrom('model_availability')
           .where('day', '<=', day - RETAINED_DAYS)
@@ -51,13 +57,13 @@ export class ModelAvailabilityRepository {
     });
   }
 
-  /** Models served in the last `days` days: those with a later day first, then those with more checks. */
+  /** At most `limit` models served in the last `days` days, ordered by the last day, then by the number of checks. */
   async recentModels(now: number, { days, limit }: { readonly days: number; readonly limit: number }): Promise<string[]> {
     const rows = await this.#database
       .selectFrom('model_availability')
       .select(['model'])
       .where('day', '>', Math.floor(now / DAY_MS) - days)
-      .where('model', '!=', ANY_MODEL)
+      .where('model', '!=', ALL_CHECKS)
       .groupBy('model')
       .orderBy((select) => select.fn.max('day'), 'desc')
       .orderBy((select) => select.fn.sum('checks'), 'desc')
@@ -67,14 +73,14 @@ export class ModelAvailabilityRepository {
     return rows.map(({ model }) => model);
   }
 
-  /** Uptime of every model that was served in the last `days` days, or of the given `models`. */
+  /** Uptimes of all models that were served in the last `days` days, or only of `models`. */
   async read(
     now: number,
-    { days = DAYS, models }: { readonly days?: number; readonly models?: readonly string[] } = {},
+    { days = DEFAULT_DAYS, models }: { readonly days?: number; readonly models?: readonly string[] } = {},
   ): Promise<ReadonlyMap<string, ModelUptime>> {
     const today = Math.floor(now / DAY_MS);
     const all = this.#database.selectFrom('model_availability').select(['model', 'day', 'checks', 'missed']);
-    const selected = models === undefined ? all : all.where('model', 'in', [ANY_MODEL, ...models]);
+    const selected = models === undefined ? all : all.where('model', 'in', [ALL_CHECKS, ...models]);
     const rows = await selected
       .where('day', '>', today - days)
       .orderBy('day')
@@ -85,19 +91,21 @@ export class ModelAvailabilityRepository {
       if (known === undefined) ofModels.set(model, [row]);
       else known.push(row);
     }
-    const allChecks = new Map(ofModels.get(ANY_MODEL)?.map(({ day, checks }) => [day, checks]));
-    ofModels.delete(ANY_MODEL);
+    const allChecks = new Map(ofModels.get(ALL_CHECKS)?.map(({ day, checks }) => [day, checks]));
+    ofModels.delete(ALL_CHECKS);
     return new Map(Array.from(ofModels, ([model, served]) => [model, uptimeOf(served, allChecks, { today, days })]));
   }
 }
 
 interface DayRow {
   readonly day: number;
+  /** Checks of the day at which the model was served. */
   readonly checks: number;
+  /** Checks of the day before the first one at which the model was served. */
   readonly missed: number;
 }
 
-/** `served`: rows of the model, the oldest first. */
+/** `served`: rows of the model, oldest first. `allChecks`: number of checks by day. */
 function uptimeOf(
   served: readonly DayRow[],
   allChecks: ReadonlyMap<number, number>,

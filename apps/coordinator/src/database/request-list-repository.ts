@@ -1,24 +1,25 @@
-/** Settled jobs of an account as the console lists them: sorted, filtered and paged, or one by its id. */
+/** `listUsage` and `findUsedJob`: settled jobs of an account for the console's list of requests. */
 import { sql } from 'kysely';
+import { DAY_MS } from '../time-units.js';
 import type { Database } from './tables.js';
-import { DAY_MS, type DayRange, keysOf } from './usage-repository.js';
+import { type DayRange, keysOf } from './usage-repository.js';
 
 export interface UsedJob {
   readonly jobId: string;
-  /** Milliseconds. */
+  /** Times of reservation and settlement, in milliseconds since 1970. */
   readonly reservedAt: number;
   readonly endedAt: number;
   readonly model: string;
   readonly endpoint: string;
   readonly keyId: string;
-  /** Null: the key's row was deleted. */
+  /** Null: the API key no longer exists. */
   readonly keyName: string | null;
   readonly providerId: string | null;
   readonly promptTokens: number;
-  /** Part of the prompt tokens. */
+  /** Prompt tokens read from a cache; part of `promptTokens`. */
   readonly cachedTokens: number;
   readonly completionTokens: number;
-  /** Part of the completion tokens. */
+  /** Completion tokens without visible text, such as think segments; part of `completionTokens`. */
   readonly hiddenTokens: number;
   readonly images: number;
   /** Micro-USD. */
@@ -33,20 +34,20 @@ export interface RequestFilter {
   readonly key: string | null;
 }
 
-type RequestSort = keyof typeof SORTED;
+type RequestSort = keyof typeof SORT_COLUMNS;
 
 interface RequestOrder {
   readonly sort: RequestSort;
   readonly order: 'asc' | 'desc';
 }
 
-/** Position in a sorted list: the sorted value of a job, and its id. */
+/** Position in a sorted list: a job's value in the sort column, and its id. */
 export interface SortPosition {
   readonly value: number | string;
   readonly id: string;
 }
 
-const SORTED = {
+const SORT_COLUMNS = {
   time: sql<number>`ended_at`,
   model: sql<string>`jobs.model`,
   tokens: sql<number>`(prompt_tokens + completion_tokens)`,
@@ -54,7 +55,7 @@ const SORTED = {
   latency: sql<number>`(ended_at - reserved_at)`,
 } as const;
 
-/** At most `limit` jobs after `after`. Jobs of equal value are ordered by id. */
+/** At most `limit` jobs after the position `after`. Jobs with equal values in the sort column are ordered by id. */
 export async function listUsage(
   database: Database,
   filter: RequestFilter,
@@ -62,7 +63,7 @@ export async function listUsage(
   page: { readonly limit: number; readonly after: SortPosition | null },
 ): Promise<UsedJob[]> {
   const { range, model, key } = filter;
-  const value = SORTED[sort];
+  const value = SORT_COLUMNS[sort];
   let query = selectJobs(database, filter.accountId)
     .where('ended_at', '>=', range.from * DAY_MS)
     .where('ended_at', '<', (range.to + 1) * DAY_MS);
@@ -71,7 +72,7 @@ export async function listUsage(
   const { after } = page;
   if (after !== null) {
     const beyond = sql.raw(order === 'desc' ? '<' : '>');
-    // Implied by the second condition, and usable by the index.
+    // The second condition implies the first, but only the first can use the index.
     query = query
       .where(sql<boolean>`${value} ${beyond}= ${after.value}`)
       .where(sql<boolean>`(${value} ${beyond} ${after.value} or job_id ${beyond} ${after.id})`);
@@ -109,7 +110,7 @@ function selectJobs(database: Database, accountId: string) {
       .select(['prompt_tokens', 'cached_tokens', 'completion_tokens', 'hidden_tokens', 'images', 'cost'])
       .select(['jobs.model as model', 'api_keys.name as key_name'])
       .where('jobs.account_id', '=', accountId)
-      // A literal, because the index is limited to state `settled`.
+      // The state is a literal and no parameter, so that the database can use the index on settled jobs.
       .where('state', '=', sql.lit('settled'))
   );
 }

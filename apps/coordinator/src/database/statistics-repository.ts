@@ -2,6 +2,7 @@
  * Roll-ups behind the public statistics, up to the latest settlement. No function reads more rows as history grows.
  */
 import { sql } from 'kysely';
+import { MINUTE_MS } from '../time-units.js';
 import { foldJobs } from './ledger/fold-jobs.js';
 import type { StatsWindow } from './tables/ledger.js';
 import type { Database } from './tables.js';
@@ -55,8 +56,6 @@ export async function readMinutes(database: Database, from: number): Promise<rea
     completionTokens: row.completion_tokens,
   }));
 }
-
-const MINUTE_MS = 60_000;
 
 export type ServedMetric = 'earned' | 'served_tokens' | 'served_jobs';
 

@@ -1,17 +1,14 @@
-/** Usage of accounts, from settled jobs that are not pruned yet: by day, by hour, and as the API's pages. */
+/** Usage and earnings of accounts by day and hour, and usage entries by page. Computed from settled jobs until they are pruned. */
 import { sql } from 'kysely';
+import { DAY_MS, HOUR_MS } from '../time-units.js';
 import { unclaimedAccount } from './ledger/unclaimed-accounts.js';
 import type { Database } from './tables.js';
 
-export const DAY_MS = 86_400_000;
-
-/** Days since 1970 (UTC), both included. */
+/** UTC days, in days since 1970. Both bounds are included. */
 export interface DayRange {
   readonly from: number;
   readonly to: number;
 }
-
-export const HOUR_MS = 3_600_000;
 
 export interface ModelUsage {
   readonly model: string;
@@ -34,7 +31,7 @@ export interface EarningDay {
   readonly earned: number;
 }
 
-// Both databases divide integers to integers. The divisor is a literal, because a parameter would have no known type.
+// Both databases divide integers to integers. The divisor is a literal, because PostgreSQL does not know a parameter's type.
 const DAY = sql<number>`ended_at / ${sql.lit(DAY_MS)}`;
 const HOUR = sql<number>`ended_at / ${sql.lit(HOUR_MS)}`;
 
@@ -88,7 +85,7 @@ function selectUsage(database: Database, accountId: string, range: DayRange, { m
     .where('ended_at', '<', (range.to + 1) * DAY_MS);
 }
 
-/** Earner names of an account in job rows: its own id, and unclaimed accounts that it claimed. */
+/** Values of the column `earner` whose earnings belong to the account: its id, and unclaimed accounts of machines that it linked. */
 export async function earnerNames(database: Database, accountId: string): Promise<string[]> {
   const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
   const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();
@@ -157,14 +154,14 @@ export async function readUsage(
     .selectFrom('jobs')
     .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'images', 'cost', 'ended_at'])
     .where('account_id', '=', accountId)
-    // A literal, because the index is limited to state `settled`.
+    // The state is a literal and no parameter, so that the database can use the index on settled jobs.
     .where('state', '=', sql.lit('settled'))
     .$if(from !== undefined, (query) => query.where('ended_at', '>=', from as number))
     .$if(to !== undefined, (query) => query.where('ended_at', '<', to as number))
     .$if(model !== undefined, (query) => query.where('model', '=', model as string))
     .$if(after !== null, (query) => {
       const { completedAt, jobId } = after as UsagePosition;
-      // Implied by the second condition, and usable by an index.
+      // The second condition implies the first, but only the first can use the index.
       return query
         .where('ended_at', '<=', completedAt)
         .where((all) => all.or([all('ended_at', '<', completedAt), all('job_id', '<', jobId)]));
@@ -185,20 +182,26 @@ export async function readUsage(
   }));
 }
 
-/** Query of the key ids that a filter selects. `key`: a key id, or `playground` for all playground keys. */
+/** Query of the ids of an account's API keys that a filter selects. `key`: a key id, or `playground` for all playground keys. */
 export function keysOf(database: Database, accountId: string, key: string) {
   const keys = database.selectFrom('api_keys').select('id').where('account_id', '=', accountId);
   return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
 }
 
-/** Maximum number of jobs to read, so the query takes milliseconds with any history. */
-const JOBS = 2000;
+/** Maximum jobs that {@link modelsOfLatestJobs} reads, so that the query takes milliseconds with any history. */
+const MAX_LATEST_JOBS = 2000;
 
 /** Models of the newest jobs since `from` (milliseconds since 1970). */
 export async function modelsOfLatestJobs(database: Database, from: number): Promise<readonly string[]> {
   const rows = await database
     .selectFrom((select) =>
-      select.selectFrom('jobs').select('model').where('ended_at', '>=', from).orderBy('ended_at', 'desc').limit(JOBS).as('latest'),
+      select
+        .selectFrom('jobs')
+        .select('model')
+        .where('ended_at', '>=', from)
+        .orderBy('ended_at', 'desc')
+        .limit(MAX_LATEST_JOBS)
+        .as('latest'),
     )
     .select('latest.model')
     .distinct()

@@ -1,6 +1,6 @@
 /** `RecentCounts`: counts by code over the last minutes, in slices of a minute. Complements counters, which only grow. */
+import { MINUTE_MS } from '../time-units.js';
 
-const MINUTE_MS = 60_000;
 /** Maximum number of distinct codes per minute. */
 const MAX_CODES = 100;
 const OTHER = 'other';

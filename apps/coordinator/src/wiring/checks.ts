@@ -1,4 +1,4 @@
-/** Starts the periodic checks behind gauges and the health history: database, disk, ledger, pending money, transparency log. */
+/** `openChecks`: starts the periodic checks of database, disk, ledger, pending money and transparency log. Metrics show their values. */
 import { statfs } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { databaseTime } from '../database/connection/database-clock.js';
@@ -17,12 +17,13 @@ import type { Repositories } from './database.js';
 import type { ImageServices } from './images.js';
 import type { StartContext } from './start-context.js';
 
-/** A database that takes longer to answer is unreachable, in milliseconds. */
+/** A database that takes longer to answer counts as unreachable. */
 const DATABASE_TIMEOUT_MS = 2000;
-const DATABASE_MS = 15_000;
-const MINUTE_MS = 60_000;
-/** The ledger check reads every balance. */
-const LEDGER_MS = 300_000;
+/** Intervals of the checks. */
+const DATABASE_INTERVAL_MS = 15_000;
+const DEFAULT_INTERVAL_MS = 60_000;
+/** Longer, because the check reads every balance. */
+const LEDGER_INTERVAL_MS = 300_000;
 
 interface ChecksDeps {
   readonly database: Database;
@@ -41,11 +42,11 @@ export function openChecks(context: StartContext, { database, repositories, imag
     return check;
   };
   const checks: Checks = {
-    database: start('database', DATABASE_MS, () => readDatabase(database)),
-    disk: start('disk', MINUTE_MS, () => readDisk(config.dataDir)),
-    ledger: start('ledger', LEDGER_MS, () => ledgerSummary(database)),
-    pendingMoney: start('pending_money', MINUTE_MS, () => pendingMoney(database)),
-    transparencyLog: start('transparency_log', MINUTE_MS, () => transparencyLog.sizes()),
+    database: start('database', DATABASE_INTERVAL_MS, () => readDatabase(database)),
+    disk: start('disk', DEFAULT_INTERVAL_MS, () => readDisk(config.dataDir)),
+    ledger: start('ledger', LEDGER_INTERVAL_MS, () => ledgerSummary(database)),
+    pendingMoney: start('pending_money', DEFAULT_INTERVAL_MS, () => pendingMoney(database)),
+    transparencyLog: start('transparency_log', DEFAULT_INTERVAL_MS, () => transparencyLog.sizes()),
   };
   registerCheckGauges(metrics, checks, { isDraining, now });
   const { lastSeen, reputations, failedRequests } = repositories;
@@ -59,13 +60,13 @@ export function openChecks(context: StartContext, { database, repositories, imag
 }
 
 async function readDatabase(database: Database): Promise<DatabaseReading> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const isOk = (await databaseState(database, DATABASE_TIMEOUT_MS)) === 'ok';
-  const answerMs = performance.now() - began;
+  const answerMs = performance.now() - startedAt;
   return { isOk, answerMs, clockDifferenceMs: isOk && dialectOf(database) === 'postgres' ? await readClockDifference(database) : null };
 }
 
-/** Half of the round trip is attributed to each direction. */
+/** The database's clock minus this process's, in milliseconds. Assumes that both directions of the query take equally long. */
 async function readClockDifference(database: Database): Promise<number> {
   const before = Date.now();
   const { rows } = await sql<{ at: number | string }>`select ${databaseTime(database)} as at`.execute(database);

@@ -1,4 +1,4 @@
-/** Records the health history of this coordinator until its shutdown. */
+/** `openHealthHistory`: records this coordinator's health figures until its shutdown, and opens the repository that charts read. */
 import { hostname } from 'node:os';
 import { HealthHistoryRepository } from '../database/health-history-repository.js';
 import type { Database } from '../database/tables.js';
@@ -12,7 +12,7 @@ import type { InferenceServices } from './inference.js';
 import type { ProviderServices } from './providers.js';
 import type { StartContext } from './start-context.js';
 
-interface HistoryDeps {
+interface HealthHistoryDeps {
   readonly database: Database;
   readonly metrics: Metrics;
   readonly providers: ProviderServices;
@@ -22,13 +22,13 @@ interface HistoryDeps {
 
 export function openHealthHistory(
   context: StartContext,
-  { database, metrics, providers, inference, checks }: HistoryDeps,
+  { database, metrics, providers, inference, checks }: HealthHistoryDeps,
 ): HealthHistoryRepository {
   const { config, options, now, log, disposal } = context;
   const history = new HealthHistoryRepository(database, (stored, added) =>
     JSON.stringify(mergeFigures(JSON.parse(stored) as HealthFigures, JSON.parse(added) as HealthFigures)),
   );
-  // Coordinators that share a database without a cluster have no ids.
+  // Only coordinators of a cluster have an id.
   const coordinator = config.cluster?.id ?? `${hostname()}:${config.port}`;
   const recorder = new HealthRecorder({
     counts: new JobCounts(metrics.registry),

@@ -1,4 +1,4 @@
-/** Joins the cluster: transport, links to live peers, membership, placements in both directions, and network-wide views. */
+/** `joinCluster`: connects to NATS, and constructs the services that coordinators of a cluster have in addition to a single one. */
 import { accessSync, constants } from 'node:fs';
 import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
@@ -7,7 +7,7 @@ import { encodeMessage } from '../cluster/json-message.js';
 import type { PeerLink } from '../cluster/link/peer-link.js';
 import { PeerLinks } from '../cluster/link/peer-links.js';
 import { CLUSTER_VERSION } from '../cluster/membership/heartbeat.js';
-import { type Broadcast, Membership, type RefusedHeartbeat } from '../cluster/membership/membership.js';
+import { type Broadcast, Membership, type MembershipEvents, type RefusedHeartbeat } from '../cluster/membership/membership.js';
 import { Nudges } from '../cluster/nudges.js';
 import { executeInCluster, serveOwnerCommand } from '../cluster/owner-commands.js';
 import { type Peer, PeerStream } from '../cluster/peer.js';
@@ -18,47 +18,43 @@ import { MovedProviders } from '../cluster/placement/moved-providers.js';
 import { PlacementClient } from '../cluster/placement/placement-client.js';
 import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { PrefixHints } from '../cluster/placement/prefix-hints.js';
+import type { DescriptionRules } from '../cluster/placement/provider-description.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
 import { RoundTrips } from '../cluster/round-trips.js';
 import type { ClusterSettings } from '../cluster/settings.js';
 import { NatsTransport, type NatsTransportOptions } from '../cluster/transport/nats-transport.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { errorFacts, type Log } from '../log.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
 import { maxChallengeAge, SESSION_TIMINGS } from '../providers/session/session-options.js';
 import { MAX_MANAGEMENT_AGE_MS } from '../providers/verification/trust-policy.js';
 import { WaitGroup } from '../wait-group.js';
 import type { ClusterDeps, ClusterServices } from './cluster.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for all models of a peer, in milliseconds. */
-const MODELS_MS = 3000;
-/** Maximum time for permits of a rate limit, in milliseconds. */
-const PERMITS_MS = 500;
-/** Time after a reconnect until the heartbeats of peers have arrived, in milliseconds. */
-const HEARTBEATS_MS = 2500;
-/** Maximum time for peers to learn of a departure, in milliseconds. */
+/** Maximum time for a peer to send all of its models. */
+const MODELS_TIMEOUT_MS = 3000;
+/** Maximum time for the home of a rate limit's key to grant permits. */
+const PERMITS_TIMEOUT_MS = 500;
+/** Time after a reconnect to NATS in which the heartbeats of all peers arrive. */
+const HEARTBEATS_ARRIVAL_MS = 2500;
+/** Time for a goodbye to reach the peers before the connection is closed. */
 const GOODBYE_MS = 250;
 
 export async function joinCluster(context: StartContext, settings: ClusterSettings, deps: ClusterDeps): Promise<ClusterServices> {
-  const { config, log, now, random, disposal, changeHints, isDraining } = context;
+  const { log, now, random, disposal, changeHints, isDraining } = context;
   const { requestQueue, metrics } = deps;
-  const { providers, devices, expectedModels } = deps.providers;
+  const { providers } = deps.providers;
   const self = settings.id;
-  const transport = new NatsTransport({
-    servers: settings.servers,
-    name: `coordinator ${self}`,
-    ...(settings.nkeySeed === null ? {} : { nkeySeed: settings.nkeySeed }),
-    ...tlsOf(settings),
-    log: ({ event, ...facts }) => log.info({ nats: event, ...facts }, 'cluster transport'),
-  });
+  const transport = openTransport(settings, log);
   const links = new PeerLinks({ self, transport, log: ({ event, ...facts }) => log.info({ link: event, ...facts }, 'cluster link') });
   const peerOf = (id: string): Peer | null => (membership.isLive(id) ? peerOver(links.link(id)) : null);
+  const livePeers = (): Peer[] => membership.peers.flatMap(({ id }) => peerOf(id) ?? []);
   const permits = new NetworkPermits({
     self,
-    request: (id, payload) => links.link(id).request('permits', payload, { timeoutMs: PERMITS_MS }),
+    request: (id, payload) => links.link(id).request('permits', payload, { timeoutMs: PERMITS_TIMEOUT_MS }),
     isConnected: () => transport.isConnected,
   });
-  const warnOfRefusal = refusalAlarm(log, now);
   const updatePermits = (): void => permits.coordinatorsChanged([self, ...membership.peers.map(({ id }) => id)]);
   const broadcast: Broadcast = {
     publish: (subject, bytes) => void transport.publish(subject, bytes),
@@ -70,43 +66,18 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     models: () => publishedModels(providers, requestQueue),
     providers: () => providers.connections,
     isDraining,
-    requestModels: (id) => links.link(id).request('models', new Uint8Array(), { timeoutMs: MODELS_MS }),
-    events: {
-      joined: (id) => {
-        links.link(id);
-        updatePermits();
-        void moved.peerJoined(id);
-        log.info({ peer: id }, 'coordinator joined');
-      },
-      left: (id) => {
-        links.remove(id);
-        moved.peerLeft(id);
-        // A disconnected coordinator applies its share of each limit: the others still serve.
-        if (transport.isConnected) updatePermits();
-        log.info({ peer: id }, 'coordinator left');
-      },
-      changed: (models) => {
-        for (const { id, digest } of models) if (digest !== null) expectedModels.record(id);
-        placements.digestsChanged(models);
-        clusterModels.digestsChanged(models);
-      },
-      clockDiffers: clockAlarm(log, now),
-      refused: (id, refusal) => {
-        metrics.heartbeatRefused(refusal.kind);
-        warnOfRefusal(id, refusal);
-      },
-    },
+    requestModels: (id) => links.link(id).request('models', new Uint8Array(), { timeoutMs: MODELS_TIMEOUT_MS }),
+    events: membershipEvents(context, deps, {
+      links,
+      transport,
+      updatePermits,
+      moved: () => moved,
+      placements: () => placements,
+      clusterModels: () => clusterModels,
+    }),
     now,
   });
-  const rules = {
-    allowSimulatedEnclave: config.allowSimulatedEnclave,
-    anchor: devices.anchor,
-    limits: {
-      maxChallengeAgeMs: maxChallengeAge({ ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs }),
-      maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS,
-    },
-    now,
-  };
+  const rules = descriptionRules(context, deps);
   const client = new PlacementClient({
     peer: peerOf,
     rules,
@@ -115,7 +86,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     now,
   });
   const prefixes = new PrefixHints({ self, broadcast });
-  const placements: ClusterPlacements = new ClusterPlacements({
+  const placements = new ClusterPlacements({
     self,
     requestQueue,
     registry: providers,
@@ -125,54 +96,30 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     now,
     random,
   });
-  const clusterModels: ClusterModels = new ClusterModels({ local: providers.models, membership });
-  const livePeers = (): Peer[] => membership.peers.flatMap(({ id }) => peerOf(id) ?? []);
+  const clusterModels = new ClusterModels({ local: providers.models, membership });
   const views = new ClusterViews({ peers: livePeers });
   const server = new PlacementServer({ registry: providers, requestQueue });
-  const moved: MovedProviders = new MovedProviders({ registry: providers, peers: livePeers, peer: peerOf, rules });
+  const moved = new MovedProviders({ registry: providers, peers: livePeers, peer: peerOf, rules });
   deps.providers.onJoined = (provider) => moved.announce(provider);
-  links.onRequest('joined', (payload, { peer: id }) => moved.announced(peerOver(links.link(id)), payload));
-  links.onRequest('models', () => membership.allModels());
-  links.onRequest('permits', (payload, { peer: id }) => permits.answer(id, payload));
-  links.onRequest('describe', (payload) => server.describe(payload));
-  links.onRequest('finding', (payload) => server.receiveFinding(payload));
-  links.onRequest('owner_command', (payload) => serveOwnerCommand(providers, payload));
-  links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
-  /** Streams that peers have opened here, jobs of their clients included. */
-  const served = new WaitGroup();
-  const serveStreams = (kind: string, serve: (stream: PeerStream, header: Uint8Array) => Promise<void>): void =>
-    links.onStream(kind, (stream, header) => {
-      served.add();
-      const incoming = PeerStream.incoming(stream, () => served.done());
-      serve(incoming, header).catch((error: unknown) => {
-        log.error({ stream: kind, error: errorFacts(error) }, 'stream of a peer failed');
-        incoming.abort('failed');
-      });
-      return incoming;
-    });
-  serveStreams('placement', (stream, header) => server.serve(stream, header));
-  serveStreams('view', (stream, header) => views.serve(stream, header));
-  serveStreams('image', (stream, header) => serveImage(deps.images, stream, header));
+  serveRequests(links, providers, { membership, permits, server, moved });
+  const served = serveStreams(links, log, {
+    placement: (stream, header) => server.serve(stream, header),
+    view: (stream, header) => views.serve(stream, header),
+    image: (stream, header) => serveImage(deps.images, stream, header),
+  });
   deps.images.fetchFromPeers = (name) => fetchImage(livePeers(), name);
   const nudges = new Nudges({ self, broadcast, hints: changeHints });
-  const stopPublishing = providers.placement.onPrefixesCached((chain) => prefixes.answered(chain));
-  const stopListening = providers.models.onCapacity(() => membership.modelsChanged());
+  const stopPublishingPrefixes = providers.placement.onPrefixesCached((chain) => prefixes.answered(chain));
+  const stopPublishingModels = providers.models.onCapacity(() => membership.modelsChanged());
   const roundTrips = new RoundTrips(links);
   registerClusterGauges(metrics, { transport, membership, links, roundTrips, now });
-  let reconnectTimer: NodeJS.Timeout | undefined;
-  const stopWatching = transport.onState((isConnected) => {
-    clearTimeout(reconnectTimer);
-    if (!isConnected) return;
-    membership.announce();
-    reconnectTimer = setTimeout(updatePermits, HEARTBEATS_MS);
-  });
+  const stopWatchingTransport = watchReconnects(transport, { onConnected: () => membership.announce(), onHeartbeats: updatePermits });
   disposal.defer(async () => {
     roundTrips.close();
-    stopListening();
-    stopPublishing();
+    stopPublishingModels();
+    stopPublishingPrefixes();
     prefixes.close();
-    stopWatching();
-    clearTimeout(reconnectTimer);
+    stopWatchingTransport();
     nudges.close();
     const hasPeers = membership.peers.length > 0;
     membership.close();
@@ -194,7 +141,131 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   };
 }
 
-/** The client reads the file at each connection attempt; an operator should learn of an unreadable file at the start. */
+function openTransport(settings: ClusterSettings, log: Log): NatsTransport {
+  return new NatsTransport({
+    servers: settings.servers,
+    name: `coordinator ${settings.id}`,
+    ...(settings.nkeySeed === null ? {} : { nkeySeed: settings.nkeySeed }),
+    ...tlsOf(settings),
+    log: ({ event, ...facts }) => log.info({ nats: event, ...facts }, 'cluster transport'),
+  });
+}
+
+interface MembershipEventDeps {
+  readonly links: PeerLinks;
+  readonly transport: NatsTransport;
+  /** Divides the limits of the network among the live coordinators. */
+  readonly updatePermits: () => void;
+  /** Services that need the membership themselves, and are constructed after it. */
+  readonly moved: () => MovedProviders;
+  readonly placements: () => ClusterPlacements;
+  readonly clusterModels: () => ClusterModels;
+}
+
+function membershipEvents({ log, now }: StartContext, { metrics, providers }: ClusterDeps, cluster: MembershipEventDeps): MembershipEvents {
+  const { links, transport, updatePermits, moved, placements, clusterModels } = cluster;
+  const warnOfRefusal = refusalAlarm(log, now);
+  return {
+    joined: (id) => {
+      links.link(id);
+      updatePermits();
+      void moved().peerJoined(id);
+      log.info({ peer: id }, 'coordinator joined');
+    },
+    left: (id) => {
+      links.remove(id);
+      moved().peerLeft(id);
+      // If this coordinator lost its own connection, the peers still serve, so it keeps admitting only its part of each limit.
+      if (transport.isConnected) updatePermits();
+      log.info({ peer: id }, 'coordinator left');
+    },
+    changed: (models) => {
+      for (const { id, digest } of models) if (digest !== null) providers.expectedModels.record(id);
+      placements().digestsChanged(models);
+      clusterModels().digestsChanged(models);
+    },
+    clockDiffers: clockAlarm(log, now),
+    refused: (id, refusal) => {
+      metrics.heartbeatRefused(refusal.kind);
+      warnOfRefusal(id, refusal);
+    },
+  };
+}
+
+/** Rules by which this coordinator verifies peers' providers: the same as for its own. */
+function descriptionRules({ config, now }: StartContext, { providers: { devices } }: ClusterDeps): DescriptionRules {
+  return {
+    allowSimulatedEnclave: config.allowSimulatedEnclave,
+    anchor: devices.anchor,
+    limits: {
+      maxChallengeAgeMs: maxChallengeAge({ ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs }),
+      maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS,
+    },
+    now,
+  };
+}
+
+interface RequestServers {
+  readonly membership: Membership;
+  readonly permits: NetworkPermits;
+  readonly server: PlacementServer;
+  readonly moved: MovedProviders;
+}
+
+/** Answers requests of peers, by kind. */
+function serveRequests(links: PeerLinks, providers: ProviderRegistry, { membership, permits, server, moved }: RequestServers): void {
+  links.onRequest('joined', (payload, { peer: id }) => moved.announced(peerOver(links.link(id)), payload));
+  links.onRequest('models', () => membership.allModels());
+  links.onRequest('permits', (payload, { peer: id }) => permits.answer(id, payload));
+  links.onRequest('describe', (payload) => server.describe(payload));
+  links.onRequest('finding', (payload) => server.receiveFinding(payload));
+  links.onRequest('owner_command', (payload) => serveOwnerCommand(providers, payload));
+  links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
+}
+
+/** Serves streams that peers open, by kind. Returns the group of open streams, which includes jobs of peers' clients. */
+function serveStreams(
+  links: PeerLinks,
+  log: Log,
+  handlers: Readonly<Record<string, (stream: PeerStream, header: Uint8Array) => Promise<void>>>,
+): WaitGroup {
+  const open = new WaitGroup();
+  for (const [kind, serve] of Object.entries(handlers)) {
+    links.onStream(kind, (stream, header) => {
+      open.add();
+      const incoming = PeerStream.incoming(stream, () => open.done());
+      serve(incoming, header).catch((error: unknown) => {
+        log.error({ stream: kind, error: errorFacts(error) }, 'stream of a peer failed');
+        incoming.abort('failed');
+      });
+      return incoming;
+    });
+  }
+  return open;
+}
+
+interface ReconnectListeners {
+  readonly onConnected: () => void;
+  /** Called some time after a reconnect, when the heartbeats of all peers have arrived. */
+  readonly onHeartbeats: () => void;
+}
+
+/** Calls back after each reconnect to NATS. Returns a cancel function. */
+function watchReconnects(transport: NatsTransport, { onConnected, onHeartbeats }: ReconnectListeners): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const stop = transport.onState((isConnected) => {
+    clearTimeout(timer);
+    if (!isConnected) return;
+    onConnected();
+    timer = setTimeout(onHeartbeats, HEARTBEATS_ARRIVAL_MS);
+  });
+  return () => {
+    stop();
+    clearTimeout(timer);
+  };
+}
+
+/** Checks the file now, because the NATS client reads it only when it connects. Throws StartupError. */
 function tlsOf({ certificateAuthorityFile: caFile }: ClusterSettings): Pick<NatsTransportOptions, 'tls'> {
   if (caFile === null) return {};
   try {
@@ -205,6 +276,7 @@ function tlsOf({ certificateAuthorityFile: caFile }: ClusterSettings): Pick<Nats
   return { tls: { caFile } };
 }
 
+/** A link as placements, views and images use it. */
 function peerOver(link: PeerLink): Peer {
   return {
     id: link.peer,
@@ -213,7 +285,7 @@ function peerOver(link: PeerLink): Peer {
   };
 }
 
-/** Logs a clock difference of a peer at most once a minute. */
+/** Returns a function that logs a peer's clock difference, at most once a minute per peer. */
 function clockAlarm(log: Log, now: () => number): (peerId: string, ms: number) => void {
   const isDue = oncePerMinute(now);
   return (peerId, ms) => {
@@ -221,7 +293,7 @@ function clockAlarm(log: Log, now: () => number): (peerId: string, ms: number) =
   };
 }
 
-/** Logs a peer whose heartbeats cannot be read at most once a minute. */
+/** Returns a function that logs a peer whose heartbeats cannot be read, at most once a minute per peer. */
 function refusalAlarm(log: Log, now: () => number): (peerId: string, refusal: RefusedHeartbeat) => void {
   const isDue = oncePerMinute(now);
   return (peerId, { kind: reason, ...facts }) => {
@@ -229,7 +301,7 @@ function refusalAlarm(log: Log, now: () => number): (peerId: string, refusal: Re
   };
 }
 
-/** Whether a peer's last time was a minute ago or more. */
+/** Returns a function that is true at most once a minute per peer. */
 function oncePerMinute(now: () => number): (peerId: string) => boolean {
   const loggedAt = new Map<string, number>();
   return (peerId) => {

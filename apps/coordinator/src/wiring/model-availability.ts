@@ -1,4 +1,4 @@
-/** Checks every minute which models the network serves. One coordinator of a cluster checks. */
+/** `openModelAvailability`: checks every minute which models the network serves. In a cluster, one coordinator does each check. */
 import { ModelOfferSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { ModelAvailabilityRepository } from '../database/model-availability-repository.js';
@@ -9,7 +9,7 @@ import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { ClusterServices } from './cluster.js';
 import type { StartContext } from './start-context.js';
 
-const CHECK_MS = 60_000;
+const CHECK_INTERVAL_MS = 60_000;
 
 const ListedModelsSchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: MAX_LISTED_MODELS });
 
@@ -33,7 +33,7 @@ export function openModelAvailability(context: StartContext, { database, registr
   );
   const readServed = async () => new Set((await readListed(null)).flat());
   const check = async () => repository.record([...(await readServed())], now());
-  const periodMs = options.availabilityCheckMs ?? CHECK_MS;
+  const periodMs = options.availabilityCheckMs ?? CHECK_INTERVAL_MS;
   disposal.defer(everyPeriod({ database, name: 'check models', periodMs, work: check, onError }));
   return { repository, readServed };
 }

@@ -1,4 +1,4 @@
-/** Estimates from recent earnings: the next 30 days, and the cost of electricity. Pure. */
+/** `forecastOf` and `electricityOf`: estimates for the command `earnings`, from the machine's recent days. Pure. */
 import type { ChipPower } from '@inference/protocol';
 import type { EarningsView } from './earnings.js';
 
@@ -6,12 +6,12 @@ const FORECAST_DAYS = 30;
 const HOURS_PER_DAY = 24;
 
 export interface EarningsForecast {
-  /** Complete days that the forecast is from. */
+  /** Number of complete days that the forecast extrapolates. */
   readonly from_days: number;
   readonly next_30_days_micro_usd: number;
 }
 
-/** Mean of the complete days, which today is not. Null without one that earned. */
+/** Extrapolates the mean of the complete days; `days[0]` is today and incomplete. Null: nothing was earned. */
 export function forecastOf({ days: [, ...complete] }: Pick<EarningsView, 'days'>): EarningsForecast | null {
   const earned = complete.reduce((sum, day) => sum + day.earned, 0);
   if (earned === 0) return null;
@@ -21,11 +21,15 @@ export function forecastOf({ days: [, ...complete] }: Pick<EarningsView, 'days'>
 export interface ElectricityEstimate {
   readonly kwh_per_day: number;
   readonly cost_per_day_micro_usd: number;
-  /** Days with records of the machine's activity. */
+  /** Number of complete days whose activity is known. */
   readonly from_days: number;
 }
 
-/** A running machine draws maximum power while busy, else idle power. `usdPerKwh` in USD. Null: power or activity unknown. */
+/**
+ * Estimates the machine's electricity: maximum power while it serves, idle power in the rest of the day.
+ *
+ * @returns Null if the chip's power or the machine's activity is unknown.
+ */
 export function electricityOf(
   { days: [, ...complete] }: Pick<EarningsView, 'days'>,
   power: ChipPower | null,

@@ -1,4 +1,8 @@
-/** Public catalogue, prices and demand of models. Demand is an estimate: the network's tokens, by the providers' shares per model. */
+/**
+ * `publishedModels`: reads the network's model catalogue, prices and statistics, and estimates demand and earnings per model.
+ *
+ * Used by recommendations of models. The network publishes no tokens per model, so shares follow the providers' generated tokens.
+ */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CoordinatorError, requestCoordinator } from './coordinator-http.js';
@@ -36,11 +40,12 @@ export type NetworkStatistics = Static<typeof StatsSchema>;
 type Price = Static<typeof PricesSchema>['data'][number];
 
 export interface ModelDemand {
-  /** Prompt and completion tokens of the last 24 hours. */
+  /** Estimated prompt and completion tokens of the last 24 hours. */
   readonly tokensPerDay: number;
-  /** Decode speeds of the model's providers that have measured ones. */
+  /** Decode speeds in tokens per second, of those of the model's providers whose speed is known. */
   readonly speeds: readonly number[];
   readonly providerCount: number;
+  /** Completion tokens / all tokens, from 0 to 1. */
   readonly completionShare: number;
   /** Micro-USD per million tokens, in the network's mix of prompt and completion. */
   readonly pricePerMillion: number;
@@ -48,19 +53,19 @@ export interface ModelDemand {
 
 export interface PublishedModels {
   readonly catalogue: readonly CatalogueEntry[];
-  /** By id of the served model. */
+  /** Demand by model id. */
   readonly demand: ReadonlyMap<string, ModelDemand>;
-  /** Why there is no demand data; null: there is. */
+  /** Reason why `demand` is empty; null if it is not. */
   readonly noDemand: string | null;
 }
 
-const ANSWER_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 
-/** Never rejects for an unreachable coordinator; `noDemand` then says so. */
+/** If the coordinator does not answer, resolves with empty members and a reason in `noDemand`. */
 export async function publishedModels(coordinator: string): Promise<PublishedModels> {
   const read = async <Body>(path: string, validator: { Check(value: unknown): value is Body }): Promise<Body | null> => {
     try {
-      const { status, value } = await requestCoordinator(coordinator, path, { ms: ANSWER_MS });
+      const { status, value } = await requestCoordinator(coordinator, path, { ms: ANSWER_TIMEOUT_MS });
       return status === 200 && validator.Check(value) ? value : null;
     } catch (error) {
       if (error instanceof CoordinatorError) return null;
@@ -80,7 +85,11 @@ export async function publishedModels(coordinator: string): Promise<PublishedMod
   return { ...known, demand: demandByModel(stats, prices.data, totals.tokens), noDemand: null };
 }
 
-/** Pure. A provider's generated tokens count equally for each of its models. */
+/**
+ * Estimates demand per model. Pure.
+ *
+ * A provider's generated tokens are divided equally among its models. The network's tokens per day are divided in the same ratio.
+ */
 export function demandByModel(stats: NetworkStatistics, prices: readonly Price[], tokensPerDay: number): Map<string, ModelDemand> {
   const total = stats.total_prompt_tokens + stats.total_completion_tokens;
   const completionShare = total === 0 ? 0.5 : stats.total_completion_tokens / total;
@@ -89,12 +98,12 @@ export function demandByModel(stats: NetworkStatistics, prices: readonly Price[]
     const generated = providers.reduce((sum, provider) => sum + provider.tokens_generated / provider.models.length, 0);
     return { price, providers, generated };
   });
-  const all = models.reduce((sum, { generated }) => sum + generated, 0);
+  const generatedByAll = models.reduce((sum, { generated }) => sum + generated, 0);
   return new Map(
     models.map(({ price, providers, generated }) => [
       price.model,
       {
-        tokensPerDay: all === 0 ? 0 : (tokensPerDay * generated) / all,
+        tokensPerDay: generatedByAll === 0 ? 0 : (tokensPerDay * generated) / generatedByAll,
         speeds: providers.map(({ decode_tps }) => decode_tps).filter((speed) => speed > 0),
         providerCount: providers.length,
         completionShare,
@@ -106,7 +115,11 @@ export function demandByModel(stats: NetworkStatistics, prices: readonly Price[]
 
 const SECONDS_PER_DAY = 86_400;
 
-/** Estimated micro-USD per day of one more machine, before the network's fee. Speed decides its share of the requests. */
+/**
+ * Estimates what one more machine would earn with a model, in micro-USD per day before the network's fee.
+ *
+ * The machine gets a share of the demand in the ratio of its speed to all speeds, and at most what it can compute in a day.
+ */
 export function estimatedEarningsPerDay(demand: ModelDemand, tokensPerSecond: number): number {
   const { speeds, providerCount, completionShare, pricePerMillion, tokensPerDay } = demand;
   const others = speeds.reduce((sum, speed) => sum + speed, 0) + (providerCount - speeds.length) * tokensPerSecond;

@@ -1,4 +1,4 @@
-/** Enclave of the daemon: command and start of the helper process, and a check of its key on request. */
+/** Starts the enclave helper process of the daemon, and checks on request that its key can sign. */
 import { join } from 'node:path';
 import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
 import type { EnclaveCheck } from '../control/daemon-status.js';
@@ -29,7 +29,7 @@ export function startEnclave(command: readonly string[], { log }: DaemonOptions)
   return openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
 }
 
-/** Signs a statement as the next attestation would. Never rejects. */
+/** Checks the key by signing an attestation. Never rejects. */
 export async function checkEnclave(enclave: Enclave): Promise<EnclaveCheck> {
   const { kind } = enclave;
   try {

@@ -1,4 +1,4 @@
-/** `DaemonModels`: the served models, their configured list, and the changes that the owner makes while the daemon runs. */
+/** `DaemonModels`: the models that the daemon serves, and changes of the selection by the owner while it runs. */
 import { join } from 'node:path';
 import { MAX_SETTINGS_MODELS, type MachineSettings, type OwnerCommandRefusal } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -23,7 +23,7 @@ interface DaemonModelsOptions {
   /** Memory of the machine in bytes; 0 if unknown. */
   readonly totalMemory: number;
   readonly confinement: Confinement;
-  /** Called after the event is logged. */
+  /** Called for events of a model, such as loaded or disabled, after they are logged. */
   readonly onEvent: (event: ModelEvent) => void;
   /** Called when the offers change. */
   readonly onChange: () => void;
@@ -36,7 +36,7 @@ export class DaemonModels {
   readonly #opened: OpenedModels;
   readonly #store: ModelStore;
 
-  /** Plans the memory and logs the models that are refused; loads nothing. Throws as {@link openModels}. */
+  /** Plans the memory of the selected models without loading them. Logs models that do not fit. Throws like {@link openModels}. */
   constructor({ daemon, totalMemory, confinement, onChange, onEvent }: DaemonModelsOptions) {
     const { dataDir, log, models: choices, slots, context, reserve } = daemon;
     this.#options = daemon;
@@ -70,17 +70,17 @@ export class DaemonModels {
     };
   }
 
-  /** Models on the disk, for the console. Empty for a damaged list. */
+  /** Models on the disk, for remote control. Empty if the store's list is damaged. */
   get stored(): Pick<MachineSettings, 'models' | 'models_fixed'> {
     const models = this.#entries().map(({ id, use, bytes }) => ({ id, served: use !== null, bytes }));
     return { models: models.slice(0, MAX_SETTINGS_MODELS), models_fixed: this.#options.modelsAreNamed };
   }
 
-  /** Selects or deselects a model on the disk, as `models use` does. Null: done. Throws an error of the disk. */
+  /** Selects or deselects a model on the disk, like the command `models use`. Null: done. Throws an error of the disk. */
   setServed(id: string, isServed: boolean, config: Config): OwnerCommandRefusal | null {
     if (this.#options.modelsAreNamed) return 'models_fixed';
     const entries = this.#entries();
-    const entry = entries.find((each) => each.id === id);
+    const entry = entries.find((candidate) => candidate.id === id);
     if (entry === undefined) return 'model_unknown';
     if ((entry.use !== null) === isServed) return null;
     if (!isServed && entries.every(({ id: other, use }) => other === id || use === null)) return 'last_model';
@@ -88,12 +88,13 @@ export class DaemonModels {
     try {
       const { refused } = this.reload(config);
       const path = this.#store.path(entry);
-      if (!isServed || refused.every((one) => one.path !== path)) return null;
+      if (!isServed || refused.every((model) => model.path !== path)) return null;
     } catch (error) {
       if (!(error instanceof ControlRefusal)) throw error;
     }
+    // The model cannot be served, so the previous selection is restored.
     this.#store.put(entry);
-    this.#reloadQuietly(config);
+    this.#reloadOrContinue(config);
     return 'model_not_servable';
   }
 
@@ -106,8 +107,8 @@ export class DaemonModels {
     }
   }
 
-  /** Serves the previous selection again. A failure leaves the models as they are. */
-  #reloadQuietly(config: Config): void {
+  /** Reloads the selection. If that fails, the models stay as they are. */
+  #reloadOrContinue(config: Config): void {
     try {
       this.reload(config);
     } catch (error) {
@@ -121,7 +122,7 @@ export class DaemonModels {
     for (const refused of this.#opened.adjust(models, reserve)) logRefusedModel(this.#log, refused);
   }
 
-  /** Serves the models that the owner now selects. Throws ControlRefusal and then changes nothing. */
+  /** Serves the models that the owner now selects. Throws ControlRefusal without changing anything. */
   reload(config: Config): ModelsChange {
     const { modelsAreNamed, servingOf } = this.#options;
     if (modelsAreNamed) throw new ControlRefusal('models_named', 'the models are set on the command line');

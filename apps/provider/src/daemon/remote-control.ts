@@ -1,6 +1,7 @@
 /**
- * `RemoteControl` executes commands that the owner sends from the console. The machine's own settings win: the owner can forbid
- * commands, and only the machine ends a pause that was set on it.
+ * `RemoteControl`: executes owner commands, which the owner sends from the console, and answers each.
+ *
+ * The machine has the last word: its settings can forbid commands, and a pause that was set on it can only be ended there.
  */
 import {
   type MachineSettings,
@@ -21,16 +22,16 @@ import type { Window } from '../host/availability/policy.js';
 export interface RemoteControlOptions {
   /** Whether the owner permits commands from the console. */
   readonly isAllowed: () => boolean;
-  /** Account that the machine earns for; null: none. `name`: null if unknown. */
+  /** Account that the machine is linked to; null: none. `name`: null if unknown. */
   readonly account: () => { readonly name: string | null } | null;
   readonly pause: () => Pause | null;
-  /** Throws if the pause applies but cannot be stored. */
+  /** Sets or ends the pause. Throws if the change cannot be stored; it applies then until a restart. */
   readonly setPause: (pause: Pause | null) => void;
   /** Stores and applies the windows. Throws ConfigError, or an error of the disk. */
   readonly setSchedule: (windows: readonly Window[]) => void;
-  /** Selects or deselects a model on the disk. Throws an error of the disk. */
+  /** Selects or deselects a model on the disk. Null: done. Throws an error of the disk. */
   readonly setModel: (id: string, isServed: boolean) => OwnerCommandRefusal | null;
-  /** Settings after the command. */
+  /** Current settings, which the answer to each command contains. */
   readonly settings: () => MachineSettings;
   /** This machine's clock minus the coordinator's, in milliseconds. */
   readonly clockSkewMs: () => number;
@@ -38,16 +39,16 @@ export interface RemoteControlOptions {
   readonly now: () => number;
 }
 
-/** Contains no account name: names are personal and must not appear in logs. */
+/** Facts for the log, without the account's name, which is personal. */
 export interface RemoteCommandEvent {
   /** Null: an action that this agent does not support. */
   readonly action: OwnerAction | null;
-  /** Null: done. */
+  /** Null: the command was executed. */
   readonly refusal: OwnerCommandRefusal | null;
 }
 
-/** Ids whose answers are retained, so that a repeated command changes nothing. */
-const MAX_ANSWERED = 64;
+/** Maximum answers that are retained, so that a repeated command is answered without being executed again. */
+const MAX_RETAINED_ANSWERS = 64;
 const MAX_COMMANDS_PER_MINUTE = 30;
 const MINUTE_MS = 60_000;
 
@@ -55,9 +56,11 @@ const isAction = Compile(OwnerActionSchema);
 
 export class RemoteControl {
   readonly #options: RemoteControlOptions;
-  /** Refusals by command id; null: done. */
+  /** Answers by command id: a refusal, or null for an executed command. */
   readonly #answered = new Map<string, OwnerCommandRefusal | null>();
+  /** Count of commands in the current minute. */
   #minute = { at: Number.NEGATIVE_INFINITY, count: 0 };
+  /** Last command, for the daemon's status. */
   #last: RemoteControlStatus['last'] = null;
 
   constructor(options: RemoteControlOptions) {
@@ -69,21 +72,21 @@ export class RemoteControl {
     return { allowed: this.#options.isAllowed(), last: this.#last };
   }
 
-  /** Never throws. */
+  /** Executes a command and returns the answer. Never throws. */
   execute({ command_id, action, expires_at }: OwnerCommand): OwnerCommandResult {
-    const known = this.#answered.get(command_id);
-    const refusal = known === undefined ? this.#first(command_id, action, expires_at) : known;
+    const retained = this.#answered.get(command_id);
+    const refusal = retained === undefined ? this.#executeNew(command_id, action, expires_at) : retained;
     return { type: 'owner_command_result', command_id, refusal, settings: this.#options.settings() };
   }
 
-  #first(commandId: string, given: OwnerCommand['action'], expiresAt: number): OwnerCommandRefusal | null {
+  #executeNew(commandId: string, requested: OwnerCommand['action'], expiresAt: number): OwnerCommandRefusal | null {
     const { account, now, onCommand } = this.#options;
-    const action = isAction.Check(given) ? given : null;
+    const action = isAction.Check(requested) ? requested : null;
     const refusal = this.#refusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
-    // Nothing happened: a retry with a later expiry may succeed.
+    // These refusals are not retained, because a repetition may succeed later.
     if (refusal !== 'expired' && refusal !== 'too_many_commands') this.#answered.set(commandId, refusal);
     for (const oldest of this.#answered.keys()) {
-      if (this.#answered.size <= MAX_ANSWERED) break;
+      if (this.#answered.size <= MAX_RETAINED_ANSWERS) break;
       this.#answered.delete(oldest);
     }
     if (action !== null && refusal !== 'too_many_commands') {
@@ -93,7 +96,7 @@ export class RemoteControl {
     return refusal;
   }
 
-  /** Reasons against any command. */
+  /** Reason to refuse the command whatever its action; null: none. */
   #refusal(expiresAt: number): OwnerCommandRefusal | null {
     const { account, clockSkewMs, isAllowed, now } = this.#options;
     const at = now();
@@ -125,7 +128,7 @@ export class RemoteControl {
 
   #pause(until: number | null): OwnerCommandRefusal | null {
     const { account, now, pause, setPause } = this.#options;
-    if (isOwnPause(pause())) return 'paused_on_machine';
+    if (isSetOnMachine(pause())) return 'paused_on_machine';
     const at = now();
     if (until !== null && (until <= at || until > at + MAX_PAUSE_MS)) return 'time_invalid';
     setPause({ until, console: { at, account: account()?.name ?? null } });
@@ -134,7 +137,7 @@ export class RemoteControl {
 
   #resume(): OwnerCommandRefusal | null {
     const current = this.#options.pause();
-    if (isOwnPause(current)) return 'paused_on_machine';
+    if (isSetOnMachine(current)) return 'paused_on_machine';
     if (current !== null) this.#options.setPause(null);
     return null;
   }
@@ -151,7 +154,7 @@ export class RemoteControl {
   }
 }
 
-/** Whether the pause was set on the machine itself. */
-function isOwnPause(pause: Pause | null): boolean {
+/** Whether the pause was set on the machine and not from the console. */
+function isSetOnMachine(pause: Pause | null): boolean {
   return pause !== null && pause.console === undefined;
 }

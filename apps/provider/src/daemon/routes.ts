@@ -1,4 +1,4 @@
-/** Control-socket routes of the daemon. They answer from the start; until the daemon runs, changes are refused. */
+/** `daemonRoutes`: routes of the control socket, through which commands reach the daemon. While it starts, changes are refused. */
 import Type from 'typebox';
 import { availabilityRoutes } from '../control/availability-routes.js';
 import { modelsRoutes } from '../control/models-routes.js';
@@ -24,7 +24,7 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
       reload: async () => running()?.reload() ?? starting().settings,
       stop: async () => options.onStop(),
     }),
-    // Owner's commands ask the coordinator in the name of this machine.
+    // Commands of the agent ask the coordinator with this token, in the name of this machine.
     get('/v1/session-token', async () => ({ token: running()?.sessionToken ?? null })),
     ...modelsRoutes(() => required().reloadModels()),
     ...availabilityRoutes({
@@ -41,7 +41,7 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
         }
       },
     }),
-    // The owner signed in or out. Answers with the coordinator's reply if it comes within seconds.
+    // Called after `login` and `logout`. Waits some seconds for the coordinator's reply.
     post(
       '/v1/link',
       Type.Object({}, { additionalProperties: false }),

@@ -1,8 +1,8 @@
-/** Output of system commands that report facts about the host. */
+/** `commandOutput`: runs a system command that reports facts about the host, such as `sysctl`. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Where facts about the host are read. */
+/** Source of facts about the host. Tests pass a folder with the files of a simulated machine. */
 export interface HostSource {
   readonly platform: NodeJS.Platform;
   /** `/`, or the folder of a simulated machine. */
@@ -12,7 +12,7 @@ export interface HostSource {
 const COMMAND_MS = 5_000;
 const run = promisify(execFile);
 
-/** Standard output, also of failing commands, as `sysctl` fails on unknown names; empty if the command is missing. */
+/** Standard output; also of failing commands, because `sysctl` fails if one of several names is unknown. Empty: command missing. */
 export async function commandOutput([command, ...args]: readonly [string, ...string[]]): Promise<string> {
   try {
     return (await run(command, args, { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;

@@ -1,27 +1,27 @@
-/** `NotificationPolicy` decides which notifications the owner sees, from events and the time. No side effects. */
+/** `NotificationPolicy`: decides from events and the time which notifications the owner sees. `Notifier` feeds it and shows them. */
 import { cleanLabel, type TrustMessage } from '@inference/protocol';
 
 export type NotificationEvent =
   | { readonly type: 'connected' }
   | { readonly type: 'disconnected' }
   | { readonly type: 'job_completed' }
-  /** Failed on this machine, not by the client. */
+  /** A job failed by this machine's fault. */
   | { readonly type: 'job_failed' }
   | { readonly type: 'model_disabled'; readonly model: string }
   | { readonly type: 'trust'; readonly level: TrustLevel }
   /** The coordinator reported a linked account: after linking, or after a reconnect. */
   | { readonly type: 'linked' }
   | { readonly type: 'earnings'; readonly earnings: TotalEarnings }
-  /** A prepared version that no service manager starts. */
+  /** A new version is prepared, and the owner must start it, because no service manager does. */
   | { readonly type: 'update_ready'; readonly version: string }
-  /** The coordinator and this version have no common protocol version. */
+  /** The coordinator no longer supports the protocol versions of this agent. */
   | { readonly type: 'version_unsupported' }
-  /** Regular check of conditions that only time changes. */
+  /** Regular check, for conditions that depend on the time alone. */
   | { readonly type: 'tick' };
 
 export type TrustLevel = TrustMessage['trust_level'];
 
-/** Sum that the linked account earned with all of its machines. */
+/** Earnings of the linked account since its start, with all of its machines. */
 export interface TotalEarnings {
   /** Name of the account; null if unknown. */
   readonly account: string | null;
@@ -40,35 +40,42 @@ export interface Notification {
 }
 
 const MINUTE_MS = 60_000;
+/** Time without a connection before the owner is notified. */
 export const OFFLINE_MS = 10 * MINUTE_MS;
 /** Minimum time between two notifications of a kind. */
 export const MIN_INTERVAL_MS = 60 * MINUTE_MS;
-/** Gap between two events that means the machine was asleep. */
+/** Time without events that means that the machine slept: a `tick` comes every 30 seconds. */
 export const SLEEP_GAP_MS = 5 * MINUTE_MS;
+/** Failed jobs in a row before the owner is notified. */
 export const FAILURES_BEFORE_NOTIFICATION = 5;
-/** After a new connection, a lower level may last only until evidence arrives. */
+/** Time with a lower trust level before the owner is notified. After a reconnect, the level is low until evidence arrives. */
 export const TRUST_LOST_MS = 5 * MINUTE_MS;
 
+/** Ascending. */
 const LEVELS: readonly TrustLevel[] = ['none', 'self_signed', 'hardware'];
-const MICRO_USD = 1_000_000;
+const MICRO_USD_PER_USD = 1_000_000;
 const MILESTONES_USD = [1, 10, 100, 1000, 10_000, 100_000] as const;
 
 export class NotificationPolicy {
   /** Start of the current time without a connection; null while connected. */
   #offlineSince: number | null;
+  /** The owner was notified of the current time without a connection. */
   #isOfflineAnnounced = false;
   #failuresInARow = 0;
+  /** Current level; null while disconnected. */
   #level: TrustLevel | null = null;
-  /** Highest level since the last `trust_lost` notification, or the level that it reported. */
+  /** Level below which the owner is notified: the highest so far, or the level in the last `trust_lost` notification. */
   #expectedLevel: TrustLevel = 'none';
+  /** Start of the time with a level below the expected one; null: none. */
   #lowSince: number | null = null;
+  /** Latest reading. */
   #earnings: TotalEarnings | null = null;
-  /** First earnings or a milestone that is not shown yet, because another notification of this kind was shown within the hour. */
-  #openMilestone: string | null = null;
+  /** Text about a milestone that waits, because another notification about earnings was shown within the hour. */
+  #pendingMilestone: string | null = null;
   #lastEventAt: number;
   #shownAt: ShownTimes;
 
-  /** Not connected at `now`, in milliseconds. `shownAt`: from an earlier process. */
+  /** Starts as disconnected at `now`, in milliseconds since 1970. `shownAt`: stored by an earlier process. */
   constructor(now: number, shownAt: ShownTimes = {}) {
     this.#shownAt = shownAt;
     this.#offlineSince = now;
@@ -79,7 +86,7 @@ export class NotificationPolicy {
     return this.#shownAt;
   }
 
-  /** Notifications to show after an event. `isOn`: false shows none, and counts none as shown. */
+  /** Handles an event and returns the notifications to show. `isOn`: whether the owner wants notifications. */
   on(event: NotificationEvent, now: number, isOn: boolean): Notification[] {
     this.#forgetSleep(now);
     const shown: Notification[] = [];
@@ -92,12 +99,12 @@ export class NotificationPolicy {
     };
     this.#apply(event, now, show);
     this.#checkTimes(now, show);
-    // What happened while notifications were off is not shown later.
-    if (!isOn) this.#openMilestone = null;
+    // A milestone that was reached while notifications were off is not shown later.
+    if (!isOn) this.#pendingMilestone = null;
     return shown;
   }
 
-  /** Nothing is known about the time that the machine slept. */
+  /** Restarts time measurements if the machine slept since the last event, because nothing is known about that time. */
   #forgetSleep(now: number): void {
     const gap = now - this.#lastEventAt;
     this.#lastEventAt = now;
@@ -106,6 +113,7 @@ export class NotificationPolicy {
     if (this.#lowSince !== null) this.#lowSince = now;
   }
 
+  /** Applies an event. `show` returns false if the notification must not be shown now. */
   #apply(event: NotificationEvent, now: number, show: (kind: NotificationKind, body: string) => boolean): void {
     switch (event.type) {
       case 'connected':
@@ -150,12 +158,13 @@ export class NotificationPolicy {
     }
   }
 
+  /** Shows notifications that depend on the time. */
   #checkTimes(now: number, show: (kind: NotificationKind, body: string) => boolean): void {
     if (this.#offlineSince !== null && !this.#isOfflineAnnounced && now - this.#offlineSince >= OFFLINE_MS) {
       const body = 'This Mac has not been connected to the network for 10 minutes. Run: inference-provider doctor';
       this.#isOfflineAnnounced = show('offline', body);
     }
-    if (this.#openMilestone !== null && show('earnings', this.#openMilestone)) this.#openMilestone = null;
+    if (this.#pendingMilestone !== null && show('earnings', this.#pendingMilestone)) this.#pendingMilestone = null;
     if (this.#level === null || this.#lowSince === null || now - this.#lowSince < TRUST_LOST_MS) return;
     const body = `The trust level fell from ${levelText(this.#expectedLevel)} to ${levelText(this.#level)}. Run: inference-provider status`;
     if (!show('trust_lost', body)) return;
@@ -171,15 +180,16 @@ export class NotificationPolicy {
     } else this.#lowSince ??= now;
   }
 
-  /** The first total of an account shows nothing: it may be old. */
+  /** Compares a total with the previous one. The first total of an account shows nothing, because it may be of earlier days. */
   #setEarnings(earnings: TotalEarnings): void {
     const before = this.#earnings;
     this.#earnings = earnings;
-    if (before?.account !== earnings.account) this.#openMilestone = null;
+    if (before?.account !== earnings.account) this.#pendingMilestone = null;
     if (before === null || before.account !== earnings.account || earnings.microUsd <= before.microUsd) return;
-    const milestone = MILESTONES_USD.findLast((usd) => before.microUsd < usd * MICRO_USD && earnings.microUsd >= usd * MICRO_USD);
-    if (milestone !== undefined) this.#openMilestone = `Your account has earned $${milestone.toLocaleString('en-US')} in total.`;
-    else if (before.microUsd <= 0) this.#openMilestone = 'Your account received its first earnings.';
+    const isReached = (usd: number): boolean => before.microUsd < usd * MICRO_USD_PER_USD && earnings.microUsd >= usd * MICRO_USD_PER_USD;
+    const milestone = MILESTONES_USD.findLast(isReached);
+    if (milestone !== undefined) this.#pendingMilestone = `Your account has earned $${milestone.toLocaleString('en-US')} in total.`;
+    else if (before.microUsd <= 0) this.#pendingMilestone = 'Your account received its first earnings.';
   }
 }
 

@@ -1,4 +1,4 @@
-/** `Notifier` passes events of the daemon to the policy, reads the earnings regularly, and shows what the policy decides. */
+/** `Notifier`: passes the daemon's events and the account's earnings to `NotificationPolicy`, and shows the notifications it returns. */
 import type { Logger } from 'pino';
 import { systemProblem } from '../files/system-error.js';
 import { showMacNotification } from './mac-notification.js';
@@ -8,9 +8,9 @@ import { readShownTimes, writeShownTimes } from './shown-times.js';
 interface NotifierOptions {
   readonly dataDir: string;
   readonly isOn: () => boolean;
-  /** Null: shown. Otherwise the reason why not. Never rejects. */
+  /** Shows a notification. Resolves to null, or to the reason why it was not shown. Never rejects. */
   readonly show: (body: string) => Promise<string | null>;
-  /** Null: not linked, or unknown at the moment. Never rejects. */
+  /** Reads the account's earnings. Null: the machine is not linked, or the coordinator does not answer. Never rejects. */
   readonly earnings: () => Promise<TotalEarnings | null>;
   readonly log: Logger;
 }
@@ -18,7 +18,7 @@ interface NotifierOptions {
 const TICK_MS = 30_000;
 export const EARNINGS_INTERVAL_MS = 15 * 60_000;
 
-/** Null on systems without notifications. */
+/** Opens a notifier on macOS; null on other systems. */
 export function openNotifier(options: Omit<NotifierOptions, 'show'>): Notifier | null {
   return process.platform === 'darwin' ? new Notifier({ ...options, show: showMacNotification }) : null;
 }
@@ -47,7 +47,7 @@ export class Notifier {
         else log.warn({ event: 'notification_failed', kind, reason: problem }, 'a notification could not be shown');
       });
     }
-    // The first total of an account is the one that later totals are compared to.
+    // Reads now, so that the policy has a total to compare later ones with.
     if (event.type === 'linked') void this.#readEarnings();
   }
 
@@ -55,7 +55,7 @@ export class Notifier {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** False: not stored. A crash loop would repeat the notification at each start. */
+  /** Stores the times of notifications before they are shown. False: not stored; showing them could repeat them in a crash loop. */
   #store(): boolean {
     const { dataDir, log } = this.#options;
     try {

@@ -1,4 +1,4 @@
-/** Times of the last notifications, in `notifications.json` of the data directory, so that a crash loop does not repeat them. */
+/** Reads and writes `notifications.json` in the data directory: when each kind of notification was last shown. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -10,7 +10,7 @@ const validator = Compile(Type.Object(Object.fromEntries(NOTIFICATION_KINDS.map(
 
 const pathIn = (dataDir: string): string => join(dataDir, 'notifications.json');
 
-/** Empty if nothing is stored or readable. */
+/** Returns `{}` if the file is missing or damaged. */
 export function readShownTimes(dataDir: string): ShownTimes {
   try {
     const value: unknown = JSON.parse(readFileSync(pathIn(dataDir), 'utf8'));

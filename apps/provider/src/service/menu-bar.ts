@@ -1,6 +1,7 @@
 /**
- * Installs and removes the menu bar item: a small program in the data directory, where updates of the agent leave it, and a launchd agent
- * that starts it at login.
+ * `showMenuBar` and `hideMenuBar`: install and remove the menu bar item on macOS.
+ *
+ * The item is a program in the data directory, so that updates of the agent do not replace it, and a launchd agent that starts it.
  */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -14,7 +15,7 @@ import { Launchd } from './launchd.js';
 import { type RunTool, runTool } from './run-tool.js';
 import type { ServiceDefinition } from './service.js';
 
-/** The menu bar item cannot be shown. One sentence for the owner. */
+/** The menu bar item cannot be shown. The message is one sentence for the owner. */
 export class MenuBarError extends Error {
   override name = 'MenuBarError';
 }
@@ -22,9 +23,9 @@ export class MenuBarError extends Error {
 export interface MenuBarHost {
   readonly platform: NodeJS.Platform;
   readonly uid: number;
-  /** ~/Library/LaunchAgents */
+  /** Folder of launchd agents: `~/Library/LaunchAgents`. */
   readonly folder: string;
-  /** Folder of the sources, and of the built program if the package has one. */
+  /** Folder of the item's Swift sources, and of the built program if the package contains one. */
   readonly source: string;
   readonly run: RunTool;
 }
@@ -46,7 +47,7 @@ export async function showMenuBar(dataDir: string, host: MenuBarHost): Promise<v
   await install(program, host);
   const definition = definitionOf(dataDir, program);
   const manager = launchd(host);
-  // A running item is still the previous program.
+  // Ends a running item, which is still the previous program.
   await manager.remove(definition.label);
   await manager.start(definition);
 }
@@ -74,11 +75,12 @@ function programOf(dataDir: string): string {
   return join(dataDir, 'menu-bar', 'inference-menu-bar');
 }
 
+/** Copies the built program, or builds it from its sources. */
 async function install(program: string, { source, run }: MenuBarHost): Promise<void> {
   mkdirSync(dirname(program), { recursive: true, mode: 0o700 });
   const prebuilt = join(source, 'bin', 'inference-menu-bar');
   if (existsSync(prebuilt)) {
-    // Renamed, because a changed file of a running program would invalidate its signature.
+    // Replaces the file by a rename: changing the file of a running program would invalidate its code signature.
     copyFileSync(prebuilt, `${program}.new`);
     renameSync(`${program}.new`, program);
     return;
@@ -103,7 +105,7 @@ function menuBarPlist({ label, command, outputFile: output, stopSeconds }: Servi
     Label: label,
     ProgramArguments: [...command],
     RunAtLoad: true,
-    // Quit in the menu ends with code 0 and lasts until the next login.
+    // After a crash, launchd starts the item again. "Quit" in its menu exits with code 0 and lasts until the next login.
     KeepAlive: { SuccessfulExit: false },
     ExitTimeOut: stopSeconds,
     ProcessType: 'Interactive',

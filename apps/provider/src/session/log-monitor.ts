@@ -1,4 +1,8 @@
-/** `LogMonitor`: the newest transparency-log checkpoint, verified to extend the previous one. Clients compare it to detect split views. */
+/**
+ * `LogMonitor`: downloads the transparency log's checkpoint regularly, and verifies that it extends the previous one.
+ *
+ * Answers to sealed requests contain the checkpoint. A client that was shown another log notices the difference (split view).
+ */
 import {
   type E2eLogHead,
   formatSignedNote,
@@ -13,42 +17,43 @@ import {
 import { nodeLogCrypto } from '@inference/protocol/crypto';
 
 const REFRESH_MS = 5 * 60_000;
-/** Minimum time between two downloads that larger trees of clients cause, in milliseconds. */
+/** Minimum time between two downloads that clients cause, by naming a larger tree. */
 const MIN_INTERVAL_MS = 10_000;
-/** Maximum age of a checkpoint, in milliseconds. After this time without a verified one, the log counts as replaced. */
+/** Maximum age of a verified checkpoint. Later, the monitor starts again with the log's current key, as if the log were new. */
 const MAX_AGE_MS = 3_600_000;
-const TIMEOUT_MS = 10_000;
+const DOWNLOAD_TIMEOUT_MS = 10_000;
 /** Maximum bytes of a checkpoint, key or tile. */
 const MAX_BYTES = 16_384;
 
 interface LogMonitorOptions {
   /** HTTP address of the coordinator. */
   readonly coordinator: string;
-  /** Default: the runtime's. */
+  /** Replaced by tests. Default: `globalThis.fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Milliseconds since 1970. Default: the clock. */
+  /** Milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
-  /** The log contradicts itself, or a client's tree. Called at most once per refresh. */
+  /** Called when the log contradicts itself or a client's tree, at most once per refresh. */
   readonly onContradiction: (reason: string) => void;
 }
 
-/** The log under the key that the coordinator named first. */
-interface FollowedLog {
+/** State of the monitored log. Its key is the one that the coordinator published at the first download. */
+interface MonitoredLog {
   readonly verifier: LogVerifier;
+  /** Newest verified tree, which later ones must extend; null: none yet. */
   readonly stored: StoredCheckpoint | null;
   /** Signed note of the newest verified checkpoint, with the log's own signatures; null: none yet. */
   readonly note: string | null;
-  /** Milliseconds. */
+  /** Time of the last successful verification, in milliseconds since 1970. */
   readonly verifiedAt: number;
 }
 
-/** A download without a usable response: no log, no network, or a fault of the coordinator. */
+/** A download failed: the coordinator has no log, cannot be reached, or answered with an error. */
 class Unavailable extends Error {}
 
 export class LogMonitor {
   readonly #options: LogMonitorOptions;
   readonly #abort = new AbortController();
-  #log: FollowedLog | null = null;
+  #log: MonitoredLog | null = null;
   #refreshing: Promise<void> | null = null;
   #refreshedAt = Number.NEGATIVE_INFINITY;
   #hasReported = false;
@@ -58,7 +63,7 @@ export class LogMonitor {
     this.#options = options;
   }
 
-  /** Downloads now and every five minutes, until `close`. A second call only downloads. */
+  /** Downloads now and every five minutes until `close`. A further call only downloads. */
   start(): void {
     if (this.#abort.signal.aborted) return;
     this.#timer ??= setInterval(() => void this.refresh(), REFRESH_MS).unref();
@@ -70,10 +75,10 @@ export class LogMonitor {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** Signed note to report to a client with this tree head; null: none is known. */
+  /** Checkpoint (signed note) for a client that knows this tree head; null: none was verified recently. */
   checkpointFor({ size, root }: E2eLogHead): string | null {
     const stored = this.#log?.stored ?? null;
-    // A client's tree head is not signed: it may cause a download, and is never passed on.
+    // A client's tree head is not signed, so the monitor only downloads in response and never repeats the head.
     if (stored === null || size > stored.size) this.#refreshSoon();
     else if (size === stored.size && root !== stored.root) this.#report('a client has another tree of the same size');
     const isRecent = this.#log !== null && this.#now() - this.#log.verifiedAt < MAX_AGE_MS;
@@ -84,7 +89,7 @@ export class LogMonitor {
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh()
       .catch((error: unknown) => {
-        // Without the network the checkpoint stays as it is.
+        // A failed download is no contradiction: the checkpoint stays as it is.
         if (!(error instanceof Unavailable)) this.#report(error instanceof Error ? error.message : String(error));
       })
       .finally(() => {
@@ -139,7 +144,7 @@ export class LogMonitor {
   /** Throws {@link Unavailable}. */
   async #download(path: string): Promise<Uint8Array> {
     const { coordinator, fetch = globalThis.fetch } = this.#options;
-    const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS)]);
     try {
       const response = await fetch(`${coordinator}/e2e/log/${path}`, { redirect: 'error', signal });
       if (response.status !== 200) {
@@ -163,7 +168,7 @@ export class LogMonitor {
   }
 }
 
-/** The note with the log's own signatures: clients require no witness of a provider's checkpoint. */
+/** Removes witnesses' cosignatures, to shorten the note. Clients do not require them of a provider's checkpoint. */
 function withoutCosignatures(note: string, origin: string): string {
   const { text, signatures } = parseSignedNote(note);
   return formatSignedNote({ text, signatures: signatures.filter(({ name }) => name === origin) });

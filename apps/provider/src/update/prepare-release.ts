@@ -1,4 +1,4 @@
-/** Finds an update and prepares it, for the command and the daemon. */
+/** `checkForUpdate` and `prepareRelease`: find and prepare an update, for the command `update` and the daemon. */
 import { compareVersions, type Release, type RolloutNotice } from '@inference/protocol';
 import type { Progress } from '../models/store/download.js';
 import { prepare } from './download-release.js';
@@ -8,7 +8,7 @@ import type { BrokenVersion } from './trial.js';
 import { brokenVersions } from './trial.js';
 import { lockUpdates } from './update-lock.js';
 
-/** Compares the offered release with the installed one. Throws UpdateError. */
+/** Asks the coordinator for a release and compares it with the installed one. `prefix`: installation folder. Throws UpdateError. */
 export async function checkForUpdate(
   question: Omit<ReleaseQuery, 'machine'> & { readonly machine: Omit<AskingMachine, 'failed'> },
   prefix: string | null,
@@ -17,12 +17,12 @@ export async function checkForUpdate(
   const failed = prefix === null ? null : (brokenVersions(prefix).at(-1)?.version ?? null);
   const { release, notice } = await fetchRelease({ ...question, machine: { ...question.machine, failed } });
   const current = (prefix === null ? null : currentVersion(prefix)) ?? installed;
-  // An explicitly named version is accepted even if known to fail.
+  // A version that the owner names is accepted even if it failed before.
   const broken = prefix === null || question.version !== null ? [] : brokenVersions(prefix);
   return chooseUpdate(release, current, broken, notice);
 }
 
-interface ReadyOptions {
+interface PrepareOptions {
   readonly prefix: string;
   readonly release: Release;
   readonly onStep: (sentence: string) => void;
@@ -30,11 +30,11 @@ interface ReadyOptions {
   readonly signal: AbortSignal;
 }
 
-/** Prepares a release. Throws UpdateError, also while another update runs. */
-export async function prepareRelease(readying: ReadyOptions): Promise<void> {
-  const unlock = lockUpdates(readying.prefix);
+/** Downloads, verifies and unpacks a release. Throws UpdateError, also while another update runs. */
+export async function prepareRelease(options: PrepareOptions): Promise<void> {
+  const unlock = lockUpdates(options.prefix);
   try {
-    await prepare(readying);
+    await prepare(options);
   } finally {
     unlock();
   }
@@ -42,11 +42,12 @@ export async function prepareRelease(readying: ReadyOptions): Promise<void> {
 
 export type UpdateChoice =
   | { readonly kind: 'update'; readonly release: Release }
-  /** `later`: newer version whose turn comes later; null: none. */
+  /** The installed version stays. `later`: newer version that the rollout does not offer to this machine yet; null: none. */
   | { readonly kind: 'current'; readonly later: RolloutNotice | null }
+  /** The offered version failed on this machine before. */
   | { readonly kind: 'broken'; readonly version: string; readonly reason: string };
 
-/** Rejects older releases: replaying an old signed release would bring back its faults. */
+/** Never chooses an older release: an attacker could offer an old signed release to bring back its faults. */
 export function chooseUpdate(
   offered: Release | null,
   installed: string,
@@ -58,6 +59,6 @@ export function chooseUpdate(
     const failed = broken.find(({ version }) => version === later?.version);
     return failed === undefined ? { kind: 'current', later } : { kind: 'broken', version: failed.version, reason: failed.reason };
   }
-  const known = broken.find(({ version }) => version === offered.version);
-  return known === undefined ? { kind: 'update', release: offered } : { kind: 'broken', version: known.version, reason: known.reason };
+  const failed = broken.find(({ version }) => version === offered.version);
+  return failed === undefined ? { kind: 'update', release: offered } : { kind: 'broken', version: failed.version, reason: failed.reason };
 }

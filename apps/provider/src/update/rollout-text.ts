@@ -1,4 +1,4 @@
-/** Sentences for the owner about a version that this machine does not get yet. */
+/** `rolloutText`: tells the owner why a newer version is not offered to this machine yet. */
 import type { RolloutNotice } from '@inference/protocol';
 
 export function rolloutText({ version, reason }: RolloutNotice): string {

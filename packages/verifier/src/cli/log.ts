@@ -1,4 +1,4 @@
-/** `inference-verify log`: audits the transparency log, or what was added since the previous audit. */
+/** `inference-verify log`: audits the transparency log. With `--store FILE`, only entries that are newer than the stored audit. */
 import { access, rename, writeFile } from 'node:fs/promises';
 import {
   fromUtf8,
@@ -16,15 +16,17 @@ import { nobleLogCrypto } from '../log-crypto.js';
 import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, readJson } from './download.js';
 
-const HOUR_MS = 3_600_000;
-/** Maximum entries of one audit: their hashes are held in memory. */
+/** Maximum age of a checkpoint. */
+const MAX_CHECKPOINT_AGE_MS = 3_600_000;
+/** Maximum entries of one audit, whose hashes are all in memory. */
 const MAX_NEW_ENTRIES = 1_000_000;
 
+/** Content of the file that `--store` names. */
 const StoreSchema = Type.Object(
   {
     key: Type.String({ maxLength: 1024 }),
     checkpoint: StoredCheckpointSchema,
-    /** Absent in files of earlier versions: the next audit reads the whole log. */
+    /** Absent in files of earlier versions; the next audit then reads the whole log. */
     audited: Type.Optional(AuditedLogSchema),
   },
   { additionalProperties: false },
@@ -98,14 +100,14 @@ function verifierOf(
   readTile: (tile: TileId) => Promise<Uint8Array>,
 ): LogVerifier {
   try {
-    return new LogVerifier({ crypto: nobleLogCrypto, policy: { ...policy, maxAgeMs: HOUR_MS }, readTile });
+    return new LogVerifier({ crypto: nobleLogCrypto, policy: { ...policy, maxAgeMs: MAX_CHECKPOINT_AGE_MS }, readTile });
   } catch (error) {
     if (error instanceof LogFormatError) throw new UsageError(`--key and --witnesses need verifier keys: ${error.message}`);
     throw error;
   }
 }
 
-/** Downloads each tile once. */
+/** Returns a function that downloads tiles, each only once. */
 function cachedTiles(prefix: string): (tile: TileId) => Promise<Uint8Array> {
   const tiles = new Map<string, Promise<Uint8Array>>();
   return (tile) => {
@@ -131,7 +133,7 @@ async function downloadText(url: string): Promise<string> {
   }
 }
 
-/** Null for a file that does not exist yet. */
+/** Null: the file does not exist yet. Throws UnavailableError for other content. */
 async function readStore(file: string): Promise<Store | null> {
   const exists = await access(file).then(
     () => true,
@@ -143,7 +145,7 @@ async function readStore(file: string): Promise<Store | null> {
   throw new UnavailableError(`${file} is not a store of this command`);
 }
 
-/** Replaces the file in one step: an interrupted audit leaves the previous one. */
+/** Replaces the file in one step, so that an interruption leaves the previous content. */
 async function writeStore(file: string, value: Store): Promise<void> {
   try {
     await writeFile(`${file}.new`, `${JSON.stringify(value, null, 2)}\n`);

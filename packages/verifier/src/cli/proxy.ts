@@ -1,4 +1,4 @@
-/** `inference-verify proxy`: runs the local proxy of `@inference/client`, which depends on this package and is therefore found at run time. */
+/** `inference-verify proxy`: runs the local proxy of `@inference/client`. Imported at run time, because that package depends on this one. */
 import { UnavailableError } from './command.js';
 
 const PROXY_MODULE = '@inference/client/proxy-program';

@@ -1,9 +1,9 @@
-/** Values per day or hour as chart series, one per group. Buckets without a value are zero. Pure. */
+/** `dailySeries` and `bucketSeries`: sum rows per day or hour, as chart series with one series per group, such as a model. Pure. */
 import { type DayRange, eachDay } from './utc-days.js';
 
 interface BucketSeries {
   readonly id: string;
-  /** One per bucket. */
+  /** Sum per bucket (a day or hour); 0 without rows. */
   readonly values: readonly number[];
 }
 
@@ -25,7 +25,7 @@ export function dailySeries<Row extends { readonly day: string }>(
   return bucketSeries(rows, eachDay(range), ({ day }) => day, grouping);
 }
 
-/** Series over `buckets`, such as days or hours. Rows of other buckets are left out. Largest total first. */
+/** Series over `buckets`, such as days or hours. Ignores rows of other buckets. Largest total first. */
 export function bucketSeries<Row>(
   rows: readonly Row[],
   buckets: readonly string[],

@@ -1,4 +1,4 @@
-/** Words for adding credits, by the deposit methods of the coordinator. Pure. */
+/** Texts about adding credits, by the deposit methods that the coordinator offers. Pure. */
 import type { ConsoleSettings } from '@inference/formats';
 
 type Methods = ConsoleSettings['deposits'];

@@ -1,4 +1,4 @@
-/** Downloads everything that the coordinator stores about the account, after the password. */
+/** `DownloadDataCard`: asks for the password, then downloads everything that the coordinator stores about an account. */
 import type { ConsoleAccountExport } from '@inference/formats';
 import { Download } from 'lucide-react';
 import { useState } from 'react';
@@ -15,31 +15,31 @@ import { useFormMutation } from '../../ui/forms/form.js';
 interface DownloadDataProps {
   /** Id of an organisation; null: the personal account. */
   readonly accountId: string | null;
-  /** The account in the text, such as "your account". */
-  readonly of: string;
+  /** Name of the account in texts, such as "your account". */
+  readonly accountName: string;
 }
 
-export function DownloadDataCard({ accountId, of }: DownloadDataProps) {
+export function DownloadDataCard({ accountId, accountName }: DownloadDataProps) {
   const [open, setOpen] = useState(false);
   return (
     <Card
       title="Download data"
       about={
         <>
-          One JSON file with everything stored about {of}: settings, API keys without their secrets, usage, receipts, payments, machines and
-          logs. Prompts and responses are never stored. <Link href="/docs/data-protection">What is stored</Link>
+          One JSON file with everything stored about {accountName}: settings, API keys without their secrets, usage, receipts, payments,
+          machines and logs. Prompts and responses are never stored. <Link href="/docs/data-protection">What is stored</Link>
         </>
       }
     >
       <Button icon={<Download size={18} aria-hidden="true" />} onClick={() => setOpen(true)}>
         Download data
       </Button>
-      {open ? <DownloadDialog accountId={accountId} of={of} onClose={() => setOpen(false)} /> : null}
+      {open ? <DownloadDialog accountId={accountId} accountName={accountName} onClose={() => setOpen(false)} /> : null}
     </Card>
   );
 }
 
-function DownloadDialog({ accountId, of, onClose }: DownloadDataProps & { readonly onClose: () => void }) {
+function DownloadDialog({ accountId, accountName, onClose }: DownloadDataProps & { readonly onClose: () => void }) {
   const toast = useToast();
   const form = useFormMutation({ password: '' }, async (fields) => {
     const { path } = await api.post<ConsoleAccountExport>('/console/v1/account/export', fields, { accountId });
@@ -48,7 +48,7 @@ function DownloadDialog({ accountId, of, onClose }: DownloadDataProps & { readon
     toast.success('Download started');
   });
   return (
-    <FormDialog onClose={onClose} title={`Download the data of ${of}`} form={form} submit="Download">
+    <FormDialog onClose={onClose} title={`Download the data of ${accountName}`} form={form} submit="Download">
       <p>Keep the file safe: it contains personal data.</p>
       <Field
         label="Your password"

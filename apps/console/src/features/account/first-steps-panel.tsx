@@ -20,12 +20,12 @@ const TEST_FUNDS_MICRO_USD = 10_000_000;
 /** Permissions that the steps need in an organisation. */
 const STEP_PERMISSIONS: readonly Permission[] = ['keys.write', 'billing.read', 'billing.write'];
 
-/** All steps if any is open; null if none is, or on failure; undefined while loading. */
+/** Steps to show. Null: all are done, the role lacks permissions, or reading failed. Undefined: loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const settings = useSettings();
   const { data: balance, isError: noBalance } = useBalance();
   const { organisation } = useActiveAccount();
-  const isApplicable = STEP_PERMISSIONS.every((one) => organisation === null || organisation.permissions.includes(one));
+  const isApplicable = STEP_PERMISSIONS.every((permission) => organisation === null || organisation.permissions.includes(permission));
   const { data: facts, isError } = useQuery({
     queryKey: [...MONEY_KEY, 'first-steps'],
     enabled: isApplicable,
@@ -49,7 +49,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   return nextStep(steps) === null ? null : steps;
 }
 
-/** Creates a key on the page itself. Without one, the step links to the page that can. */
+/** Lets a page create the API key itself. Without it, the step links to the quick start. */
 export interface KeyAction {
   readonly busy: boolean;
   readonly create: () => void;

@@ -1,4 +1,4 @@
-/** Texts of roles in an organisation and of their permissions. */
+/** Texts of the roles in an organisation and of their permissions. */
 import type { OrganisationRole, Permission } from '@inference/formats';
 
 export const ROLE_LABELS: Readonly<Record<OrganisationRole, string>> = {
@@ -29,8 +29,8 @@ export const PERMISSION_LABELS: Readonly<Record<Permission, string>> = {
   'organisation.delete': 'Delete the organisation',
 };
 
-/** Roles that a member may give: only owners make owners. */
+/** Roles that a member with `role` may give to others. Only owners may give the role owner. */
 export function rolesGivenBy(role: OrganisationRole): readonly OrganisationRole[] {
   const roles = Object.keys(ROLE_LABELS) as OrganisationRole[];
-  return role === 'owner' ? roles : roles.filter((one) => one !== 'owner');
+  return role === 'owner' ? roles : roles.filter((given) => given !== 'owner');
 }

@@ -1,4 +1,4 @@
-/** Days in UTC, such as `2026-01-31`, as in the console API. */
+/** Days and hours in UTC: conversions and texts. The console API writes a day as `2026-01-31`. */
 export interface DayRange {
   readonly from: string;
   /** Inclusive. */
@@ -23,7 +23,7 @@ export function lastDays(count: number, now: number): DayRange {
   return { from: formatDay(today(now) - count + 1), to: formatDay(today(now)) };
 }
 
-/** Days since 1970. `now` in milliseconds. */
+/** Today in days since 1970. `now`: milliseconds since 1970. */
 export function today(now: number): number {
   return Math.floor(now / DAY_MS);
 }
@@ -36,7 +36,7 @@ export function eachDay({ from, to }: DayRange): string[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => formatDay(first + index));
 }
 
-/** Days since 1970; null for anything but a valid date. */
+/** Day in days since 1970; null: not a valid date. */
 export function parseDay(text: string | null): number | null {
   if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
   const day = Date.parse(`${text}T00:00:00Z`) / DAY_MS;
@@ -48,23 +48,23 @@ export function formatDay(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** All hours from one to another, both included, as in the console API: `2026-01-31T12:00:00.000Z`. */
+/** All hours from `first` to `last`, both included. Hours are written as in the console API: `2026-01-31T12:00:00.000Z`. */
 export function eachHour(first: string, last: string): string[] {
   const start = Date.parse(first);
   return Array.from({ length: (Date.parse(last) - start) / HOUR_MS + 1 }, (_, index) => new Date(start + index * HOUR_MS).toISOString());
 }
 
-/** Such as `Jan 31, 12:00`. */
+/** Formats an hour as `Jan 31, 12:00`. */
 export function shortHour(hour: string): string {
   return SHORT_HOUR.format(new Date(hour));
 }
 
-/** Such as `Jan 31`. */
+/** Formats a day as `Jan 31`. */
 export function shortDay(day: string): string {
   return SHORT.format(new Date(`${day}T00:00:00Z`));
 }
 
-/** Such as `Jan 31, 2026`. */
+/** Formats a day as `Jan 31, 2026`. */
 export function longDay(day: string): string {
   return LONG.format(new Date(`${day}T00:00:00Z`));
 }

@@ -1,4 +1,4 @@
-/** Texts of incidents and maintenance. The keys are in the order of their severity or course. */
+/** Labels of incidents and maintenance. Impacts are in the order of severity, statuses in the order of time. */
 import type { Incident } from '@inference/formats';
 import type { Tone } from '../../ui/feedback/note.js';
 

@@ -1,11 +1,11 @@
-/** One incident with its updates, and past incidents by day. Times are in UTC and in the reader's time zone. */
+/** `IncidentView` and `PastIncidents`: cards of the status page and of the admin page about incidents. */
 import './incidents.css';
 import type { Incident, IncidentUpdate } from '@inference/formats';
 import type { ReactNode } from 'react';
 import { Badge, Card } from '../../ui/display/page.js';
 import { COMPONENTS, IMPACTS, STATUSES } from './incident-texts.js';
 
-/** Number of latest days that are listed even without an incident. */
+/** Days that are listed even without an incident, today included. */
 const RECENT_DAYS = 14;
 const DAY_MS = 86_400_000;
 const UTC = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
@@ -14,9 +14,9 @@ const DATE = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' 
 
 interface IncidentViewProps {
   readonly incident: Incident;
-  /** Buttons of an operator below the updates. */
+  /** Buttons below the updates, for operators. */
   readonly actions?: ReactNode;
-  /** Button of an operator beside an update. */
+  /** Button beside each update, for operators. */
   readonly updateAction?: (update: IncidentUpdate) => ReactNode;
 }
 
@@ -54,7 +54,7 @@ interface IncidentUpdatesProps {
   readonly action?: IncidentViewProps['updateAction'] | undefined;
 }
 
-/** Updates in the order of the status page. */
+/** Updates of an incident, newest first, as the API returns them. */
 export function IncidentUpdates({ incident: { updates }, action }: IncidentUpdatesProps) {
   return (
     <ol className="incident-updates">
@@ -75,7 +75,7 @@ export function IncidentUpdates({ incident: { updates }, action }: IncidentUpdat
   );
 }
 
-/** `Nov 25, 2026, 10:50 PM UTC (Nov 25, 2026, 11:50 PM your time)`; only UTC if both are equal. */
+/** Shows a time in UTC and in the reader's time zone. Only once if both are equal. */
 function BothTimes({ at }: { readonly at: string }) {
   const date = new Date(at);
   const local = LOCAL.format(date);
@@ -90,7 +90,7 @@ interface PastIncidentsProps {
   readonly now: string;
 }
 
-/** The last two weeks, and before only days with an incident. */
+/** Lists the last {@link RECENT_DAYS} days, and earlier days with an incident. */
 export function PastIncidents({ incidents, open, now }: PastIncidentsProps) {
   const byDay = new Map<string, Incident[]>();
   for (let index = 0; index < RECENT_DAYS; index++) byDay.set(dayOf(new Date(Date.parse(now) - index * DAY_MS).toISOString()), []);
@@ -120,7 +120,7 @@ export function PastIncidents({ incidents, open, now }: PastIncidentsProps) {
   );
 }
 
-/** For a day on which no past incident began. */
+/** Text for a day on which no past incident began: names incidents that were open on the day. */
 function textOfQuietDay(day: string, incidents: readonly Incident[]): string {
   const ongoing = incidents.filter((incident) => {
     const lastDay = incident.resolved_at === null ? day : dayOf(incident.resolved_at);

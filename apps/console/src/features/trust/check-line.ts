@@ -1,4 +1,4 @@
-/** Outcome of one check of an answer. */
+/** One line of a verification report: a check of an answer and its outcome. */
 export interface CheckLine {
   readonly ok: boolean;
   /** One sentence. */

@@ -1,4 +1,4 @@
-/** Labels of claim results, of trust checks and of trust levels, with their colours and meanings. */
+/** Labels, colours and meanings of claim results, trust checks, verification steps and trust levels. */
 import type { PartState } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
 
@@ -8,7 +8,7 @@ interface Label {
   readonly meaning: string;
 }
 
-/** Results of the verifier (`FindingResult`). */
+/** Labels of a claim's result (`FindingResult` of packages/verifier). */
 export const RESULT_LABELS: Readonly<Record<'reproduced' | 'simulated' | 'word' | 'contradicted', Label>> = {
   reproduced: {
     label: 'Reproduced',
@@ -39,7 +39,7 @@ export const STATE_LABELS: Readonly<Record<PartState, Label>> = {
   failed: { label: 'Failed', tone: 'bad', meaning: 'The evidence is invalid, or a protection is off.' },
 };
 
-/** Results of a verification step that no single claim has. */
+/** Labels of a verification step's result, which summarises its claims. */
 export const STEP_LABELS = {
   passed: { label: 'Passed', tone: 'good', meaning: 'The evidence supports every claim of the step.' },
   not_claimed: { label: 'Not claimed', tone: 'neutral', meaning: 'The record claims nothing here, so nothing was proved.' },

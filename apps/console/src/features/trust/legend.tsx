@@ -1,4 +1,4 @@
-/** Legend of the words about trust, as a section to expand beside the place that uses them. */
+/** `Legend`: expandable list of the terms about trust that a page uses, with their meanings. */
 import './trust.css';
 import { TERMS, type Topic } from './terms.js';
 

@@ -1,4 +1,4 @@
-/** Terms of records and answers with their meanings. Labels come from the tables that pages show them from. */
+/** `TERMS`: terms for `Legend`, by topic. Labels come from the same tables as the labels on pages. */
 import { RESULT_LABELS, STATE_LABELS, STEP_LABELS, TRUST_LEVELS } from './labels.js';
 import { VERDICTS } from './verdicts.js';
 

@@ -1,13 +1,13 @@
-/** The root that the certificates of this network end at, from its attestation feed. */
+/** `useTrustAnchor`: whether this network's certificates end at Apple's root or at a simulated one, from the attestation feed. */
 import type { AttestationFeed } from '@inference/protocol';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 import type { AnchorKind } from './verdicts.js';
 
-/** No key has this provider ID, so the feed comes without records. */
+/** No provider has this id, so the response contains the anchor without any records. */
 const NO_PROVIDER = '0'.repeat(32);
 
-/** Undefined while loading. */
+/** Undefined: loading. `unknown`: the feed could not be read. */
 export function useTrustAnchor(): AnchorKind | undefined {
   const { data, isError } = useQuery({
     queryKey: ['public', 'trust-anchor'],

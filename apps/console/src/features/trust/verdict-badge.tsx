@@ -1,4 +1,4 @@
-/** Badge of a verdict: the only element that says whether a machine or an answer is verified. */
+/** `VerdictBadge`: says whether a machine or an answer is verified. Pages use no other element for this. */
 import './trust.css';
 import { CircleHelp, type LucideIcon, PenLine, ShieldAlert, ShieldCheck } from 'lucide-react';
 import { formatCount } from '../../ui/display/figures.js';
@@ -19,7 +19,7 @@ const ICONS: Readonly<Record<Verdict, LucideIcon>> = {
 
 interface VerdictBadgeProps {
   readonly verdict: Verdict;
-  /** Number of machines with this verdict, in sums. */
+  /** Number of machines with this verdict, where several are summarised. */
   readonly count?: number;
 }
 
@@ -35,7 +35,7 @@ export function VerdictBadge({ verdict, count }: VerdictBadgeProps) {
 }
 
 interface MachineVerdictBadgeProps extends Pick<VerdictBadgeProps, 'count'> {
-  /** Null or `none`: not trusted. */
+  /** Trust level; null or `none`: not trusted. */
   readonly trustLevel: string | null;
   /** The machine says that its enclave is simulated; absent: not known. */
   readonly simulated?: boolean;

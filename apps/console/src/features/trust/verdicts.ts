@@ -1,4 +1,4 @@
-/** Verdicts on machines and answers: labels, colours and meanings, the same on every page. Pure. */
+/** `VERDICTS`: labels, colours and meanings of the verdict on a machine or an answer, the same on every page. Pure. */
 import type { EnclaveEvidence } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
 
@@ -6,7 +6,7 @@ export type Verdict = 'hardware' | 'simulated' | 'claimed' | 'self_signed' | 'le
 
 interface VerdictText {
   readonly label: string;
-  /** `good` only for hardware certified by Apple. */
+  /** `good` is reserved for hardware that Apple certified. */
   readonly tone: Tone;
   readonly meaning: string;
 }
@@ -52,8 +52,10 @@ export const VERDICTS: Readonly<Record<Verdict, VerdictText>> = {
 export type AnchorKind = 'apple' | 'simulated' | 'unknown';
 
 /**
- * Verdict on a machine by its trust level. The coordinator grants `hardware` only if enclave and certificates are both simulated or both
- * real, so the anchor decides where `simulated` is not published.
+ * Verdict on a machine by its trust level.
+ *
+ * Not every API says whether a machine is simulated. The anchor then decides: the coordinator grants `hardware` only if enclave and
+ * certificates are both simulated or both real.
  */
 export function machineVerdict(trustLevel: string | null, anchor: AnchorKind, simulated = false): Verdict {
   if (trustLevel === null || trustLevel === 'none') return 'untrusted';

@@ -30,7 +30,7 @@ export function Page() {
         <TwoFactorCard />
         <PasskeysCard />
         <SessionsCard />
-        <DownloadDataCard accountId={null} of="your account" />
+        <DownloadDataCard accountId={null} accountName="your account" />
         <DeleteAccountCard />
       </div>
     </>

@@ -1,4 +1,4 @@
-/** Backup codes, shown once: to copy, download or print. */
+/** `BackupCodesDialog`: shows new backup codes, once, to copy, download or print. */
 import { Download, Printer } from 'lucide-react';
 import { useMe } from '../../api/session.js';
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';

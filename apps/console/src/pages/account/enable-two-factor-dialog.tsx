@@ -1,4 +1,4 @@
-/** Enables two-factor authentication in three steps: password, code of the authenticator app, backup codes. */
+/** `EnableTwoFactorDialog`: enables two-factor authentication in three steps: password, code of the authenticator app, backup codes. */
 import { lazy, Suspense, useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { FormDialog } from '../../ui/dialogs/dialog.js';

@@ -1,4 +1,4 @@
-/** Passkeys of the account: add, rename and remove. */
+/** `PasskeysCard`: lists, adds, renames and removes the account's passkeys. */
 import type { ConsolePasskey, ConsolePasskeyList } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,7 +1,7 @@
-/** QR code as SVG, loaded with the dialog that shows it. */
+/** `QrCode`: QR code as SVG. Loaded separately, because only one dialog shows it. */
 import encodeQR from 'qr';
 
-/** Modules of light border that scanners need (ISO/IEC 18004). */
+/** Width of the light border that scanners need, in modules (ISO/IEC 18004). */
 const BORDER = 4;
 
 export function QrCode({ text, label }: { readonly text: string; readonly label: string }) {

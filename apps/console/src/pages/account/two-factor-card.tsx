@@ -1,4 +1,4 @@
-/** Two-factor authentication: enable with an authenticator app, replace backup codes, disable. */
+/** `TwoFactorCard`: enables and disables two-factor authentication, and replaces backup codes. */
 import type { ConsoleTwoFactor } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-/** Passkeys in this browser. The WebAuthn library is loaded when used. */
+/** Creates passkeys in this browser, and signs in with them. The WebAuthn library is loaded on first use. */
 import { api } from '../../api/api-client.js';
 import { DisplayableError } from '../../ui/feedback/displayable-error.js';
 
@@ -15,7 +15,7 @@ type Library = typeof import('@simplewebauthn/browser');
 type CreationOptions = Parameters<Library['startRegistration']>[0]['optionsJSON'];
 type RequestOptions = Parameters<Library['startAuthentication']>[0]['optionsJSON'];
 
-/** Whether passkeys can work at this address: browsers accept names only, not IP addresses. */
+/** Whether this browser supports passkeys at this address. Browsers refuse passkeys for IP addresses. */
 export function canUsePasskeys(): boolean {
   const { hostname } = window.location;
   const isAddress = hostname.startsWith('[') || /^\d+(?:\.\d+){3}$/.test(hostname);
@@ -43,7 +43,7 @@ export async function signInWithPasskey(): Promise<void> {
   await api.post('/console/auth/passkey/verify-authentication', { response });
 }
 
-/** Passkeys among the suggestions of the email field. Resolves to true once one signed in; false: not supported or ended. */
+/** Offers passkeys among the suggestions of the email field. Resolves to true once the user signed in; false: not supported, or ended. */
 export async function signInByAutofill(): Promise<boolean> {
   const library = await import('@simplewebauthn/browser');
   if (!(await library.browserSupportsWebAuthnAutofill())) return false;
@@ -60,6 +60,6 @@ export async function cancelAutofill(): Promise<void> {
 
 async function requestOptions(): Promise<RequestOptions> {
   const options = await api.get<RequestOptions>('/console/auth/passkey/generate-authenticate-options');
-  // A passkey counts as two factors, so the coordinator demands verification of the user.
+  // A passkey counts as two factors, so the authenticator must verify the user (PIN, fingerprint or face).
   return { ...options, userVerification: 'required' };
 }

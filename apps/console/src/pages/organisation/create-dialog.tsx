@@ -1,4 +1,4 @@
-/** Creates an organisation and switches this tab to it. */
+/** `CreateDialog`: creates an organisation and switches this tab to it. */
 import type { ConsoleMembership } from '@inference/formats';
 import { api } from '../../api/api-client.js';
 import { useRefreshSession, useSwitchAccount } from '../../api/session.js';

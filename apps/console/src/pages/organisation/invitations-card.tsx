@@ -1,4 +1,4 @@
-/** Invites people by email, and lists invitations that were not accepted yet. */
+/** `InvitationsCard`: invites people by email, and lists invitations that are not accepted yet. */
 import type { ConsoleInvitation, OrganisationRole } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { UserPlus } from 'lucide-react';
@@ -19,7 +19,7 @@ import { ORGANISATION_PATH, useInvalidateOrganisation, useInvitations } from './
 
 const PATH = `${ORGANISATION_PATH}/invitations`;
 
-/** `role`: of the signed-in person. */
+/** `role`: the role of the signed-in person, which limits the roles that can be given. */
 export function InvitationsCard({ role }: { readonly role: OrganisationRole }) {
   const invitations = useInvitations();
   const settings = useSettings();

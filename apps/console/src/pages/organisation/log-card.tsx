@@ -1,4 +1,4 @@
-/** Acts of members, newest first. */
+/** `LogCard`: what members did in the organisation, newest first. */
 import type { ConsoleOrganisationEvent, OrganisationAction } from '@inference/formats';
 import { accountUrl } from '../../api/active-account.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
@@ -48,7 +48,7 @@ const COLUMNS: readonly Column<ConsoleOrganisationEvent>[] = [
     header: 'Details',
     cell: ({ subject, role }) => (
       <span className="breakable">
-        {[subject, role === null ? null : ROLE_LABELS[role]].filter((one) => one !== null).join(' · ') || '—'}
+        {[subject, role === null ? null : ROLE_LABELS[role]].filter((text) => text !== null).join(' · ') || '—'}
       </span>
     ),
   },

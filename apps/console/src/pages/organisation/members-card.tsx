@@ -1,4 +1,4 @@
-/** Members with their roles. Owners and admins change roles and remove members. */
+/** `MembersCard`: members and their roles. Owners and admins can change roles and remove members. */
 import type { ConsoleMember, ConsoleMemberList, ConsoleRemovedMember, OrganisationRole } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -19,14 +19,14 @@ function memberPath(userId: string): string {
   return `${ORGANISATION_PATH}/members/${encodeURIComponent(userId)}`;
 }
 
-/** `role`: of the signed-in person. */
+/** `role`: the role of the signed-in person, which limits the members that can be changed. */
 export function MembersCard({ role }: { readonly role: OrganisationRole }) {
   const members = useMembers();
   const canManage = usePermission('organisation.manage');
   const me = useMe();
   const [removing, setRemoving] = useState<ConsoleMember | null>(null);
-  const given = rolesGivenBy(role);
-  const mayChange = (member: ConsoleMember): boolean => canManage && given.includes(member.role);
+  const assignableRoles = rolesGivenBy(role);
+  const mayChange = (member: ConsoleMember): boolean => canManage && assignableRoles.includes(member.role);
   const columns: Column<ConsoleMember>[] = [
     {
       key: 'name',
@@ -42,7 +42,7 @@ export function MembersCard({ role }: { readonly role: OrganisationRole }) {
     {
       key: 'role',
       header: 'Role',
-      cell: (member) => (mayChange(member) ? <RoleSelect member={member} roles={given} /> : ROLE_LABELS[member.role]),
+      cell: (member) => (mayChange(member) ? <RoleSelect member={member} roles={assignableRoles} /> : ROLE_LABELS[member.role]),
     },
     { key: 'joined', header: 'Joined', cell: ({ joined_at }) => <Time at={joined_at} as="date" /> },
     {
@@ -82,7 +82,7 @@ function RoleSelect({ member, roles }: { readonly member: ConsoleMember; readonl
   const { mutate, isPending } = useMutation({
     mutationFn: async (role: OrganisationRole) => {
       await api.patch<ConsoleMemberList>(memberPath(member.user_id), { role });
-      // The own role decides which parts of the page appear.
+      // A change of one's own role changes which parts of the page appear, so the session is read again.
       await (member.user_id === me.id ? refreshSession() : invalidate());
     },
     onSuccess: (_, role) => toast.success(`${member.name} is now ${ROLE_LABELS[role].toLowerCase()}`),

@@ -1,4 +1,4 @@
-/** `/organisation`: the organisation that this tab acts for; in the personal account, the list of organisations. */
+/** `/organisation`: page of the organisation that this tab acts for. In the personal account: the list of organisations. */
 import type { ConsoleMembership } from '@inference/formats';
 import { Building2, Plus } from 'lucide-react';
 import { Link, useLocation, useSearch } from 'wouter';
@@ -35,7 +35,7 @@ function Organisation({ organisation }: { readonly organisation: ConsoleMembersh
   const canExport = usePermission('account.export');
   const canDelete = usePermission('organisation.delete');
   const queries = [useOrganisation(), useMembers(), useInvitations(canManage)];
-  // The cards appear together, so that none moves when another is loaded.
+  // Waits for all queries, so that no card moves when another appears.
   if (queries.some(({ isLoading }) => isLoading)) return <PageSkeleton />;
   return (
     <>
@@ -46,7 +46,7 @@ function Organisation({ organisation }: { readonly organisation: ConsoleMembersh
         <RolesCard />
         {canManage ? <NameCard organisation={organisation} /> : null}
         <LeaveCard organisation={organisation} />
-        {canExport ? <DownloadDataCard accountId={organisation.id} of={organisation.name} /> : null}
+        {canExport ? <DownloadDataCard accountId={organisation.id} accountName={organisation.name} /> : null}
         {canDelete ? <DeleteCard organisation={organisation} /> : null}
         {canManage ? <LogCard /> : null}
       </div>

@@ -1,4 +1,4 @@
-/** Queries of the organisation that this tab acts for. */
+/** Queries about the organisation that this tab acts for. */
 import type { ConsoleInvitation, ConsoleInvitationList, ConsoleMember, ConsoleMemberList, ConsoleOrganisation } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
@@ -31,7 +31,7 @@ export function useInvitations(enabled = true) {
   });
 }
 
-/** Fetches everything about the organisation again. */
+/** Returns a function that reads everything about the organisation again. */
 export function useInvalidateOrganisation(): () => Promise<void> {
   const queryClient = useQueryClient();
   return () => queryClient.invalidateQueries({ queryKey: ORGANISATION_KEY });

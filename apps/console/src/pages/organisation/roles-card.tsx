@@ -1,4 +1,4 @@
-/** Permissions of each role. */
+/** `RolesCard`: table of the permissions of each role. */
 import type { ConsoleOrganisation, Permission } from '@inference/formats';
 import { Check, Minus } from 'lucide-react';
 import { PERMISSION_LABELS, ROLE_LABELS } from '../../features/account/roles.js';

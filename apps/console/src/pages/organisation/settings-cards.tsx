@@ -1,4 +1,4 @@
-/** Renames, leaves and deletes the organisation. */
+/** `NameCard`, `LeaveCard` and `DeleteCard`: rename, leave and delete the organisation. */
 import type { ConsoleMembership, ConsoleOrganisation } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
@@ -112,7 +112,7 @@ function DeleteDialog({ organisation, onClose }: SettingsCardProps & { readonly 
   );
 }
 
-/** Returns this tab to the personal account after the membership ended. */
+/** Returns a function to call after the membership ended: switches this tab to the personal account, and shows a message. */
 function useLeave(): (done: string) => Promise<void> {
   const switchAccount = useSwitchAccount();
   const refreshSession = useRefreshSession();

@@ -1,11 +1,11 @@
-/** Texts and times of the commands that an owner sends to a machine. */
+/** Texts, ids and times of owner commands, for `MachineControl`. */
 import type { ConsoleCommandResult } from '@inference/formats';
 import type { OwnerAction } from '@inference/protocol';
 import { DisplayableError } from '../../ui/feedback/displayable-error.js';
 
 type Refusal = NonNullable<ConsoleCommandResult['refusal']>;
 
-const REFUSALS: Readonly<Record<Refusal, string>> = {
+const REFUSAL_TEXTS: Readonly<Record<Refusal, string>> = {
   remote_control_off: 'Control from the console is turned off on the Mac.',
   not_linked: 'The Mac is not signed in to your account. Run “inference-provider login” on it.',
   expired: 'The command reached the Mac too late. Try again.',
@@ -29,12 +29,12 @@ export class RefusedCommand extends DisplayableError {
   readonly displayText: string;
 
   constructor(refusal: Refusal) {
-    super(REFUSALS[refusal]);
-    this.displayText = REFUSALS[refusal];
+    super(REFUSAL_TEXTS[refusal]);
+    this.displayText = REFUSAL_TEXTS[refusal];
   }
 }
 
-/** Command ids of one control. A retry of a command without an answer reuses its id, so that the machine executes it once. */
+/** Ids of one control's commands. A retry after a missing answer reuses the id, so that the machine executes the command once. */
 export class CommandIds {
   #unanswered: { readonly choice: string; readonly id: string } | null = null;
   readonly #newId: () => string;
@@ -43,13 +43,13 @@ export class CommandIds {
     this.#newId = newId;
   }
 
-  /** `choice`: what the owner chose. Another choice is another command. */
+  /** Id for a choice of the owner: the id of the unanswered command with the same choice, or a new one. */
   idFor(choice: string): string {
     if (this.#unanswered?.choice !== choice) this.#unanswered = { choice, id: this.#newId() };
     return this.#unanswered.id;
   }
 
-  /** The machine executed or refused the command. */
+  /** Call when the machine has executed or refused the command. */
   answered(id: string): void {
     if (this.#unanswered?.id === id) this.#unanswered = null;
   }
@@ -60,11 +60,12 @@ export type PauseLength = 'resume' | 'hour' | 'four_hours' | 'day';
 const HOUR_MS = 3_600_000;
 const HOURS: Readonly<Record<Exclude<PauseLength, 'resume'>, number>> = { hour: 1, four_hours: 4, day: 24 };
 
-/** End of a pause that begins now, in milliseconds; null: until the owner resumes. */
+/** End of a pause that begins now, in milliseconds since 1970; null: until the owner resumes. */
 export function pauseEnd(length: PauseLength, now: number): number | null {
   return length === 'resume' ? null : now + HOURS[length] * HOUR_MS;
 }
 
+/** Message after an executed command. */
 export function doneText(action: OwnerAction): string {
   switch (action.kind) {
     case 'pause':

@@ -1,4 +1,4 @@
-/** Controls of a connected machine: pause, schedule and models. Shows the machine's own settings, which win. */
+/** `MachineControl`: remote control of a connected machine: pause, schedule and models. Shows the settings that the machine reports. */
 import type { ConsoleCommandResult, ConsoleMachineControl, ConsoleMachineView } from '@inference/formats';
 import type { MachineSettings, OwnerAction } from '@inference/protocol';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -79,10 +79,12 @@ function ControlCard({ children }: { readonly children: React.ReactNode }) {
 }
 
 /**
- * Sends actions to the machine. Rejects with {@link RefusedCommand} if the machine refuses. `choice`: what the owner chose, if a retry
- * of the same choice differs in its action, as in its times.
+ * Returns a function that sends an action to the machine. Rejects with {@link RefusedCommand} if the machine refuses.
+ *
+ * `choice` identifies what the owner chose. A retry of the same choice is the same command, although its action may contain another
+ * time. Default: the action.
  */
-function useSend(providerId: string): (action: OwnerAction, choice?: string) => Promise<void> {
+function useSendCommand(providerId: string): (action: OwnerAction, choice?: string) => Promise<void> {
   const queryClient = useQueryClient();
   const toast = useToast();
   const [ids] = useState(() => new CommandIds());
@@ -102,7 +104,7 @@ function useSend(providerId: string): (action: OwnerAction, choice?: string) => 
   };
 }
 
-const LENGTHS = [
+const PAUSE_LENGTHS = [
   { value: 'resume', label: 'Until I resume' },
   { value: 'hour', label: 'For 1 hour' },
   { value: 'four_hours', label: 'For 4 hours' },
@@ -110,7 +112,7 @@ const LENGTHS = [
 ] as const satisfies readonly { value: PauseLength; label: string }[];
 
 function PauseControl({ providerId, pause }: { readonly providerId: string; readonly pause: MachineSettings['pause'] }) {
-  const send = useSend(providerId);
+  const send = useSendCommand(providerId);
   const [length, setLength] = useState<PauseLength>('resume');
   const { mutate, isPending, error } = useMutation({
     mutationFn: (chosen: PauseLength | null) =>
@@ -136,7 +138,7 @@ function PauseControl({ providerId, pause }: { readonly providerId: string; read
       <ErrorNote error={error} title="The machine was not changed." />
       {pause === null ? (
         <div className="row">
-          <Select label="Pause" hideLabel options={LENGTHS} value={length} onValue={setLength} />
+          <Select label="Pause" hideLabel options={PAUSE_LENGTHS} value={length} onValue={setLength} />
           <Button busy={isPending} icon={<Pause size={16} aria-hidden="true" />} onClick={() => mutate(length)}>
             Pause
           </Button>
@@ -154,7 +156,7 @@ function PauseControl({ providerId, pause }: { readonly providerId: string; read
 }
 
 function ScheduleControl({ providerId, windows }: { readonly providerId: string; readonly windows: string }) {
-  const send = useSend(providerId);
+  const send = useSendCommand(providerId);
   const form = useFormMutation({ schedule: windows }, ({ schedule }) => send({ kind: 'set_schedule', schedule: schedule.trim() }));
   return (
     <Form onSubmit={form.onSubmit} error={form.error} errorTitle="The schedule was not changed.">
@@ -182,7 +184,7 @@ function ModelsControl({
   readonly providerId: string;
   readonly settings: MachineSettings;
 }) {
-  const send = useSend(providerId);
+  const send = useSendCommand(providerId);
   const { mutate, isPending, error, variables } = useMutation({ mutationFn: (action: OwnerAction) => send(action) });
   if (models_fixed) return <p>The models are set on the command line of the agent, and can only be changed there.</p>;
   if (models.length === 0) return <p>No models are downloaded. Run “inference-provider models pull” on the Mac.</p>;

@@ -1,4 +1,4 @@
-/** Stable colours of chart series, so that a filter or another measure does not repaint a series. Pure. */
+/** `seriesColours`: chart colours that stay the same when a filter or another measure changes the series shown. Pure. */
 
 /** Number of `--chart-N` colours in the style sheet. */
 export const COLOUR_COUNT = 6;
@@ -6,12 +6,14 @@ export const COLOUR_COUNT = 6;
 export const OTHERS_COLOUR = COLOUR_COUNT;
 
 /**
- * Colours of the series `shown`, from 1. `all`: ids of every series that the page can show, whichever of them the chart contains
- * now. Up to `COLOUR_COUNT` series have distinct colours; the last colour is used only without a series of others.
+ * Colour numbers by series id, from 1.
+ *
+ * @param shown Ids of the series in the chart. The colours of up to `COLOUR_COUNT` are distinct.
+ * @param all Ids of all series that the page can show, so that their colours do not depend on the current filter.
  */
 export function seriesColours(shown: readonly string[], all: readonly string[]): ReadonlyMap<string, number> {
   const preferred = assign([...new Set([...all, ...shown])].sort(), hashOf);
-  // More series than colours share a preferred colour; shown ones then take free colours.
+  // With more series than colours, several prefer the same colour. The shown ones then take free colours.
   return assign([...shown].sort(), (id) => (preferred.get(id) ?? 1) - 1);
 }
 

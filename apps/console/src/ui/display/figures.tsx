@@ -1,19 +1,19 @@
-/** Amounts of money, numbers and times: their formats, and elements that show them. */
+/** Formats of money, numbers, durations and times, and elements that show them. */
 import { useEffect, useState } from 'react';
 
-const MICRO = 1_000_000n;
+const MICRO_USD_PER_USD = 1_000_000n;
 
-/** `$1,234.56`; fractions of a cent show all their digits. */
+/** Formats micro-USD as `$1,234.56`. Fractions of a cent show all their digits. */
 export function formatUsd(microUsd: number): string {
   const negative = microUsd < 0;
   const micro = BigInt(Math.abs(microUsd));
-  const dollars = (micro / MICRO).toLocaleString('en-US');
-  const fraction = String(micro % MICRO).padStart(6, '0');
+  const dollars = (micro / MICRO_USD_PER_USD).toLocaleString('en-US');
+  const fraction = String(micro % MICRO_USD_PER_USD).padStart(6, '0');
   const digits = fraction.replace(/0{1,4}$/, '');
   return `${negative ? '−' : ''}$${dollars}.${digits}`;
 }
 
-/** From one dollar on, whole cents rounded towards zero, never more than the amount. Smaller amounts show all digits. */
+/** From one dollar on: whole cents, rounded towards zero. Smaller amounts: all digits. */
 export function formatUsdRounded(microUsd: number): string {
   return formatUsd(Math.abs(microUsd) < 1_000_000 ? microUsd : Math.trunc(microUsd / 10_000) * 10_000);
 }
@@ -40,7 +40,7 @@ export function formatCount(value: number): string {
   return WHOLE.format(value);
 }
 
-/** `12.3K`, for narrow space. */
+/** Formats large numbers as `12.3K`, for narrow space. */
 export function formatShort(value: number): string {
   return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value);
 }
@@ -58,7 +58,7 @@ export function formatRate(value: number): string {
 /** `850 ms`, `1.8 s`, `2 min 5 s`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
-  // From here on, rounding to tenths would show 60.0 s.
+  // 59,950 ms and more would be rounded to 60.0 s.
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
@@ -87,7 +87,8 @@ const FORMATS = {
   'date-time': new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' }),
   exact: EXACT,
 } as const;
-const STEPS = [
+/** Units of relative times, in seconds. */
+const RELATIVE_UNITS = [
   ['day', 86_400],
   ['hour', 3600],
   ['minute', 60],
@@ -103,7 +104,7 @@ interface TimeProps {
 /** Time, relative or absolute, with the exact local time as tooltip. */
 export function Time({ at, as = 'relative' }: TimeProps) {
   const date = new Date(at);
-  useMinute(as === 'relative');
+  useTick(as === 'relative');
   if (Number.isNaN(date.getTime())) return <span>unknown</span>;
   const text = as === 'relative' ? relative(date.getTime() - Date.now()) : FORMATS[as].format(date);
   return (
@@ -116,14 +117,14 @@ export function Time({ at, as = 'relative' }: TimeProps) {
 /** "3 minutes ago", "in 2 hours", "now". `ms` is negative in the past. */
 function relative(ms: number): string {
   const seconds = Math.round(ms / 1000);
-  for (const [unit, length] of STEPS) {
+  for (const [unit, length] of RELATIVE_UNITS) {
     if (Math.abs(seconds) >= length) return RELATIVE.format(Math.trunc(seconds / length), unit);
   }
   return Math.abs(seconds) < 10 ? 'now' : RELATIVE.format(seconds, 'second');
 }
 
-/** Re-renders every 30 s. */
-function useMinute(active: boolean): void {
+/** Re-renders the caller every 30 seconds, while `active`. */
+function useTick(active: boolean): void {
   const [, tick] = useState(0);
   useEffect(() => {
     if (!active) return;

@@ -1,4 +1,4 @@
-/** Building blocks of pages: header, cards, figures, badges. */
+/** Building blocks of pages: header, cards, figures, facts, badges. */
 import { type ReactNode, useId } from 'react';
 import type { Tone } from '../feedback/note.js';
 import { Skeleton } from '../feedback/placeholders.js';
@@ -65,7 +65,7 @@ interface StatProps {
   readonly label: string;
   /** Undefined while loading. */
   readonly value: ReactNode | undefined;
-  /** One line. Null while loading: reserves the space. */
+  /** Line below the figure. Null: loading, its space is reserved. Undefined: no line. */
   readonly hint?: ReactNode;
 }
 
@@ -102,7 +102,7 @@ export function Facts({ children }: { readonly children: ReactNode }) {
   return <dl className="facts">{children}</dl>;
 }
 
-/** Content undefined or null while loading. */
+/** `children`: undefined or null while loading. */
 export function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** Form with the error of its last submission above its fields. Fields show their own errors; browser validation is off. */
+/** `Form` and `useFormMutation`: a form whose submission is one request. Shows the request's error above the fields. */
 import { useMutation } from '@tanstack/react-query';
 import type { FormEvent, ReactNode } from 'react';
 import { type DefaultValues, type FieldValues, type Path, type RegisterOptions, type UseFormReturn, useForm } from 'react-hook-form';
@@ -9,7 +9,7 @@ interface FormProps {
   /** Error of the last submission; null or absent: none. */
   readonly error?: unknown;
   readonly errorTitle?: string | undefined;
-  /** A single field with its button beside it. */
+  /** Layout with one field and its button in a row. */
   readonly row?: boolean;
   readonly children: ReactNode;
 }
@@ -23,10 +23,10 @@ export function Form({ onSubmit, error = null, errorTitle, row = false, children
   );
 }
 
-/** Form whose submission is one asynchronous action: fields by react-hook-form, progress and error by react-query. */
+/** State of a form: fields by react-hook-form, progress and error of the submission by react-query. */
 export type FormMutation<Fields extends FieldValues = FieldValues> = ReturnType<typeof useFormMutation<Fields>>;
 
-/** `send` receives the validated fields. Its rejection becomes `error`. `send` also finishes after the form is removed. */
+/** `send`: submits the validated fields; its rejection becomes `error`. A running submission also finishes after the form is removed. */
 export function useFormMutation<Fields extends FieldValues>(
   defaultValues: DefaultValues<Fields>,
   send: (fields: Fields, form: UseFormReturn<Fields>) => Promise<unknown>,
@@ -35,7 +35,7 @@ export function useFormMutation<Fields extends FieldValues>(
   const { mutate, isPending, error } = useMutation({ mutationFn: (fields: Fields) => send(fields, form) });
   return {
     ...form,
-    /** Properties of the input for `name`: registration, validation and the message of a refused value. */
+    /** Properties of an input: registration, validation and the message of an invalid value. */
     field: (name: Path<Fields>, rules?: RegisterOptions<Fields, Path<Fields>>) => ({
       ...form.register(name, rules),
       error: form.getFieldState(name, form.formState).error?.message,

@@ -1,7 +1,7 @@
-/** Checks the password of a signed-in user, for routes of the sign-in library that ask for none. */
+/** `isPasswordOf`: checks the password of a signed-in user, for routes that need it and whose library does not ask for it. */
 import type { Auth } from '../auth.js';
 
-/** False also for a user without a password. Hashes: run within the sign-in queue. */
+/** False also for a user without a password. Call within the sign-in queue, because hashing is expensive. */
 export async function isPasswordOf(auth: Auth, userId: string, password: string): Promise<boolean> {
   const { internalAdapter, password: hasher } = await auth.$context;
   const hash = (await internalAdapter.findCredentialAccount(userId))?.password ?? null;

@@ -1,4 +1,8 @@
-/** Passkeys that sign in without a password. Both ceremonies require user verification, so that a passkey counts as two factors. */
+/**
+ * `passkeys`: better-auth plugin for passkeys, which sign in without a password.
+ *
+ * Registration and sign-in require user verification (PIN, fingerprint or face), so that a passkey counts as two factors.
+ */
 import { passkey } from '@better-auth/passkey';
 import { APIError } from 'better-auth/api';
 
@@ -10,14 +14,16 @@ interface StoredPasskey {
   readonly createdAt: Date | null;
 }
 
+/** Part of better-auth's database adapter. */
 interface PasskeyStore {
   findMany<Row>(query: { model: 'passkey'; where: { field: string; value: string }[]; limit: number }): Promise<Row[]>;
   deleteMany(query: { model: 'passkey'; where: { field: string; value: string }[] }): Promise<number>;
 }
 
 /**
- * Removes the newest passkeys beyond the maximum, and returns their ids. Called after a registration: concurrent registrations all
- * pass the check before it, and each of them then sees every row that it must count.
+ * Removes the newest passkeys beyond the maximum, and returns their ids.
+ *
+ * Called after each registration, because concurrent registrations pass the check before it together.
  */
 export async function removeExcessPasskeys(store: PasskeyStore, userId: string): Promise<string[]> {
   const where = [{ field: 'userId', value: userId }];

@@ -1,6 +1,9 @@
 /**
- * Rules for second factors that better-auth lacks. A TOTP code works once. Each attempt counts before its code is checked.
- * A verification link does not replace the second factor.
+ * `secondStepRules`: better-auth plugin with rules for the second step of a sign-in that better-auth lacks.
+ *
+ * 1. A code of an authenticator app (TOTP) works once.
+ * 2. Attempts are counted before the code is checked, so that concurrent guesses cannot exceed the limit.
+ * 3. The link that verifies an e-mail address does not sign in an account with a second factor.
  */
 import { createOTP } from '@better-auth/utils/otp';
 import type { BetterAuthPlugin } from 'better-auth';
@@ -9,23 +12,23 @@ import { deleteSessionCookie } from 'better-auth/cookies';
 import { symmetricDecrypt } from 'better-auth/crypto';
 
 export interface SecondStepOptions {
-  /** Attempts per account. Absent: the limits of better-auth alone apply. */
+  /** Counts attempts per account. Absent: only the limits of better-auth apply. */
   readonly secondSteps?: SecondStepCounter | undefined;
 }
 
-/** Part of `AttemptCounter` that this file uses. */
+/** Part of `AttemptCounter` that this file uses. `count` returns the seconds until a retry; null: within the limit. */
 interface SecondStepCounter {
   count(userId: string): number | null | Promise<number | null>;
   refund(userId: string): void | Promise<void>;
 }
 
 const VERIFY_PATHS: ReadonlySet<string> = new Set(['/two-factor/verify-totp', '/two-factor/verify-backup-code']);
-/** Time step of RFC 6238 section 4.1. */
+/** Time for which a TOTP code is valid: one step (RFC 6238 section 4.1). */
 const STEP_MS = 30_000;
-/** better-auth accepts the previous, the current and the next step. */
-const ACCEPTED_STEPS = [-1, 0, 1];
+/** Steps whose codes better-auth accepts, relative to the current step. */
+const ACCEPTED_STEP_OFFSETS = [-1, 0, 1];
 
-/** Context of a hook. better-auth exports no name for this type. */
+/** Context of a better-auth hook; the library exports no name for the type. */
 type HookContext = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
 
 interface StoredTwoFactor {
@@ -72,7 +75,7 @@ export function secondStepRules({ secondSteps }: SecondStepOptions) {
             const signedIn = ctx.context.newSession;
             if (signedIn?.user.twoFactorEnabled !== true) return;
             const { name } = ctx.context.authCookies.sessionToken;
-            // The browser already had this session: the link did not create it.
+            // The browser had this session before, so the link did not create a new one.
             if ((await ctx.getSignedCookie(name, ctx.context.secret)) === signedIn.session.token) return;
             deleteSessionCookie(ctx, true);
             await ctx.context.internalAdapter.deleteSession(signedIn.session.token);
@@ -94,7 +97,11 @@ async function userIdOf(ctx: HookContext): Promise<string | null> {
   return (await ctx.context.internalAdapter.findVerificationValue(pending))?.value ?? null;
 }
 
-/** Records the time step of a right code. Refuses codes of this step and of earlier ones (RFC 6238 section 5.2). */
+/**
+ * Records the time step of a correct code. Later codes must be of a later step (RFC 6238 section 5.2).
+ *
+ * @throws {APIError} The code, or a later one, was used before.
+ */
 async function claimCode(ctx: HookContext, userId: string): Promise<void> {
   const { code } = ctx.body as { readonly code?: unknown };
   if (typeof code !== 'string') return;
@@ -104,10 +111,10 @@ async function claimCode(ctx: HookContext, userId: string): Promise<void> {
   if (stored === null) return;
   const otp = createOTP(await symmetricDecrypt({ key: secretConfig, data: stored.secret }));
   const current = Math.floor(Date.now() / STEP_MS);
-  const steps = ACCEPTED_STEPS.map((offset) => current + offset);
+  const steps = ACCEPTED_STEP_OFFSETS.map((offset) => current + offset);
   const codes = await Promise.all(steps.map((step) => otp.hotp(step)));
   const step = steps.find((_, index) => codes[index] === code);
-  // The library refuses a wrong code, and counts the failure.
+  // The code is wrong. better-auth refuses it and counts the failure.
   if (step === undefined) return;
   const where = [ofUser, { field: 'lastUsedStep', operator: 'lt' as const, value: step }];
   const claimed = await adapter.incrementOne({ model: 'twoFactor', where, increment: {}, set: { lastUsedStep: step } });

@@ -1,6 +1,5 @@
 /** `LedgerDraft`: working copy of locked rows for one batch. A step computes all failures before its first change. */
 import type { JobId, ProviderId } from '@inference/protocol';
-import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
 import { addSpending, dayOf } from '../../database/ledger/key-budget.js';
 import type {
@@ -16,6 +15,7 @@ import type {
 } from '../../database/ledger/ledger-records.js';
 import type { LedgerChanges, LockedRows } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
+import { DAY_MS } from '../../time-units.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { LedgerError } from './ledger-error.js';
 

@@ -1,5 +1,6 @@
 /** Ledger maintenance: `UsageRetentionJob` removes old usage entries, the reservation sweeper releases abandoned reservations. */
 import type { JobId } from '@inference/protocol';
+import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import type { Ledger } from './ledger.js';
 
 interface UsageRetentionJobOptions {
@@ -12,9 +13,6 @@ interface UsageRetentionJobOptions {
   readonly onError: (error: unknown) => void;
   readonly everyMs?: number;
 }
-
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 
 /** Starts with one removal and repeats hourly. Callers close the job. */
 export class UsageRetentionJob {

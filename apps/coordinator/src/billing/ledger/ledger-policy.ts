@@ -1,9 +1,9 @@
 /** Rules of the ledger: `applyStep` updates a batch's draft and returns a step's outcome. Deterministic, without I/O. */
 import type { JobId } from '@inference/protocol';
-import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
 import { dayOf, nextPeriodStart, spentInPeriod } from '../../database/ledger/key-budget.js';
 import type { AccountBalance, JobReservation } from '../../database/ledger/ledger-records.js';
+import { DAY_MS } from '../../time-units.js';
 import { MAX_PER_STEP, type MicroUsd, microUsd } from '../micro-usd.js';
 import { costOf } from '../prices/price.js';
 import type { LeasedJob } from './credit-leases.js';

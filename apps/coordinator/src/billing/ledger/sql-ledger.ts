@@ -8,7 +8,7 @@ import type { JobId } from '@inference/protocol';
 import { deferSync, syncToDisk } from '../../database/connection/deferred-sync.js';
 import { dialectOf } from '../../database/connection/dialect.js';
 import { isTransient, withRetries } from '../../database/connection/transaction-retry.js';
-import { HOUR_MS, MAX_MATURITY_DAYS } from '../../database/ledger/activity.js';
+import { MAX_MATURITY_DAYS } from '../../database/ledger/activity.js';
 import { endLease, expiredLeases } from '../../database/ledger/credit-leases.js';
 import { foldJobs } from '../../database/ledger/fold-jobs.js';
 import { balanceFromRow } from '../../database/ledger/ledger-records.js';
@@ -25,6 +25,7 @@ import {
 import { advanceWindows } from '../../database/ledger/totals.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import type { Database } from '../../database/tables.js';
+import { HOUR_MS } from '../../time-units.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { CreditLeases, type LeasePolicy } from './credit-leases.js';
 import { GroupCommit, type StepResult } from './group-commit.js';

@@ -1,8 +1,8 @@
-/** `PaymentHealth`: whether calls to the payment processor failed because of the processor or the network. */
+/** `PaymentHealth`: notices calls to the payment processor that fail by its own or the network's fault, for status page and metrics. */
 import type { PaymentProcessor } from './payment-processor.js';
 
-/** Errors of the Stripe client that blame the processor or the network. Other errors blame the call. */
-const OUTAGES: ReadonlySet<unknown> = new Set(['StripeConnectionError', 'StripeAPIError']);
+/** Error types of the Stripe client for outages of Stripe or the network. Other types mean that the call itself was wrong. */
+const OUTAGE_TYPES: ReadonlySet<unknown> = new Set(['StripeConnectionError', 'StripeAPIError']);
 
 export class PaymentHealth {
   readonly #onOutage: () => void;
@@ -13,7 +13,7 @@ export class PaymentHealth {
     this.#onOutage = onOutage;
   }
 
-  /** Calls `report` with whether a call has failed since the previous report. A failed report is repeated. */
+  /** Calls `report` with whether an outage occurred since the previous report. If `report` rejects, the next call repeats the outage. */
   async reportFailure(report: (hasFailed: boolean) => Promise<void>): Promise<void> {
     const hasFailed = this.#hasFailed;
     this.#hasFailed = false;
@@ -25,7 +25,7 @@ export class PaymentHealth {
     }
   }
 
-  /** The same processor, observed. */
+  /** Wraps a processor so that outages of its calls are noticed. */
   observe(processor: PaymentProcessor): PaymentProcessor {
     const observed =
       <Args extends readonly unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
@@ -52,5 +52,5 @@ export class PaymentHealth {
 }
 
 function isOutage(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'type' in error && OUTAGES.has(error.type);
+  return typeof error === 'object' && error !== null && 'type' in error && OUTAGE_TYPES.has(error.type);
 }

@@ -1,4 +1,8 @@
-/** `Conversation`: streams and requests between two incarnations. A lost link begins a new conversation. */
+/**
+ * `Conversation`: all streams and requests of a link between two losses.
+ *
+ * An incarnation of a coordinator on a link has a random epoch. A conversation connects one incarnation of each side.
+ */
 import { DATA_LANE, type LaneNumber } from './envelope.js';
 import { type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError, type LossReason } from './link-error.js';
@@ -12,7 +16,7 @@ export interface ConversationOptions extends Omit<ReliableTransferOptions, 'deli
   readonly handlers: LinkHandlers;
   readonly limits: LinkLimits;
   readonly onHandlerFailed: (kind: string, error: unknown) => void;
-  /** Called at the end of the turn if a live peer acknowledges nothing, unless the conversation has ended. */
+  /** Called if control frames no longer fit, because the peer acknowledges nothing. Deferred to the end of the event loop's turn. */
   readonly onOverloaded: () => void;
 }
 
@@ -65,14 +69,14 @@ export class Conversation {
     this.streams.pump();
   }
 
-  /** Ends all streams and requests. What their handlers still send is dropped. */
+  /** Ends all streams and requests. Messages that their handlers send afterwards are dropped. */
   end(reason: LossReason): void {
     this.transfer.end();
     this.streams.end({ kind: 'link_lost', reason });
     this.requests.end(new LinkError('link_lost', `the link to ${this.#peer} is lost: ${reason}`));
   }
 
-  /** False for a frame that a correct peer does not send. */
+  /** Hands a frame to its stream or request. False: the frame violates the protocol. */
   #deliver(frame: Frame, lane: LaneNumber): boolean {
     const isData = frame.type === FrameType.data || frame.type === FrameType.close;
     if (isData !== (lane === DATA_LANE)) return false;

@@ -1,4 +1,4 @@
-/** `EnvelopeSender` publishes envelopes to one peer, with headers that name the version and the epochs. */
+/** `EnvelopeSender`: writes envelope headers and publishes envelopes to one peer. */
 import { ENVELOPE_HEADER_BYTES, Flag, LANE_MASK, MIN_VERSION, NO_LANE, VERSION, writeAfterControl, writeHeader } from './envelope.js';
 import type { Epochs } from './epochs.js';
 import type { LinkCounts, PeerLinkOptions } from './link-options.js';
@@ -9,7 +9,7 @@ export class EnvelopeSender {
   readonly #options: EnvelopeSenderOptions;
   readonly #epochs: Epochs;
   readonly #counts: LinkCounts;
-  /** Rewritten for each envelope, because an object per envelope costs more. */
+  /** One object for all envelopes, because an allocation per envelope costs more. */
   readonly #header = {
     version: MIN_VERSION,
     flags: 0,
@@ -28,12 +28,12 @@ export class EnvelopeSender {
     this.#counts = counts;
   }
 
-  /** Time of the last envelope. */
+  /** Time of the last envelope, monotonic in milliseconds. */
   get sentAt(): number {
     return this.#sentAt;
   }
 
-  /** Version that the peer reads; until it is known, the oldest that this side supports. */
+  /** Version of sent envelopes: the newest that both sides read, or the oldest supported one until the peer's is known. */
   set version(version: number) {
     this.#header.version = version;
   }
@@ -43,14 +43,14 @@ export class EnvelopeSender {
     this.sendBare(Flag.probe, 0, 0, 0);
   }
 
-  /** Sends a header without frames to an epoch, 0 if unknown. */
+  /** Sends an envelope without frames. `to`: the peer's epoch, 0 if unknown. False: the transport did not accept the envelope. */
   sendBare(flags: number, to: number, controlAck: number, dataAck: number): boolean {
     const envelope = Buffer.allocUnsafe(ENVELOPE_HEADER_BYTES);
     writeAfterControl(envelope, 0);
     return this.send(envelope, flags, 0, to, controlAck, dataAck);
   }
 
-  /** Writes the header into the envelope, and publishes it. False if the transport accepts no envelope now. */
+  /** Completes an envelope by its header and publishes it. False: the transport did not accept the envelope. */
   send(envelope: Buffer, flags: number, sequence: number, to: number, controlAck: number, dataAck: number): boolean {
     const { clock, transport, outgoingSubject, incomingSubject } = this.#options;
     const header = this.#header;

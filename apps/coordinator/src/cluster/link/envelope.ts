@@ -1,5 +1,5 @@
 /**
- * The envelope, the unit that links publish: a header and frames. Integers are big-endian.
+ * Envelope: the message that links publish over NATS. A header, then frames (frame.ts). Integers are big-endian.
  *
  * | bytes | field |
  *
@@ -23,15 +23,16 @@
  *
  * | 6 | acknowledged sequence number, data lane |
  *
- * | 6 | data lane: control envelopes that the receiver must process first |
+ * | 6 | data lane: sequence number of the control envelope that the receiver must process first |
  */
 export const ENVELOPE_HEADER_BYTES = 40;
 export const MAX_ENVELOPE_BYTES = 768 * 1024;
 
 export const VERSION = 1;
-/** Versions n and n − 1 are read, so that coordinators can be updated one after the other. */
+/** The previous version is read, too, so that coordinators can be updated one after the other. */
 export const MIN_VERSION = Math.max(1, VERSION - 1);
 
+/** Bits of the flags that contain the lane. */
 export const LANE_MASK = 3;
 export const NO_LANE = 0;
 export const CONTROL_LANE = 1;
@@ -39,12 +40,14 @@ export const DATA_LANE = 2;
 export type LaneNumber = typeof CONTROL_LANE | typeof DATA_LANE;
 
 export const Flag = {
-  /** The receiver should answer with its acknowledgements. */
+  /** Asks the receiver for a reply with its acknowledgements. */
   probe: 4,
   probeReply: 8,
-  /** The sender missed an envelope of the lane: everything after its acknowledgement is to be sent again. */
+  /** The sender missed an envelope of the control lane, and needs all after its acknowledgement again. */
   controlGap: 16,
+  /** The same for the data lane. */
   dataGap: 32,
+  /** The sender closes the link. */
   goodbye: 64,
 } as const;
 
@@ -72,18 +75,18 @@ export function writeHeader(target: Buffer, header: Omit<EnvelopeHeader, 'afterC
   target.writeUIntBE(header.dataAck, 28, 6);
 }
 
-/** Separate from the header, because it is written once: the header is written again at each transmission, with newer acknowledgements. */
+/** Writes the last field of the header. Written once, while the other fields are rewritten at each retransmission. */
 export function writeAfterControl(target: Buffer, sequence: number): void {
   target.writeUIntBE(sequence, 34, 6);
 }
 
-/** Version of the envelope if this coordinator does not read it, else null. */
+/** Version of an envelope that this coordinator cannot read; null: readable, or too short for an envelope. */
 export function unsupportedVersion(bytes: Uint8Array): number | null {
   const version = bytes[0] ?? 0;
   return bytes.length < ENVELOPE_HEADER_BYTES || (version >= MIN_VERSION && version <= VERSION) ? null : version;
 }
 
-/** Null for bytes that are no envelope of a readable version. */
+/** Null: the bytes are not an envelope, or not of a readable version. */
 export function readHeader(bytes: Buffer): EnvelopeHeader | null {
   if (bytes.length < ENVELOPE_HEADER_BYTES || bytes.length > MAX_ENVELOPE_BYTES) return null;
   const version = bytes[0] ?? 0;

@@ -1,26 +1,34 @@
-/** `Epochs`: the incarnations of both sides of a link, and the classification of envelopes by them. */
+/**
+ * `Epochs`: recognises by the epochs in an envelope which incarnations of both sides it belongs to.
+ *
+ * An epoch is the random number of an incarnation. A coordinator takes a new one at its start and after each loss of the link.
+ */
 
-/** Earlier incarnations of a peer whose late envelopes are ignored. */
+/** Maximum earlier epochs of a peer that are remembered, to ignore late envelopes. */
 const MAX_RETIRED = 32;
 const MAX_CANDIDATES = 8;
 
 export type EnvelopeOrigin =
+  /** From the peer's current epoch to this side's. */
   | 'current'
-  /** The peer has a new incarnation, which knows this one. */
+  /** From a new epoch of the peer, which knows this side's epoch. */
   | 'new_peer'
-  /** A new incarnation of the peer or a late envelope: a probe decides which. */
+  /** From an unknown epoch: a new incarnation, or a late envelope of an earlier one. A probe finds out which. */
   | 'candidate'
-  /** The present incarnation of the peer does not know this one. */
+  /** From the peer's current epoch, which does not know this side's epoch yet. */
   | 'unaware'
-  /** The envelope is from or to an earlier incarnation. */
+  /** From or to an earlier epoch. */
   | 'stale';
 
 export class Epochs {
   readonly #random: () => number;
+  /** Earlier epochs of the peer. */
   readonly #retired = new Set<number>();
+  /** Epochs of the peer whose first envelope arrived, and that may be new or old. */
   readonly #candidates = new Set<number>();
+  /** Epoch of this side. */
   own: number;
-  /** 0 if unknown. */
+  /** Current epoch of the peer; 0 if unknown. */
   peer = 0;
 
   constructor(random: () => number) {
@@ -28,6 +36,7 @@ export class Epochs {
     this.own = random();
   }
 
+  /** Classifies an envelope by the epochs of its sender and receiver. `to`: 0 if the sender does not know this side's epoch. */
   classify(from: number, to: number): EnvelopeOrigin {
     if (to !== 0 && to !== this.own) return 'stale';
     if (from === this.peer) return to === 0 ? 'unaware' : 'current';
@@ -38,7 +47,7 @@ export class Epochs {
     return 'candidate';
   }
 
-  /** Makes the epoch the peer's current one. Other epochs of the peer are earlier ones. */
+  /** Makes an epoch the peer's current one, and retires all others of the peer. */
   adopt(epoch: number): void {
     for (const candidate of this.#candidates) if (candidate !== epoch) this.#retire(candidate);
     this.#candidates.clear();
@@ -46,13 +55,13 @@ export class Epochs {
     this.peer = epoch;
   }
 
-  /** Starts a new epoch after a loss. A new peer already addresses the current epoch, which then stays. */
+  /** Forgets the peer's epoch after a loss, and takes a new own one. `isPeerNew`: the own one stays, because the new peer uses it. */
   renew(isPeerNew: boolean): void {
     if (isPeerNew) {
       if (this.peer !== 0) this.#retire(this.peer);
     } else {
       this.own = this.#random();
-      // A late envelope of an earlier incarnation may have retired the right epoch by mistake.
+      // A late envelope of an earlier incarnation may have retired the current epoch by mistake.
       this.#retired.clear();
     }
     this.#candidates.clear();

@@ -1,12 +1,18 @@
-/** Frames inside an envelope, and their encoding: type (1 byte), stream or request number (4 bytes), length (4 bytes), payload. */
+/**
+ * Frame: one message of a stream or request, or a fragment of one. An envelope contains one or more frames.
+ *
+ * Encoding: type and flags (1 byte), number of the stream or request (4 bytes), length (4 bytes), payload.
+ */
 import { ENVELOPE_HEADER_BYTES } from './envelope.js';
 
 export const FRAME_HEADER_BYTES = 9;
+/** Maximum length of the kind of a stream or request, such as `placement`. */
 export const MAX_KIND_BYTES = 64;
+/** Maximum length of an error code. */
 export const MAX_CODE_BYTES = 128;
-/** Payload of a control frame: requests, replies, and headers of streams. */
+/** Maximum payload of a control frame: a request, a reply, or the header of a stream. */
 export const MAX_CONTROL_PAYLOAD_BYTES = 256 * 1024;
-/** Longer messages are cut into fragments. */
+/** Longer messages of streams are cut into fragments. */
 export const MAX_FRAGMENT_BYTES = 256 * 1024;
 
 export const FrameType = {
@@ -21,10 +27,11 @@ export const FrameType = {
   cancel: 9,
 } as const;
 
+/** Bits of a frame's first byte that contain the type. The other bits are the flags below. */
 const TYPE_MASK = 0x0f;
-/** Data: the message is text. */
+/** Data frame: the message is text. */
 const TEXT = 0x10;
-/** Data: more fragments of the message follow. */
+/** Data frame: more fragments of the message follow. */
 const MORE = 0x20;
 /** The stream was opened by the sender of the frame. */
 const BY_SENDER = 0x40;
@@ -38,11 +45,12 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
+/** First byte of a frame. */
 export function frameHead(type: number, isOpenedBySender: boolean, isText = false, hasMore = false): number {
   return type | (isText ? TEXT : 0) | (hasMore ? MORE : 0) | (isOpenedBySender ? BY_SENDER : 0);
 }
 
-/** Frames that are sent in one envelope at the end of the turn. Payloads are copied only then. */
+/** Frames that are gathered for one envelope. Payloads are copied only when the envelope is written. */
 export class FrameBatch {
   readonly #heads: number[] = [];
   readonly #ids: number[] = [];
@@ -67,7 +75,7 @@ export class FrameBatch {
     this.bytes = 0;
   }
 
-  /** Writes the frames after the place for the envelope's header. */
+  /** Writes the frames into an envelope, after the space for its header. */
   writeTo(envelope: Buffer): void {
     let offset = ENVELOPE_HEADER_BYTES;
     for (let index = 0; index < this.#heads.length; index++) {
@@ -81,20 +89,20 @@ export class FrameBatch {
   }
 }
 
-/** True if the bytes after the header are whole frames. */
+/** Whether the bytes after an envelope's header are complete frames. */
 export function hasWholeFrames(envelope: Buffer): boolean {
   let offset = ENVELOPE_HEADER_BYTES;
   while (offset + FRAME_HEADER_BYTES <= envelope.length) offset += FRAME_HEADER_BYTES + envelope.readUInt32BE(offset + 5);
   return offset === envelope.length;
 }
 
-/** Calls back for each frame of an envelope that {@link hasWholeFrames}, until the callback returns false. */
+/** Calls back for each frame until the callback returns false. Check {@link hasWholeFrames} first. */
 export function eachFrame(envelope: Buffer, callback: (frame: Frame) => boolean): void {
   let offset = ENVELOPE_HEADER_BYTES;
   while (offset < envelope.length) {
     const head = envelope[offset] ?? 0;
     const end = offset + FRAME_HEADER_BYTES + envelope.readUInt32BE(offset + 5);
-    const isGoingOn = callback({
+    const shouldContinue = callback({
       type: head & TYPE_MASK,
       isText: (head & TEXT) !== 0,
       hasMore: (head & MORE) !== 0,
@@ -102,12 +110,12 @@ export function eachFrame(envelope: Buffer, callback: (frame: Frame) => boolean)
       id: envelope.readUInt32BE(offset + 1),
       payload: envelope.subarray(offset + FRAME_HEADER_BYTES, end),
     });
-    if (!isGoingOn) return;
+    if (!shouldContinue) return;
     offset = end;
   }
 }
 
-/** Payload of `open` and `request`: length of the kind, kind, bytes. */
+/** Payload of the frame types `open` and `request`: length of the kind (1 byte), kind, bytes. */
 export function encodeKind(kind: string, bytes: Uint8Array): Uint8Array {
   const length = Buffer.byteLength(kind);
   if (length === 0 || length > MAX_KIND_BYTES) throw new RangeError(`a kind has 1 to ${MAX_KIND_BYTES} bytes`);
@@ -124,7 +132,7 @@ export function decodeKind(payload: Buffer): { readonly kind: string; readonly b
   return { kind: payload.toString('utf8', 1, 1 + length), bytes: payload.subarray(1 + length) };
 }
 
-/** Bounded text of `abort` and `replyError`. */
+/** Payload of the frame types `abort` and `replyError`: an error code. */
 export function encodeCode(code: string): Uint8Array {
   return Buffer.from(code).subarray(0, MAX_CODE_BYTES);
 }

@@ -1,14 +1,19 @@
-/** `SendLane` and `ReceiveLane`: reliable, ordered envelopes with go-back-N. Control frames have their own lane. */
+/**
+ * `SendLane` and `ReceiveLane`: both ends of an ordered sequence of envelopes, made reliable by go-back-N retransmission.
+ *
+ * A link has two lanes in each direction, so that control frames never wait behind bulk data.
+ */
 
-/** Outgoing envelopes until their acknowledgement. */
+/** Outgoing envelopes, retained until the peer acknowledges them. */
 export class SendLane {
   readonly #envelopes: Buffer[] = [];
-  /** Index of the oldest unacknowledged envelope. Smaller indices are empty places, removed in batches. */
+  /** Index of the oldest unacknowledged envelope. Acknowledged ones before it are removed in batches. */
   #head = 0;
   /** Index of the next envelope to transmit. */
   #cursor = 0;
+  /** Sequence number of the envelope at `#head`. */
   #headSequence = 1;
-  /** Highest sequence number ever transmitted. */
+  /** Highest sequence number that was transmitted at least once. */
   #transmitted = 0;
   unacknowledgedBytes = 0;
   /** Time of the last acknowledgement, or of the first transmission after everything was acknowledged. */
@@ -39,16 +44,17 @@ export class SendLane {
     this.unacknowledgedBytes += envelope.length;
   }
 
-  /** Sequence number of {@link next}. */
+  /** Sequence number of the envelope that {@link next} returns. */
   get nextSequence(): number {
     return this.#headSequence + (this.#cursor - this.#head);
   }
 
+  /** Next envelope to transmit; null: none. */
   next(): Buffer | null {
     return this.#envelopes[this.#cursor] ?? null;
   }
 
-  /** Counts {@link next} as transmitted. Returns true if it had been transmitted before. */
+  /** Marks the next envelope as transmitted. Returns whether this was a retransmission. */
   advance(now: number): boolean {
     const sequence = this.nextSequence;
     if (this.#cursor === this.#head) this.progressedAt = now;
@@ -58,7 +64,7 @@ export class SendLane {
     return false;
   }
 
-  /** False if the number was never transmitted. */
+  /** Removes envelopes up to a sequence number. False: the peer acknowledged an envelope that was never transmitted. */
   acknowledge(sequence: number, now: number): boolean {
     if (sequence > this.#transmitted) return false;
     const count = sequence - this.acknowledged;
@@ -75,7 +81,7 @@ export class SendLane {
     return true;
   }
 
-  /** Transmits everything unacknowledged again. */
+  /** Makes the oldest unacknowledged envelope the next one, so that all are transmitted again. */
   rewind(now: number): void {
     this.#cursor = this.#head;
     this.progressedAt = now;
@@ -90,17 +96,17 @@ export class SendLane {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Incoming envelopes. Out-of-order ones are dropped and sent again, so that none are stored. */
+/** State of incoming envelopes. An envelope out of order is dropped, because the peer sends it again; none are stored. */
 export class ReceiveLane {
-  /** Highest sequence number without a gap before. */
+  /** Highest sequence number up to which all envelopes have arrived. */
   received = 0;
   /** Bytes received since the last acknowledgement was sent. */
   unacknowledgedBytes = 0;
-  /** Time of the last report of a gap, and the missing number. */
+  /** Time of the last report of a gap, and the missing sequence number. */
   #reportedAt = Number.NEGATIVE_INFINITY;
   #reportedFor = 0;
 
-  /** True if this gap should be reported now: once per missing envelope, and again after `repeatMs`. */
+  /** Whether the missing envelope should be reported now: once, and again after `repeatMs`. */
   shouldReportGap(now: number, repeatMs: number): boolean {
     if (this.#reportedFor === this.received + 1 && now - this.#reportedAt < repeatMs) return false;
     this.#reportedFor = this.received + 1;

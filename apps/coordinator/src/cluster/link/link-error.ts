@@ -1,4 +1,4 @@
-/** `LinkError` of a failed request, and the reasons for which a link is lost. */
+/** `LinkError`: why a request to a peer, or the opening of a stream, failed. `LossReason`: why a link was lost. */
 export type LinkErrorCode =
   /** The peer is unreachable, restarted, or has closed the link. */
   | 'link_lost'
@@ -21,7 +21,7 @@ export class LinkError extends Error {
   }
 }
 
-/** Reason for which a link was lost. */
+/** Reason why a link was lost, for the log. */
 export type LossReason =
   | 'silent'
   | 'transport_disconnected'

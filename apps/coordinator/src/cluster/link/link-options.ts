@@ -1,4 +1,4 @@
-/** Types of a link to one other coordinator: options, bounds, handlers, log events and counts. */
+/** Types of `PeerLink`: its options, bounds, handlers, log events and counts. */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
 import type { LinkStream, StreamHandlers } from './link-stream.js';
@@ -10,13 +10,15 @@ export interface LinkLimits {
   readonly maxOutgoingRequests: number;
   /** Unacknowledged control frames. */
   readonly maxControlBytes: number;
+  /** One message of a stream. */
   readonly maxMessageBytes: number;
+  /** Queue of one stream. Beyond, the stream is aborted. */
   readonly maxStreamQueueBytes: number;
-  /** Queued bytes of a stream above which `send` returns false. */
+  /** Queue of one stream above which `send` returns false. */
   readonly highWaterBytes: number;
-  /** Queued bytes of all streams. */
+  /** Queues of all streams together. Beyond, a stream that sends is aborted. */
   readonly maxQueuedBytes: number;
-  /** Fragments of incomplete messages of the peer. */
+  /** Fragments of the peer's incomplete messages. */
   readonly maxReassemblyBytes: number;
 }
 
@@ -32,7 +34,7 @@ export const DEFAULT_LINK_LIMITS: LinkLimits = {
   maxReassemblyBytes: 32 * 1024 * 1024,
 };
 
-/** A report for the log. Refused envelopes are reported at each power of ten. Never contains payloads. */
+/** Event for the log, without payloads. Refused envelopes are reported when their count reaches a power of ten. */
 export interface LinkEvent {
   readonly event: 'up' | 'lost' | 'malformed' | 'unsupported_version' | 'handler_failed';
   readonly peer: string;
@@ -40,7 +42,7 @@ export interface LinkEvent {
   readonly count?: number;
 }
 
-/** Accepts a stream of a peer by returning its handlers. */
+/** Accepts a stream that a peer opened, and returns the handlers of its messages. */
 export type IncomingStreamHandler = (stream: LinkStream, header: Uint8Array) => StreamHandlers;
 
 /** Handlers by kind of request or stream. */

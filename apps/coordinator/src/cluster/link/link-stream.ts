@@ -1,10 +1,10 @@
-/** `QueuedStream`: a stream of a link with ordered messages, and control messages that overtake them. */
+/** `LinkStream`: a stream over a link, with ordered messages, and control messages that overtake them. `QueuedStream` implements it. */
 import { FrameType, frameHead } from './frame.js';
 import type { LossReason } from './link-error.js';
 import type { Outbox } from './outbox.js';
 
 export type StreamEnd =
-  /** Everything that the closing side had sent was delivered before. */
+  /** Closed after all messages of the closing side were delivered. */
   | { readonly kind: 'closed' }
   | { readonly kind: 'aborted'; readonly code: string; readonly byPeer: boolean }
   | { readonly kind: 'link_lost'; readonly reason: LossReason };
@@ -14,7 +14,7 @@ export interface StreamHandlers {
   onControl?(bytes: Uint8Array): void;
   /** The queue has room again, after `send` returned false. */
   onDrain?(): void;
-  /** Called once. No other handler is called afterwards. */
+  /** Called once, after all other handlers. */
   onClosed(end: StreamEnd): void;
 }
 
@@ -23,31 +23,36 @@ export interface LinkStream {
   readonly kind: string;
   readonly isOpen: boolean;
   readonly queuedBytes: number;
-  /** Sends a message, unchanged until the stream ends. False: ended, or wait for `onDrain`. An overlong queue aborts the stream. */
+  /**
+   * Sends a message, whose bytes must not change afterwards. Aborts the stream if its queue exceeds the maximum.
+   *
+   * @returns False if the stream has ended, or if no more should be sent until `onDrain`.
+   */
   send(bytes: Uint8Array, isText: boolean): boolean;
-  /** Sends a short message that no bulk data delays. Ordered among the control messages of the stream. */
+  /** Sends a short message that does not wait behind messages of `send`. Control messages keep their order among each other. */
   sendControl(bytes: Uint8Array): void;
-  /** Ends the stream after everything sent. Messages of the peer are dropped from now on. */
+  /** Ends the stream once all messages are sent. Messages from the peer are dropped from now on. */
   close(): void;
-  /** Ends the stream at once, without what is queued. */
+  /** Ends the stream at once, and drops queued messages. */
   abort(code: string): void;
 }
 
-/** The table of streams, as seen by its streams. */
+/** Interface of `StreamTable` for its streams. */
 export interface StreamOwner {
   readonly peer: string;
   readonly outbox: Outbox;
-  /** False if streams wait for the window. A stream must then queue, too. */
+  /** Whether a stream may send without queueing: the window has room, and no other stream waits. */
   canSendDirectly(bytes: number): boolean;
-  /** Adds a stream with queued messages to the waiting ones. */
+  /** Adds a stream with queued messages to the streams that wait for the window. */
   enqueue(stream: QueuedStream): void;
-  /** A data frame was added. */
+  /** Call after a data frame was added to the outbox. */
   gathered(): void;
   sendStreamControl(type: number, stream: QueuedStream, payload: Uint8Array): void;
   sendAbort(stream: QueuedStream, code: string): void;
-  /** Queued bytes have changed. False if the queues of the link are full. */
+  /** Adds to the count of queued bytes. False: the queues of the link are full. */
   countQueued(bytes: number): boolean;
   ended(stream: QueuedStream): void;
+  /** Runs a handler of a stream. If the handler throws, aborts the stream. */
   guard(stream: QueuedStream, callback: () => void): void;
 }
 
@@ -76,9 +81,11 @@ export class QueuedStream implements LinkStream {
   #queuedBytes = 0;
   /** Bytes of the first queued message that were sent as fragments. */
   #sentOfFirst = 0;
+  /** `send` has returned false, so that `onDrain` must follow. */
   #isDrainDue = false;
-  /** True while the stream is in the link's round of waiting streams. */
+  /** Whether the stream is in the table's round of waiting streams. */
   isInRound = false;
+  /** Received fragments of an incomplete message. */
   #fragments: Uint8Array[] = [];
   #fragmentBytes = 0;
 
@@ -147,7 +154,7 @@ export class QueuedStream implements LinkStream {
     this.end({ kind: 'aborted', code, byPeer: false });
   }
 
-  /** Sends queued messages up to about `quantum` bytes while the window has room. */
+  /** Sends queued messages, up to about `quantum` bytes, while the window has room. */
   pull(quantum: number): void {
     const { outbox } = this.#owner;
     let left = quantum;
@@ -176,20 +183,20 @@ export class QueuedStream implements LinkStream {
     return this.#queue.length > 0;
   }
 
-  /** Payload bytes of the next fragment. */
+  /** Length of the next fragment to send. */
   get nextBytes(): number {
     const first = this.#queue[0];
     return first === undefined ? 0 : Math.min(this.#owner.outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
   }
 
-  /** Calls `onDrain` if the queue has drained. */
+  /** Calls `onDrain` if it is due and at most half of the high-water mark is queued. */
   drained(): void {
     if (!this.#isDrainDue || this.#state !== 'open' || this.#queuedBytes > this.#bounds.highWaterBytes >> 1) return;
     this.#isDrainDue = false;
     this.#owner.guard(this, () => this.#handlers.onDrain?.());
   }
 
-  /** Receives a fragment of the peer. `takeReassembly` counts bytes of incomplete messages, and returns false at the link's maximum. */
+  /** Receives a message or fragment. `takeReassembly` counts bytes of incomplete messages; false: the link's maximum is exceeded. */
   received(bytes: Uint8Array, isText: boolean, hasMore: boolean, takeReassembly: (bytes: number) => boolean): void {
     if (this.#state !== 'open') return;
     if (!hasMore && this.#fragments.length === 0) {
@@ -214,7 +221,7 @@ export class QueuedStream implements LinkStream {
     if (this.#state === 'open') this.#owner.guard(this, () => this.#handlers.onControl?.(bytes));
   }
 
-  /** Bytes of an incomplete message. */
+  /** Received bytes of an incomplete message. */
   get fragmentBytes(): number {
     return this.#fragmentBytes;
   }

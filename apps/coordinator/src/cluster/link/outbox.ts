@@ -1,20 +1,24 @@
-/** `Outbox`: the outgoing side of a link. Gathers frames into envelopes, bounds them by the window, and transmits them. */
+/**
+ * `Outbox`: the outgoing side of a conversation. Gathers frames into envelopes, and transmits them over two lanes.
+ *
+ * The window bounds unacknowledged bytes of the data lane.
+ */
 import { CONTROL_LANE, DATA_LANE, ENVELOPE_HEADER_BYTES, type LaneNumber, writeAfterControl } from './envelope.js';
 import { FrameBatch, MAX_FRAGMENT_BYTES } from './frame.js';
 import { SendLane } from './lanes.js';
 
-/** Frames are gathered up to this size. A larger frame has an envelope of its own. */
+/** Maximum size of gathered frames per envelope. A larger frame gets its own envelope. */
 const GATHER_BYTES = 64 * 1024;
 const MIN_FRAGMENT_BYTES = 16 * 1024;
-/** Envelopes are cut from blocks of this size, because small allocations of their own cost more than the copy. */
+/** Small envelopes share memory blocks of this size, because an allocation per envelope costs more. */
 const BLOCK_BYTES = 64 * 1024;
-/** Space beyond the maximum of the control lane for errors that report that maximum. */
+/** Space beyond the control lane's maximum, for small errors such as `overloaded`. */
 const CONTROL_HEADROOM_BYTES = 1024 * 1024;
 
 export interface OutboxOptions {
   readonly maxControlBytes: number;
   readonly now: () => number;
-  /** Publishes an envelope of a lane. False if the transport accepts none now. */
+  /** Publishes an envelope. False: the transport does not accept it now. */
   readonly publish: (envelope: Buffer, lane: LaneNumber, sequence: number) => boolean;
 }
 
@@ -33,16 +37,17 @@ export class Outbox {
     this.windowBytes = windowBytes;
   }
 
-  /** Bytes retained for frames that were accepted and are not acknowledged. */
+  /** Bytes of frames that are not acknowledged yet. */
   get retainedBytes(): number {
     return this.control.unacknowledgedBytes + this.#controlBatch.bytes + this.data.unacknowledgedBytes + this.#dataBatch.bytes;
   }
 
+  /** Maximum fragment: at most half of the window, so that several streams can share it. */
   get fragmentBytes(): number {
     return Math.min(MAX_FRAGMENT_BYTES, Math.max(MIN_FRAGMENT_BYTES, this.windowBytes >> 1));
   }
 
-  /** True if the window has space. A frame larger than the window may go when nothing else is unacknowledged. */
+  /** Whether the window has room. A frame larger than the window may be sent when nothing else is unacknowledged. */
   hasRoomFor(bytes: number): boolean {
     const used = this.data.unacknowledgedBytes + this.#dataBatch.bytes;
     return used === 0 || used + bytes <= this.windowBytes;
@@ -53,7 +58,7 @@ export class Outbox {
     this.#dataBatch.add(head, id, payload);
   }
 
-  /** False if the lane is full. `mayUseHeadroom`: for small errors. */
+  /** False: the control lane is full. `mayUseHeadroom`: whether {@link CONTROL_HEADROOM_BYTES} may be used. */
   addControl(head: number, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
     const max = this.#options.maxControlBytes + (mayUseHeadroom ? CONTROL_HEADROOM_BYTES : 0);
     if (this.control.unacknowledgedBytes + this.#controlBatch.bytes + payload.length > max) return false;
@@ -62,7 +67,7 @@ export class Outbox {
     return true;
   }
 
-  /** Seals gathered frames into envelopes, and transmits. */
+  /** Puts gathered frames into envelopes, and transmits all that the conditions allow. */
   flush(canTransmit: boolean, canTransmitData: () => boolean): void {
     this.#sealAll();
     if (!canTransmit) return;
@@ -70,12 +75,13 @@ export class Outbox {
     while (this.data.hasUntransmitted && canTransmitData() && this.#transmit(this.data, DATA_LANE));
   }
 
-  /** Control frames first: data frames may belong to streams that the control frames open. */
+  /** Seals control frames first, because data frames may belong to streams that they open. */
   #sealAll(): void {
     if (!this.#controlBatch.isEmpty) this.#seal(this.control, this.#controlBatch);
     if (!this.#dataBatch.isEmpty) this.#seal(this.data, this.#dataBatch);
   }
 
+  /** Writes gathered frames into an envelope of a lane. */
   #seal(lane: SendLane, batch: FrameBatch): void {
     const envelope = this.#allocate(ENVELOPE_HEADER_BYTES + batch.bytes);
     batch.writeTo(envelope);

@@ -1,7 +1,7 @@
 /**
- * `PeerLink`: requests and streams to a peer over a lossy transport. A lost link restarts without its streams.
+ * `PeerLink`: requests and streams to one peer over NATS, which may lose messages.
  *
- * A random epoch names each incarnation, so that envelopes of earlier ones are recognised.
+ * When the peer is silent for too long, the link is lost: its requests and streams end, and the link starts a new conversation.
  */
 import { Conversation } from './conversation.js';
 import { type EnvelopeHeader, Flag, MIN_VERSION, readHeader, unsupportedVersion, VERSION } from './envelope.js';
@@ -17,11 +17,11 @@ import type { RequestOptions } from './requests.js';
 export type LinkState = 'connecting' | 'up' | 'lost' | 'closed';
 
 /** Interval of attempts to reach a peer. */
-const HELLO_MS = 250;
-/** Interval once a peer has been lost for a second. */
-const LOST_HELLO_MS = 1_000;
-/** Interval of answers to envelopes outside of a conversation. */
-const MIN_REPLY_MS = 20;
+const HELLO_INTERVAL_MS = 250;
+/** Interval of attempts once a peer has been lost for a second. */
+const LOST_HELLO_INTERVAL_MS = 1_000;
+/** Minimum time between two answers to envelopes that belong to no current conversation. */
+const MIN_REPLY_INTERVAL_MS = 20;
 
 export class PeerLink {
   readonly peer: string;
@@ -82,7 +82,7 @@ export class PeerLink {
     return this.#conversation.transfer.outbox;
   }
 
-  /** Bytes retained for the peer: unacknowledged, queued, and incomplete messages. */
+  /** Bytes in memory for the peer: unacknowledged, queued, and fragments of incomplete messages. */
   get retainedBytes(): number {
     return this.#conversation.retainedBytes;
   }
@@ -119,7 +119,7 @@ export class PeerLink {
     return this.#conversation.streams.open(kind, header, handlers);
   }
 
-  /** Ends everything with `closed`, and notifies the peer. */
+  /** Closes the link for good, and notifies the peer. */
   close(): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'up') {
@@ -131,12 +131,12 @@ export class PeerLink {
     for (const cancel of this.#cancellations) cancel();
   }
 
-  /** The NATS server reports that nobody subscribes to the peer's subject; temporary while the peer changes servers. */
+  /** Call when NATS reports that nobody subscribes to the peer's subject. Temporary while the peer changes NATS servers. */
   noResponders(): void {
     this.#silence.noResponders();
   }
 
-  /** Receives an envelope from the peer's subject. Never throws. */
+  /** Processes an envelope that the peer published. Never throws. */
   receive(bytes: Uint8Array): void {
     if (this.#state === 'closed') return;
     const envelope = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -183,10 +183,10 @@ export class PeerLink {
     if (!transfer.isEnded) transfer.receive(header, envelope);
   }
 
-  /** Answers an envelope of no conversation, so that both sides learn the epochs. Replies are not answered by probes forever. */
+  /** Answers an envelope that belongs to no current conversation, so that both sides learn each other's epochs. */
   #introduce(to: number, flags: number): void {
     const now = this.#options.clock.now();
-    if (now - this.#repliedAt < MIN_REPLY_MS) return;
+    if (now - this.#repliedAt < MIN_REPLY_INTERVAL_MS) return;
     this.#repliedAt = now;
     const reply = (flags & Flag.probe) !== 0 ? Flag.probeReply | Flag.probe : Flag.probe;
     if (to !== 0 && to === this.#epochs.peer) this.#conversation.transfer.sendBare(reply);
@@ -214,8 +214,8 @@ export class PeerLink {
       this.#conversation.transfer.tick(now);
       return;
     }
-    const isLongLost = this.#state === 'lost' && now - this.#conversationStartedAt > HELLO_MS * 4;
-    if (now - this.#sender.sentAt >= (isLongLost ? LOST_HELLO_MS : HELLO_MS) - TICK_MS / 2) this.#sender.hello();
+    const isLongLost = this.#state === 'lost' && now - this.#conversationStartedAt > HELLO_INTERVAL_MS * 4;
+    if (now - this.#sender.sentAt >= (isLongLost ? LOST_HELLO_INTERVAL_MS : HELLO_INTERVAL_MS) - TICK_MS / 2) this.#sender.hello();
   }
 
   #transportChanged(isConnected: boolean): void {
@@ -233,7 +233,7 @@ export class PeerLink {
     for (const listener of this.#upListeners) this.#guardListener(listener);
   }
 
-  /** Ends all streams and requests, and starts a new conversation. */
+  /** Ends the conversation, and starts a new one. */
   #lose(reason: LossReason): void {
     const wasUsable = this.#canOpen;
     this.#epochs.renew(reason === 'peer_restarted' || reason === 'peer_closed');
@@ -273,7 +273,7 @@ export class PeerLink {
   }
 
   #handlerFailed(kind: string, error: unknown): void {
-    // Logs only the name: the text of an error could quote content.
+    // Logs only the error's name, because its message could quote content.
     const name = error instanceof Error ? error.name : typeof error;
     this.#options.log({ event: 'handler_failed', peer: this.peer, reason: `${kind}: ${name}` });
   }

@@ -1,4 +1,4 @@
-/** `PeerLinks`: the links to all other coordinators, over one subscription. */
+/** `PeerLinks`: the links to all peers. Opens them when needed, and divides the window among them. */
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -6,16 +6,16 @@ import type { IncomingStreamHandler, LinkEvent, LinkLimits } from './link-option
 import { PeerLink } from './peer-link.js';
 import type { RequestHandler } from './requests.js';
 
-/** Names of coordinators are tokens of NATS subjects. */
-const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+/** Coordinator ids must be tokens of NATS subjects. */
+const COORDINATOR_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const MIN_WINDOW_BYTES = 128 * 1024;
 
 export interface PeerLinksOptions {
-  /** Name of this coordinator. */
+  /** Id of this coordinator. */
   readonly self: string;
   readonly transport: ClusterTransport;
   readonly log: (event: LinkEvent) => void;
-  /** Divided among the links. */
+  /** Windows of all links together. */
   readonly totalWindowBytes?: number;
   readonly maxPeers?: number;
   readonly limits?: Partial<LinkLimits>;
@@ -31,7 +31,7 @@ export class PeerLinks {
   readonly #unsubscribe: () => void;
 
   constructor(options: PeerLinksOptions) {
-    if (!NAME.test(options.self)) throw new RangeError('a name of a coordinator has 1 to 64 letters, digits, - and _');
+    if (!COORDINATOR_ID.test(options.self)) throw new RangeError('a name of a coordinator has 1 to 64 letters, digits, - and _');
     this.#options = options;
     this.#unsubscribe = options.transport.subscribe(`coordinator.${options.self}.in.*`, (subject, payload, isNoResponders) => {
       const peer = subject.slice(subject.lastIndexOf('.') + 1);
@@ -50,13 +50,13 @@ export class PeerLinks {
     this.#handlers.streams.set(kind, handler);
   }
 
-  /** Calls back for each new link, whichever side began. */
+  /** Calls back for each new link, whichever side opened it. Returns a function that unsubscribes. */
   onLink(listener: (link: PeerLink) => void): () => void {
     this.#linkListeners.add(listener);
     return () => this.#linkListeners.delete(listener);
   }
 
-  /** The link to a peer; a new one starts connecting. */
+  /** The link to a peer. Opens one if there is none. */
   link(peer: string): PeerLink {
     const link = this.#linkOf(peer);
     if (link === null) throw new RangeError('not a peer, or too many peers');
@@ -85,7 +85,7 @@ export class PeerLinks {
     const existing = this.#links.get(peer);
     if (existing !== undefined) return existing;
     const { self, transport, limits, log, maxPeers = 1_000 } = this.#options;
-    if (!NAME.test(peer) || peer === self || this.#links.size >= maxPeers) return null;
+    if (!COORDINATOR_ID.test(peer) || peer === self || this.#links.size >= maxPeers) return null;
     const link = new PeerLink({
       peer,
       transport,

@@ -1,56 +1,56 @@
-/** `PeerSilence` decides when a silent peer or absent transport is a lost link. Stalls of this process hardly count. */
+/** `PeerSilence`: decides when a link is lost, because the peer is silent or the transport disconnected. Used by `PeerLink`. */
 import type { LossReason } from './link-error.js';
 
 /** Interval at which a link calls {@link PeerSilence.advance}. */
 export const TICK_MS = 100;
-/** Silence after which a peer is lost while the transport is connected. */
+/** Maximum silence of a peer while the transport is connected. */
 const MAX_SILENCE_MS = 3_000;
-/** Silence after which a peer is lost if the server reported that the peer has no subscription. */
+/** Maximum silence of a peer after NATS reported that nobody subscribes to its subject. */
 const MAX_SILENCE_WITHOUT_RESPONDERS_MS = 1_500;
-/** Time without a transport after which the peer is lost. */
-const MAX_PAUSE_MS = 10_000;
+/** Maximum time without a connection to NATS. */
+const MAX_DISCONNECTED_MS = 10_000;
 
 export class PeerSilence {
   #advancedAt: number;
   #silentMs = 0;
-  #pausedMs = 0;
+  #disconnectedMs = 0;
   #hasNoResponders = false;
 
   constructor(now: number) {
     this.#advancedAt = now;
   }
 
-  /** The peer sent something. */
+  /** Call for each envelope of the peer. */
   heard(): void {
     this.#silentMs = 0;
     this.#hasNoResponders = false;
   }
 
-  /** The server reported that nobody subscribes to the peer's subject. */
+  /** Call when NATS reports that nobody subscribes to the peer's subject. */
   noResponders(): void {
     this.#hasNoResponders = true;
   }
 
-  /** The transport is connected again. */
+  /** Call when the transport is connected again. */
   resumed(): void {
     this.heard();
-    this.#pausedMs = 0;
+    this.#disconnectedMs = 0;
   }
 
-  /** A new conversation begins, or comes up. */
+  /** Call when a new conversation starts, and when it comes up. */
   restarted(): void {
     this.#silentMs = 0;
-    this.#pausedMs = 0;
+    this.#disconnectedMs = 0;
   }
 
-  /** Counts the time since the last call. Returns the reason of a loss, once, or null. */
+  /** Adds the time since the previous call. Returns the reason if the link is lost now, else null. */
   advance(now: number, isTransportConnected: boolean, state: 'connecting' | 'up' | 'lost'): LossReason | null {
-    // A stalled process must not count its own stall as silence of its peers.
+    // The bound keeps a stall of this process from counting as silence of the peer.
     const elapsed = Math.min(now - this.#advancedAt, 2 * TICK_MS);
     this.#advancedAt = now;
     if (!isTransportConnected) {
-      this.#pausedMs += elapsed;
-      return state !== 'lost' && this.#pausedMs > MAX_PAUSE_MS ? 'transport_disconnected' : null;
+      this.#disconnectedMs += elapsed;
+      return state !== 'lost' && this.#disconnectedMs > MAX_DISCONNECTED_MS ? 'transport_disconnected' : null;
     }
     this.#silentMs += elapsed;
     if (state === 'lost') return null;

@@ -1,4 +1,8 @@
-/** `ReliableTransfer` of frames between two incarnations: acknowledgements, gap reports, probes and retransmission. */
+/**
+ * `ReliableTransfer`: delivers frames of a conversation in order and once, by acknowledgements, gap reports and retransmission.
+ *
+ * A probe asks the peer for its acknowledgements, when they are missing for too long.
+ */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
 import { CONTROL_LANE, DATA_LANE, type EnvelopeHeader, Flag, LANE_MASK, type LaneNumber, NO_LANE } from './envelope.js';
@@ -10,15 +14,22 @@ import type { LinkCounts } from './link-options.js';
 import { Outbox } from './outbox.js';
 import { TICK_MS } from './peer-silence.js';
 
+/** Maximum time without an envelope, after which an empty one is sent. */
 const HEARTBEAT_MS = 1_000;
+/** Time without an acknowledgement before a probe. Doubled from the minimum with each unanswered probe. */
 const MIN_PROBE_MS = 250;
 const MAX_PROBE_MS = 1_000;
+/** Maximum delay of an acknowledgement. */
 const ACK_DELAY_MS = 10;
+/** Maximum time for which frames are gathered in a busy turn of the event loop. */
 const GATHER_MS = 2;
+/** Minimum time between two retransmissions of a lane. */
 const MIN_REWIND_MS = 10;
+/** Interval at which a gap is reported again. */
 const REPEAT_GAP_MS = 100;
-/** Bulk data waits while the transport has more than this: control frames of all links pass through the same socket. */
+/** Bulk data waits while the transport buffers more than this, because control frames of all links share its socket. */
 const MAX_TRANSPORT_BACKLOG_BYTES = 2 * 1024 * 1024;
+/** Received bytes after which an acknowledgement is sent at once: an eighth of the window, within these bounds. */
 const MAX_ACK_BYTES = 1024 * 1024;
 const MIN_ACK_BYTES = 16 * 1024;
 
@@ -30,11 +41,11 @@ export interface ReliableTransferOptions {
   readonly counts: LinkCounts;
   readonly maxControlBytes: number;
   readonly windowBytes: number;
-  /** Handles a frame, in order and once. False for a frame that a correct peer does not send. */
+  /** Handles a frame, in order and once. False: the frame violates the protocol. */
   readonly deliver: (frame: Frame, lane: LaneNumber) => boolean;
-  /** The peer acknowledged something. */
+  /** Called after an acknowledgement, which makes room in the window. */
   readonly onCapacity: () => void;
-  /** The peer broke the protocol. */
+  /** Called when the peer violates the protocol. */
   readonly onViolation: (what: string) => void;
 }
 
@@ -43,7 +54,7 @@ export class ReliableTransfer {
   readonly #options: ReliableTransferOptions;
   readonly #incomingControl = new ReceiveLane();
   readonly #incomingData = new ReceiveLane();
-  /** Gathers before `begun`, transmits until `ended`. */
+  /** `waiting`: frames are gathered until the peer has answered. `begun`: frames are transmitted. */
   #state: 'waiting' | 'begun' | 'ended' = 'waiting';
   #isFlushScheduled = false;
   #gatheringSince = 0;
@@ -52,7 +63,7 @@ export class ReliableTransfer {
   #replyFlags = 0;
   #probedAt = Number.NEGATIVE_INFINITY;
   #probeMs = MIN_PROBE_MS;
-  /** Sequence numbers that had been transmitted at the last probe: its reply must acknowledge them. */
+  /** Sequence numbers transmitted before the last probe. If its reply does not acknowledge them, they were lost. */
   readonly #probed = { control: 0, data: 0 };
   readonly #rewoundAt = { control: Number.NEGATIVE_INFINITY, data: Number.NEGATIVE_INFINITY };
 
@@ -69,26 +80,26 @@ export class ReliableTransfer {
     return this.#state === 'ended';
   }
 
-  /** Transmits the gathered frames, because the peer has answered. */
+  /** Call when the peer has answered. Transmits gathered frames. */
   begin(): void {
     this.#state = 'begun';
     this.gathered();
   }
 
-  /** Sends and delivers nothing from now on. */
+  /** Stops sending and delivering for good. */
   end(): void {
     this.#state = 'ended';
     this.#cancelAck?.();
   }
 
-  /** Gathers a control frame. False if the lane is full. `mayUseHeadroom`: for small errors. */
+  /** Gathers a control frame. False: the control lane is full. `mayUseHeadroom`: for small errors, which may exceed its maximum. */
   sendControl(type: number, isOpenedBySelf: boolean, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
     if (!this.outbox.addControl(frameHead(type, isOpenedBySelf), id, payload, mayUseHeadroom)) return false;
     this.gathered();
     return true;
   }
 
-  /** Transmits gathered frames at the end of the turn, or now if they have waited. */
+  /** Transmits gathered frames at the end of the event loop's turn, or now if they have waited for {@link GATHER_MS}. */
   gathered(): void {
     const { clock } = this.#options;
     if (this.#isFlushScheduled) {
@@ -124,7 +135,7 @@ export class ReliableTransfer {
     if (sender.sendBare(flags, epochs.peer, this.#incomingControl.received, this.#incomingData.received)) this.#acknowledged();
   }
 
-  /** Called after a reconnection of the transport: both directions may have lost envelopes. */
+  /** Call after a reconnection of the transport, because both directions may have lost envelopes. */
   resynchronize(): void {
     this.sendBare(Flag.probe | Flag.controlGap | Flag.dataGap);
   }
@@ -216,7 +227,7 @@ export class ReliableTransfer {
     return true;
   }
 
-  /** An envelope has carried the acknowledgements. */
+  /** Call after sending an envelope, because each contains the acknowledgements. */
   #acknowledged(): void {
     this.#isAckDue = false;
     this.#incomingControl.unacknowledgedBytes = this.#incomingData.unacknowledgedBytes = 0;

@@ -1,4 +1,4 @@
-/** `Requests`: requests and replies of a link, in both directions. Each message is one control frame. */
+/** `Requests`: requests to and from the peer of a conversation. Each request and each reply is one control frame. */
 import type { Clock } from '../transport/clock.js';
 import {
   decodeCode,
@@ -18,11 +18,11 @@ export interface RequestContext {
   readonly signal: AbortSignal;
 }
 
-/** Answers a request. Peers get the code of a LinkError; other errors are sent as `failed`, without text. */
+/** Answers a request of a peer. If it throws a LinkError, the peer gets the error's code; for other errors, `failed`. */
 export type RequestHandler = (payload: Uint8Array, context: RequestContext) => Uint8Array | Promise<Uint8Array>;
 
 export interface RequestOptions {
-  /** A stall of this process during the wait extends the timeout, at most to twice its length. */
+  /** Timeout. A stall of this process during the wait extends it, up to double. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -44,9 +44,16 @@ export interface RequestsOptions {
 
 const NOTHING = new Uint8Array(0);
 const MAX_ID = 2 ** 32 - 1;
-/** Delay of a timer, in milliseconds, that counts as a stall of this process. */
+/** Delay of a timer that counts as a stall of this process. */
 const MIN_STALL_MS = 20;
-const CODES: ReadonlySet<string> = new Set(['overloaded', 'too_large', 'unknown_kind', 'aborted', 'timeout'] satisfies LinkErrorCode[]);
+/** Codes that are accepted from a peer. */
+const PEER_CODES: ReadonlySet<string> = new Set([
+  'overloaded',
+  'too_large',
+  'unknown_kind',
+  'aborted',
+  'timeout',
+] satisfies LinkErrorCode[]);
 
 export class Requests {
   readonly #options: RequestsOptions;
@@ -96,7 +103,7 @@ export class Requests {
     });
   }
 
-  /** False for a frame that a correct peer does not send. */
+  /** Handles a frame. False: the frame violates the protocol. */
   received({ type, id, payload }: Frame): boolean {
     switch (type) {
       case FrameType.request:
@@ -104,20 +111,20 @@ export class Requests {
       case FrameType.cancel:
         this.#incoming.get(id)?.abort(new LinkError('aborted', 'the peer cancelled the request'));
         return true;
-      // Without a pending request, the reply came after its timeout.
+      // There is no pending request if the reply came after its timeout.
       case FrameType.reply:
         this.#outgoing.get(id)?.settle(null, payload);
         return true;
       default: {
         const code = decodeCode(payload);
-        const error = new LinkError(CODES.has(code) ? (code as LinkErrorCode) : 'failed', `request to ${this.#options.peer}: ${code}`);
+        const error = new LinkError(PEER_CODES.has(code) ? (code as LinkErrorCode) : 'failed', `request to ${this.#options.peer}: ${code}`);
         this.#outgoing.get(id)?.settle(error, NOTHING);
         return true;
       }
     }
   }
 
-  /** Ends all requests of both directions: the link is lost. */
+  /** Ends all requests of both directions, because the link is lost. */
   end(error: LinkError): void {
     for (const controller of this.#incoming.values()) controller.abort(error);
     this.#incoming.clear();
@@ -148,7 +155,7 @@ export class Requests {
       code = error instanceof LinkError ? error.code : 'failed';
       if (code === 'failed' && !controller.signal.aborted) this.#options.onHandlerFailed(kind, error);
     }
-    // After the loss of the link, the number may belong to a request of the next incarnation.
+    // The request has ended meanwhile, and its number may belong to a new one.
     if (this.#incoming.get(id) !== controller) return;
     this.#incoming.delete(id);
     if (controller.signal.aborted) return;

@@ -1,16 +1,17 @@
-/** `StreamTable`: open streams of a conversation, their numbers and bounds, and round-robin for the window. */
+/** `StreamTable`: open streams of a conversation. Numbers them, bounds them, and lets them share the window in turn (round-robin). */
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
 import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamOwner } from './link-stream.js';
 import type { Outbox } from './outbox.js';
 
-/** Bytes that a stream may send before the next waiting stream. */
+/** Bytes that a stream may send before it is the next waiting stream's turn. */
 const QUANTUM_BYTES = 64 * 1024;
 const MAX_STREAM_ID = 2 ** 32 - 1;
-const IGNORE: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
+/** Handlers of an incoming stream until its own handlers are set. */
+const NO_HANDLERS: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
 
-/** The part of a transfer that streams send through. */
+/** Part of `ReliableTransfer` that streams use. */
 interface StreamTransfer {
   readonly outbox: Outbox;
   gathered(): void;
@@ -23,7 +24,7 @@ export interface StreamTableOptions {
   readonly limits: LinkLimits;
   readonly handlers: ReadonlyMap<string, IncomingStreamHandler>;
   readonly onHandlerFailed: (kind: string, error: unknown) => void;
-  /** The control lane has no space, not even to abort a stream: the peer acknowledges nothing. */
+  /** Called if the control lane has no room even to abort a stream, because the peer acknowledges nothing. */
   readonly onOverloaded: () => void;
 }
 
@@ -48,7 +49,7 @@ export class StreamTable implements StreamOwner {
     return this.#streams.size;
   }
 
-  /** Queued bytes, and bytes of incomplete messages. */
+  /** Bytes in memory: queued messages, and fragments of incomplete ones. */
   get retainedBytes(): number {
     return this.#queuedBytes + this.#reassemblyBytes;
   }
@@ -68,12 +69,12 @@ export class StreamTable implements StreamOwner {
     return stream;
   }
 
-  /** Handles a frame of a stream. False for a frame that a correct peer does not send. */
+  /** Handles a frame of a stream. False: the frame violates the protocol. */
   received(frame: Frame): boolean {
     if (frame.type === FrameType.open) return this.#opened(frame);
     const isOpenedBySelf = !frame.isOpenedBySender;
     const stream = this.#streams.get(streamKey(frame.id, isOpenedBySelf));
-    // Frames of a stream that has ended here may still arrive.
+    // Frames may still arrive for a stream that has ended here.
     if (stream === undefined) return frame.id !== 0 && frame.id <= (isOpenedBySelf ? this.#nextId - 1 : this.#lastPeerId);
     switch (frame.type) {
       case FrameType.data:
@@ -106,7 +107,7 @@ export class StreamTable implements StreamOwner {
       this.#abort(id, false, handler === undefined ? 'unknown_kind' : 'overloaded');
       return true;
     }
-    const stream = new QueuedStream(this, id, decoded.kind, false, limits, IGNORE);
+    const stream = new QueuedStream(this, id, decoded.kind, false, limits, NO_HANDLERS);
     this.#streams.set(streamKey(id, false), stream);
     this.#incomingCount++;
     this.guard(stream, () => {
@@ -115,7 +116,7 @@ export class StreamTable implements StreamOwner {
     return true;
   }
 
-  /** Lets waiting streams send, round-robin, while the window has space. */
+  /** Lets waiting streams send in turn, while the window has room. */
   pump(): void {
     const { outbox } = this;
     const drained: QueuedStream[] = [];
@@ -130,7 +131,7 @@ export class StreamTable implements StreamOwner {
     }
     if (drained.length === 0) return;
     this.gathered();
-    for (const each of drained) each.drained();
+    for (const pulled of drained) pulled.drained();
   }
 
   /** Ends all streams. */
@@ -201,7 +202,7 @@ export class StreamTable implements StreamOwner {
   }
 }
 
-/** Key of a stream: both sides number the streams that they open from 1. */
+/** Key of a stream. Its number alone is ambiguous, because each side numbers the streams that it opens from 1. */
 function streamKey(id: number, isOpenedBySelf: boolean): number {
   return id * 2 + (isOpenedBySelf ? 1 : 0);
 }

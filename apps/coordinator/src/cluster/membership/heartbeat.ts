@@ -1,11 +1,20 @@
-/** Heartbeat message of a coordinator, with the digests that changed. Published to all peers; the subject proves the sender. */
+/**
+ * Heartbeat: message by which a coordinator tells its peers that it is alive, and which models its providers serve.
+ *
+ * A heartbeat contains only models whose digest changed. NATS permissions let a coordinator publish only on its own subject, so the
+ * subject proves the sender.
+ */
 import { ImageOfferSchema, ModelTypeSchema } from '@inference/protocol';
 import { encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';
 
-/** Version of JSON messages; coordinators accept neighbouring versions. Members may be added; new values need a new peer. */
+/**
+ * Version of the JSON messages between coordinators, which accept the previous and the next version, too.
+ *
+ * A new optional member needs no new version. A new value of a member needs peers that know the value.
+ */
 export const CLUSTER_VERSION = 1;
 
 const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -21,15 +30,15 @@ const ModelSchema = Type.Object({
 
 const HeartbeatSchema = Type.Object({
   version: Type.Integer({ minimum: 1 }),
-  /** Random per process start. */
+  /** Random number of this start of the process. */
   epoch: Type.String({ pattern: '^[0-9a-f]{16}$' }),
   /** Grows by 1 with every heartbeat of an epoch. */
   sequence: Sequence,
   /** Sender's clock, in milliseconds since 1970. */
   at: Sequence,
-  /** The sender shuts down: its providers move, and it accepts no placements for others. */
+  /** The sender shuts down: its providers move to peers, and it accepts no placements for peers. */
   draining: Type.Boolean(),
-  /** The sender leaves now. */
+  /** Last heartbeat of the sender. */
   goodbye: Type.Boolean(),
   /** Connected providers, registered or not. */
   providers: Type.Integer({ minimum: 0 }),
@@ -44,9 +53,9 @@ export interface PublishedModel {
   readonly digest: ModelDigest;
 }
 
-const validator = Compile(HeartbeatSchema);
-/** The only member that is read of other versions. */
-const version = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
+const heartbeatValidator = Compile(HeartbeatSchema);
+/** Schema of every version: only this member is read before the version is known to be supported. */
+const versionValidator = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
 /** Models per message, so that a message stays far below the transport's limit. */
 export const MAX_MODELS_PER_MESSAGE = 200;
@@ -66,8 +75,8 @@ export type DecodedHeartbeat =
   | { readonly kind: 'malformed' };
 
 export function decodeHeartbeat(bytes: Uint8Array): DecodedHeartbeat {
-  const message = parseMessage(bytes, version);
+  const message = parseMessage(bytes, versionValidator);
   if (message === null) return { kind: 'malformed' };
   if (Math.abs(message.version - CLUSTER_VERSION) > 1) return { kind: 'unsupported_version', version: message.version };
-  return validator.Check(message) ? { kind: 'heartbeat', heartbeat: message } : { kind: 'malformed' };
+  return heartbeatValidator.Check(message) ? { kind: 'heartbeat', heartbeat: message } : { kind: 'malformed' };
 }

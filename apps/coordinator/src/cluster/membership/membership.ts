@@ -1,4 +1,8 @@
-/** `Membership`: live coordinators, by a heartbeat per second. Peers leave by a goodbye, or after `PEER_SILENCE_MS` of silence. */
+/**
+ * `Membership`: the live coordinators of the cluster (peers), and the models that each serves.
+ *
+ * Every coordinator publishes a heartbeat per second. A peer leaves by a goodbye, or after `PEER_SILENCE_MS` without a heartbeat.
+ */
 import { randomBytes } from 'node:crypto';
 import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
 import {
@@ -12,39 +16,43 @@ import {
   type PublishedModel,
 } from './heartbeat.js';
 
-/** Publishes to all peers. */
+/** Publishes and receives messages to all peers. */
 export interface Broadcast {
   publish(subject: string, bytes: Uint8Array): void;
-  /** Calls back with every message of a subject pattern. Returns the function that unsubscribes. */
+  /** Calls `handler` with every message whose subject matches the pattern. Returns a function that unsubscribes. */
   subscribe(pattern: string, handler: (subject: string, bytes: Uint8Array) => void): () => void;
 }
 
 export interface MembershipEvents {
   joined(peerId: string): void;
   left(peerId: string): void;
-  /** Digests of peers changed: queued requests may be placed. */
+  /** Digests of peers changed, so that queued requests may get a slot. */
   changed(models: Heartbeat['models']): void;
-  /** The difference of a peer's clock exceeds `CLOCK_ALARM_MS`. */
+  /** A peer's clock differs by more than {@link CLOCK_ALARM_MS}. */
   clockDiffers(peerId: string, ms: number): void;
-  /** A coordinator whose heartbeat cannot be read stays out of the network. */
+  /** A heartbeat could not be read. Its sender does not become a peer. */
   refused(peerId: string, refusal: RefusedHeartbeat): void;
 }
 
 export type RefusedHeartbeat = Exclude<DecodedHeartbeat, { readonly kind: 'heartbeat' }>;
 
 interface MembershipOptions {
+  /** Id of this coordinator. */
   readonly self: string;
   readonly broadcast: Broadcast;
-  /** Models served here now. */
+  /** Models that providers of this coordinator serve now. */
   readonly models: () => Iterable<PublishedModel>;
+  /** Count of providers connected here. */
   readonly providers: () => number;
   readonly isDraining: () => boolean;
-  /** Requests all models of a peer over its link, after a gap. */
+  /** Requests all models of a peer over its link, because a heartbeat was missed. */
   readonly requestModels: (peerId: string) => Promise<Uint8Array>;
   readonly events: MembershipEvents;
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
+/** Contents of a peer's latest heartbeat. */
 interface PeerState {
   epoch: string;
   sequence: number;
@@ -55,9 +63,11 @@ interface PeerState {
   readonly models: Map<string, Pick<PublishedModel, 'type' | 'images'>>;
 }
 
-/** Reads of all models of a peer: the last one, and the one that starts next. */
+/** State of requests for all models of one peer. */
 interface Refresh {
+  /** Start of the last request. */
   startedAt: number;
+  /** Request that has not started yet, which further callers share; null: none. */
   next: Promise<void> | null;
 }
 
@@ -66,35 +76,39 @@ export interface PeerSummary {
   readonly heardAt: number;
   readonly draining: boolean;
   readonly providers: number;
+  /** Count of models that the peer serves. */
   readonly models: number;
-  /** Difference of the clocks, in milliseconds. */
+  /** The peer's clock minus this coordinator's, in milliseconds. */
   readonly clockMs: number;
 }
 
 const HEARTBEAT_MS = 1000;
-/** Changed digests wait at least this long, and longer with more peers. */
-const MIN_CHANGES_MS = 250;
-const CHANGES_MS_PER_PEER = 5;
-/** Minimum time between a heartbeat and a heartbeat for a new peer, to bound traffic of unstable peers. */
+/** Delay before changed digests are published: the larger of a minimum and a time per peer, to bound the traffic. */
+const MIN_CHANGES_DELAY_MS = 250;
+const CHANGES_DELAY_MS_PER_PEER = 5;
+/** Minimum time between a heartbeat and an early heartbeat for a new peer, to bound the traffic of unstable peers. */
 const MIN_GREETING_MS = 100;
-/** Minimum time between two reads of all models of a peer. */
-const REFRESH_MS = 1000;
-/** Bounds for hostile peers. */
+/** Minimum time between two requests for all models of a peer. */
+const REFRESH_INTERVAL_MS = 1000;
+/** Bounds memory against hostile peers. */
 const MAX_PEERS = 1024;
 const MAX_MODELS_PER_PEER = 20_000;
-/** Difference of the clocks that is reported, and difference above which a peer's statements no longer count. */
+/** Clock difference that is reported to the operator. */
 const CLOCK_ALARM_MS = 5000;
-const MAX_CLOCK_MS = 120_000;
+/** Clock difference above which a coordinator is not accepted as a peer. */
+const MAX_CLOCK_DIFFERENCE_MS = 120_000;
 
 const subjectOf = (id: string): string => `fleet.digest.${id}`;
 
 export class Membership {
   readonly #options: MembershipOptions;
   readonly #epoch = randomBytes(8).toString('hex');
+  /** Live peers by id. */
   readonly #peers = new Map<string, PeerState>();
+  /** Digests of models by peer, from which placements choose. */
   readonly digests = new OwnerDigests();
   readonly #refreshes = new Map<string, Refresh>();
-  /** Text of each published digest, to find changes. */
+  /** JSON of each model as last published, to find changes. */
   #published = new Map<string, string>();
   #sequence = 0;
   #modelSequence = 0;
@@ -110,7 +124,7 @@ export class Membership {
     this.#timer = setInterval(() => this.#tick(), HEARTBEAT_MS / 4);
   }
 
-  /** Peers that are alive, by id. */
+  /** Live peers. */
   get peers(): readonly PeerSummary[] {
     return [...this.#peers].map(([id, { heardAt, draining, providers, models, clockMs }]) => {
       return { id, heardAt, draining, providers, models: models.size, clockMs };
@@ -121,7 +135,7 @@ export class Membership {
     return this.#peers.has(peerId);
   }
 
-  /** Digests of live peers that serve a model, by peer. */
+  /** Pairs of peer id and digest, of live peers that serve a model. */
   *digestsAtPeers(model: string): Iterable<readonly [string, ModelDigest]> {
     for (const [owner, { digest }] of this.digests.of(model)) if (this.isLive(owner) && digest.serving > 0) yield [owner, digest];
   }
@@ -132,7 +146,7 @@ export class Membership {
     return false;
   }
 
-  /** Peers that serve a model. */
+  /** Type and image offers of a model, as each peer that serves it published them. */
   *servedBy(model: string): Iterable<Pick<PublishedModel, 'type' | 'images'>> {
     for (const { models } of this.#peers.values()) {
       const known = models.get(model);
@@ -147,40 +161,40 @@ export class Membership {
     return ids;
   }
 
-  /** Publishes the digests that changed, soon. */
+  /** Call when digests of this coordinator may have changed. Publishes the changes after a short delay. */
   modelsChanged(): void {
     if (this.#changeTimer !== null) return;
-    const delayMs = Math.max(MIN_CHANGES_MS, CHANGES_MS_PER_PEER * this.#peers.size);
+    const delayMs = Math.max(MIN_CHANGES_DELAY_MS, CHANGES_DELAY_MS_PER_PEER * this.#peers.size);
     this.#changeTimer = setTimeout(() => {
       this.#changeTimer = null;
       this.#publishChanges();
     }, delayMs);
   }
 
-  /** Models for a peer that missed a heartbeat: the answer to a request of kind `models`. */
+  /** Answers a request of kind `models` with all models of this coordinator, for a peer that missed a heartbeat. */
   allModels(): Uint8Array {
-    // The answer must equal the published digest, or a change undone before the next heartbeat would stay at the peer.
+    // Publishes changes first: otherwise a change that is undone before the next heartbeat would remain at the peer.
     this.#publishChanges({ onlyIfChanged: true });
     return this.#encode([...this.#options.models()].map(encodeModel), false);
   }
 
-  /** Requests all models of a peer, because a reply overtook a digest. At most once per `REFRESH_MS` and peer. */
+  /** Requests all models of a peer, whose digests may be outdated. At most once per {@link REFRESH_INTERVAL_MS} and peer. */
   refresh(peerId: string): Promise<void> {
     const state = this.#refreshes.get(peerId) ?? { startedAt: Number.NEGATIVE_INFINITY, next: null };
     this.#refreshes.set(peerId, state);
-    // A running read may have begun before the reply, so callers wait for the next one.
+    // A running request may have been answered before the caller's cause, so callers wait for the next one.
     state.next ??= this.#refreshSoon(peerId, state);
     return state.next;
   }
 
-  /** Stores the digest of a peer's reply. Invalid digests are ignored. */
+  /** Stores a digest from a peer's reply to a placement request. Ignores invalid digests. */
   replied(peerId: string, model: string, text: string): void {
     const decoded = decodeDigest(text);
     if (decoded.kind === 'rejected' || this.#peers.get(peerId)?.models.has(model) !== true) return;
     this.digests.update(peerId, model, decoded.digest, ++this.#modelSequence, this.#options.now());
   }
 
-  /** Publishes a heartbeat now, because the connection to peers is new. */
+  /** Publishes a heartbeat at once. Call after a reconnect to NATS. */
   announce(): void {
     this.#publishChanges();
   }
@@ -193,12 +207,14 @@ export class Membership {
     this.#unsubscribe();
   }
 
+  /** Removes silent peers, and publishes a heartbeat when it is due. */
   #tick(): void {
     const now = this.#options.now();
     for (const [id, { heardAt }] of this.#peers) if (Math.abs(now - heardAt) > PEER_SILENCE_MS) this.#remove(id);
     if (Math.abs(now - this.#lastHeartbeatAt) >= HEARTBEAT_MS) this.#publishChanges();
   }
 
+  /** Publishes a heartbeat with the models that changed; several if they do not fit one message. */
   #publishChanges({ onlyIfChanged = false } = {}): void {
     const current = new Map<string, string>();
     const changed: Heartbeat['models'] = [];
@@ -249,7 +265,7 @@ export class Membership {
     const now = this.#options.now();
     const clockMs = heartbeat.at - now;
     if (Math.abs(clockMs) > CLOCK_ALARM_MS) this.#options.events.clockDiffers(id, clockMs);
-    if (heartbeat.goodbye || Math.abs(clockMs) > MAX_CLOCK_MS) {
+    if (heartbeat.goodbye || Math.abs(clockMs) > MAX_CLOCK_DIFFERENCE_MS) {
       this.#remove(id);
       return;
     }
@@ -268,10 +284,11 @@ export class Membership {
     });
     this.digests.heard(id, now);
     const removed = heartbeat.draining ? [...peer.models.keys()].map(removedModel) : [];
-    this.#takeModels(id, peer, [...heartbeat.models, ...removed]);
+    this.#storeModels(id, peer, [...heartbeat.models, ...removed]);
     if (!isContinued) void this.#requestAll(id, heartbeat.epoch);
   }
 
+  /** Null: {@link MAX_PEERS} peers are known already. */
   #add(id: string, { epoch }: Heartbeat): PeerState | null {
     if (this.#peers.size >= MAX_PEERS) return null;
     const now = this.#options.now();
@@ -282,7 +299,7 @@ export class Membership {
     return peer;
   }
 
-  /** Publishes an early heartbeat for a new peer; later with more peers, which do the same. */
+  /** Publishes an early heartbeat for a new peer. The delay grows with the number of peers, because all of them do the same. */
   #greet(): void {
     if (this.#greetingTimer !== null) return;
     const spacingMs = Math.min(MIN_GREETING_MS, this.#lastHeartbeatAt + MIN_GREETING_MS - this.#options.now());
@@ -291,12 +308,12 @@ export class Membership {
         this.#greetingTimer = null;
         this.#publishChanges();
       },
-      Math.max(0, spacingMs, CHANGES_MS_PER_PEER * this.#peers.size),
+      Math.max(0, spacingMs, CHANGES_DELAY_MS_PER_PEER * this.#peers.size),
     );
   }
 
   async #refreshSoon(peerId: string, state: Refresh): Promise<void> {
-    const pauseMs = Math.min(REFRESH_MS, state.startedAt + REFRESH_MS - this.#options.now());
+    const pauseMs = Math.min(REFRESH_INTERVAL_MS, state.startedAt + REFRESH_INTERVAL_MS - this.#options.now());
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, pauseMs)));
     state.startedAt = this.#options.now();
     state.next = null;
@@ -304,6 +321,7 @@ export class Membership {
     if (epoch !== undefined) await this.#requestAll(peerId, epoch);
   }
 
+  /** Replaces the models of a peer by those that it answers, unless it has restarted meanwhile. */
   async #requestAll(id: string, epoch: string): Promise<void> {
     const answer = await this.#options.requestModels(id).catch(() => null);
     const decoded = answer === null ? null : decodeHeartbeat(answer);
@@ -313,10 +331,11 @@ export class Membership {
     if (peer.epoch !== epoch || heartbeat.epoch !== epoch) return;
     const current = new Set(heartbeat.models.map((model) => model.id));
     const removed = [...peer.models.keys()].filter((model) => !current.has(model)).map(removedModel);
-    this.#takeModels(id, peer, [...heartbeat.models, ...removed]);
+    this.#storeModels(id, peer, [...heartbeat.models, ...removed]);
   }
 
-  #takeModels(id: string, peer: PeerState, models: Heartbeat['models']): void {
+  /** Stores changed models of a peer. A draining peer serves none. */
+  #storeModels(id: string, peer: PeerState, models: Heartbeat['models']): void {
     const now = this.#options.now();
     for (const entry of models) {
       const { digest } = entry;

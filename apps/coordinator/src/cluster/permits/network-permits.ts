@@ -1,7 +1,8 @@
 /**
- * `NetworkPermits`: limits of the whole network. A key's home, by rendezvous hashing (Thaler and Ravishankar 1998), leases permits.
+ * `NetworkPermits`: limits that all coordinators count together, such as requests per API key and minute.
  *
- * Without its home, a coordinator admits an equal part of the limit.
+ * Rendezvous hashing (Thaler and Ravishankar 1998) assigns each key to one coordinator, its home, which leases permits to the others.
+ * A coordinator that does not reach the home admits its equal part of the limit.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -12,14 +13,15 @@ import { decodeGrant, decodePermitRequest, encodePermits, type Grant, type Permi
 
 export interface NetworkPermitsOptions {
   readonly self: string;
-  /** Sends a request to another coordinator; rejects when there is no answer. */
+  /** Sends a request to a peer. Rejects if there is no answer. */
   readonly request: (coordinator: string, payload: Uint8Array) => Promise<Uint8Array>;
-  /** Whether this coordinator reaches the others at all. */
+  /** Whether this coordinator is connected to NATS. */
   readonly isConnected: () => boolean;
   /** Monotonic, in milliseconds. */
   readonly now?: () => number;
 }
 
+/** A caller that waits for the home's answer. */
 interface Waiter {
   readonly amount: number;
   resolve(permit: Permit): void;
@@ -31,34 +33,38 @@ interface Coordinator {
   readonly hash: number;
 }
 
-/** Available permits of one key, and the state of its window. */
+/** Permits of one key at this coordinator. Times are monotonic, in milliseconds. */
 interface Lease {
-  /** Hexadecimal. */
+  /** Hash of the limit's name and the key, in hexadecimal. */
   readonly hash: string;
   readonly waiters: Waiter[];
+  /** A request to the home is running. */
   isAsking: boolean;
   /** Home of the key among `coordinators`. */
   home: string;
+  /** Live coordinators when `home` was computed. */
   coordinators: readonly Coordinator[];
-  /** End of the window; a past time: no window. */
+  /** End of the current window; a past time means that none is open. */
   until: number;
-  /** Latest end of the window at its home, whose answer took some of the time. */
+  /** Latest possible end of the window at the home. Later than `until` by the time of the home's answer. */
   resetAt: number;
+  /** Permits that this coordinator can still use. */
   available: number;
-  /** Permits of this coordinator in the window, used and available. */
+  /** Permits that this coordinator got in the window, used or available. */
   taken: number;
   /** Permits left at the home after its last grant. */
   remaining: number;
-  /** Home of the last grant. */
+  /** Home that sent the last grant of the window; null: none yet. */
   grantedBy: string | null;
-  /** Home that did not answer: this coordinator admits its part of the limit. */
+  /** Home that did not answer, so that this coordinator admits its part of the limit; null: none. */
   unanswered: string | null;
 }
 
 /** Maximum keys per limit; the least recently used are dropped. */
 const MAX_KEYS = 20_000;
-/** Pause before an unreachable coordinator is asked again, in milliseconds. */
+/** Pause before a home that did not answer is asked again. */
 const UNREACHABLE_MS = 1000;
+/** Hexadecimal digits of a key's hash. */
 const HASH_DIGITS = 32;
 
 export class NetworkPermits implements NetworkLimits {
@@ -81,7 +87,7 @@ export class NetworkPermits implements NetworkLimits {
     this.#coordinators = ids.map((id) => ({ id, hash: createHash('sha256').update(id).digest().readInt32BE(0) }));
   }
 
-  /** Answers a request of kind `permits`. Throws for an invalid request, and without room. */
+  /** Answers a peer's request of kind `permits`. Throws LinkError for an invalid request, and if too many windows are open. */
   answer(asker: string, payload: Uint8Array): Uint8Array {
     const request = decodePermitRequest(payload);
     const grant = request === null ? null : this.#windows.take(asker, request, this.#coordinators.length);
@@ -108,7 +114,7 @@ export class NetworkPermits implements NetworkLimits {
     };
   }
 
-  /** Null: the home must be asked. */
+  /** Decides from permits that are here. Null: the home must be asked first. */
   #decide(name: string, rule: LimitRule, lease: Lease, amount: number): Permit | null {
     const now = this.#now();
     const isOpen = lease.until > now;
@@ -116,7 +122,7 @@ export class NetworkPermits implements NetworkLimits {
     if (isOpen && lease.unanswered === null && lease.remaining === 0) return refusal(lease, now);
     this.#findHome(lease);
     if (isOpen && lease.unanswered === lease.home) return refusal(lease, now);
-    // A disconnected coordinator, even the home, knows only its own requests.
+    // A disconnected coordinator knows only its own requests, even if it is the home.
     const isAlone = lease.coordinators.length > 1 && !this.#options.isConnected();
     if (lease.home === this.#options.self && !isAlone) {
       const request = requestFor(name, rule, lease, [amount], now);
@@ -130,7 +136,7 @@ export class NetworkPermits implements NetworkLimits {
     return spend(lease, amount, now);
   }
 
-  /** Decides all waiting requests. Never rejects. */
+  /** Asks the home until all waiting callers have an answer. Never rejects. */
   async #ask(name: string, rule: LimitRule, lease: Lease): Promise<void> {
     lease.isAsking = true;
     for (let [first] = lease.waiters; first !== undefined; [first] = lease.waiters) {
@@ -148,13 +154,14 @@ export class NetworkPermits implements NetworkLimits {
     lease.isAsking = false;
   }
 
+  /** Requests permits from the home for the waiting callers. Without an answer, admits this coordinator's part. */
   async #refill(name: string, rule: LimitRule, lease: Lease, amounts: readonly number[]): Promise<void> {
     const sentAt = this.#now();
     const { home } = lease;
     const request = requestFor(name, rule, lease, amounts, sentAt);
     const answer = await this.#options.request(home, encodePermits(request)).catch(() => null);
     const grant = answer === null ? null : decodeGrant(answer);
-    // The window began at the home after the request was sent, so it ends here first.
+    // The window counts from the time of sending, so that it ends here before it ends at the home.
     if (grant !== null && grant.granted <= Math.max(request.need, request.want)) {
       store(rule, lease, grant, { sentAt, receivedAt: this.#now() });
       return;
@@ -163,6 +170,7 @@ export class NetworkPermits implements NetworkLimits {
     admitPart(rule, lease, this.#now());
   }
 
+  /** Computes the home again if the coordinators have changed. */
   #findHome(lease: Lease): void {
     if (lease.coordinators === this.#coordinators) return;
     lease.coordinators = this.#coordinators;
@@ -194,7 +202,7 @@ function newLease(text: string): Lease {
   };
 }
 
-/** The demand of a key within the window determines the size of its next lease. */
+/** Request to the home. Asks for as many further permits as were taken in the window, so that leases grow with demand. */
 function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: readonly number[], now: number): PermitRequest {
   const isOpen = lease.until > now;
   const need = amounts.reduce((sum, amount) => sum + amount, 0);
@@ -210,7 +218,7 @@ function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: rea
   };
 }
 
-/** Adds a grant to the lease. A hostile home can grant at most the whole limit. */
+/** Adds a grant to the lease. Bounds it by the limit, because the home may be hostile. */
 function store(
   { max, windowMs }: LimitRule,
   lease: Lease,
@@ -228,7 +236,7 @@ function store(
   lease.unanswered = null;
 }
 
-/** Admits without the home: this coordinator's part of the limit, less its permits of the window. */
+/** Admits without the home: adds this coordinator's equal part of the limit, less the permits taken in the window. */
 function admitPart({ max, windowMs }: LimitRule, lease: Lease, now: number): void {
   startWindow(lease, now, windowMs);
   const part = Math.max(1, Math.floor(max / lease.coordinators.length));
@@ -238,7 +246,7 @@ function admitPart({ max, windowMs }: LimitRule, lease: Lease, now: number): voi
   lease.unanswered = lease.home;
 }
 
-/** Starts a window unless one is open. */
+/** Starts a new window unless one is open. */
 function startWindow(lease: Lease, now: number, lengthMs: number): void {
   if (lease.until > now) return;
   lease.until = now + lengthMs;
@@ -249,6 +257,7 @@ function startWindow(lease: Lease, now: number, lengthMs: number): void {
   lease.grantedBy = null;
 }
 
+/** Uses permits of the lease, or refuses. */
 function spend(lease: Lease, amount: number, now: number): Permit {
   if (lease.available < amount) return refusal(lease, now);
   lease.available -= amount;

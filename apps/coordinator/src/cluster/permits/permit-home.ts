@@ -1,23 +1,29 @@
-/** `PermitHome` grants permits of the keys whose home is here: exactly for small limits, else in shrinking leases. */
+/**
+ * `PermitHome`: counts the windows of keys whose home is this coordinator, and grants permits to all coordinators.
+ *
+ * Grants more than needed as long as many permits remain, to spare requests. Near the limit, grants only what is needed.
+ */
 import type { Grant, PermitRequest } from './permit-messages.js';
 
+/** At most `max` permits per key in a window. */
 export interface LimitRule {
   readonly max: number;
   readonly windowMs: number;
 }
 
 interface Window {
+  /** End of the window. */
   readonly until: number;
-  /** Permits used before this coordinator became the home, by the highest report. */
+  /** Permits granted by an earlier home, by the highest report of a coordinator. */
   earlier: number;
   granted: number;
-  /** The coordinator whose request opened the window. */
+  /** Coordinator whose request opened the window. */
   readonly opener: string;
 }
 
-/** Open windows per asking coordinator: a flood from one does not displace the windows of another. */
+/** Maximum open windows per asking coordinator, so that one cannot displace the windows of others. */
 const MAX_WINDOWS_PER_COORDINATOR = 20_000;
-/** A lease is this part of the remaining permits, divided by the number of coordinators. */
+/** Maximum permits beyond need: the remaining ones, divided by this and by the number of coordinators. */
 const LEASE_DIVISOR = 4;
 
 export class PermitHome {
@@ -26,6 +32,7 @@ export class PermitHome {
   readonly #now: () => number;
   /** Windows by hashed key, the oldest first. */
   readonly #windows = new Map<string, Window>();
+  /** Count of open windows by opener. */
   readonly #opened = new Map<string, number>();
 
   constructor(rules: ReadonlyMap<string, LimitRule>, now: () => number) {

@@ -1,4 +1,4 @@
-/** Requests of kind `permits` between coordinators, and their answers. */
+/** Messages of kind `permits`: a coordinator requests permits of one key from the key's home, which answers with a grant. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';
@@ -9,13 +9,13 @@ const PermitRequestSchema = Type.Object({
   limit: Type.String({ minLength: 1, maxLength: 64 }),
   /** Hash of the limit's name and the key. */
   key: Type.String({ pattern: '^[0-9a-f]{32}$' }),
-  /** Minimum number of permits that the asking coordinator can use. */
+  /** Smallest useful grant: permits for the smallest waiting request. */
   min: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-  /** Permits for all requests that wait. */
+  /** Permits for all waiting requests together. */
   need: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-  /** Permits for the next requests, too. */
+  /** Permits for waiting and expected requests. */
   want: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-  /** State of the window at the key's earlier home; null: the asker knows none. */
+  /** State of the current window at the key's earlier home. Null: the home has not changed in the window. */
   earlier: Type.Union([Type.Null(), Type.Object({ used: Count, reset_ms: Count })]),
 });
 export type PermitRequest = Static<typeof PermitRequestSchema>;
@@ -30,7 +30,7 @@ export function encodePermits(message: PermitRequest | Grant): Uint8Array {
   return encodeMessage(message);
 }
 
-/** Null for a message that breaks the schema. */
+/** Null: the message breaks the schema. */
 export function decodePermitRequest(bytes: Uint8Array): PermitRequest | null {
   return parseMessage(bytes, requests);
 }

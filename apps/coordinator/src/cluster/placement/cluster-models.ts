@@ -1,4 +1,4 @@
-/** `ClusterModels`: the models of the whole network, both of the providers connected here and those that live peers publish. */
+/** `ClusterModels`: facts about the models of the whole network: those of providers connected here, and those that peers publish. */
 import type { ImageOffer, ModelType } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import type { NetworkModels } from '../../inference/placements.js';
@@ -26,12 +26,12 @@ export class ClusterModels implements NetworkModels {
     return this.#local.serves(model) || this.#membership.isServedByPeers(model);
   }
 
-  /** Peers do not tell when their providers return. */
+  /** Known only for providers of this coordinator: peers do not publish when theirs return. */
   returnsAt(model: string): number | null {
     return this.#local.returnsAt(model);
   }
 
-  /** Providers of peers that serve the model. */
+  /** Count of peers' providers that serve the model. */
   servingAtPeers(model: string): number {
     let serving = 0;
     for (const [, digest] of this.#membership.digestsAtPeers(model)) serving += digest.serving;
@@ -54,7 +54,7 @@ export class ClusterModels implements NetworkModels {
 
   contextLength(model: string, named: Parameters<NetworkModels['contextLength']>[1]): number | null {
     let longest = this.#local.contextLength(model, named);
-    // A named provider of a peer has at most the longest context there.
+    // A provider that the request names is found here, so contexts at peers do not matter.
     if (longest !== null && named !== null && namesProvider(named)) return longest;
     for (const [, { maxContextTokens }] of this.#membership.digestsAtPeers(model)) longest = Math.max(longest ?? 0, maxContextTokens ?? 0);
     return longest;
@@ -78,7 +78,7 @@ export class ClusterModels implements NetworkModels {
     };
   }
 
-  /** Digests of peers changed: their models may have gained or lost capacity. */
+  /** Tells listeners that models may have gained or lost capacity at peers. */
   digestsChanged(models: Parameters<CapacityListener>[0]): void {
     for (const listener of [...this.#listeners]) listener(models);
   }

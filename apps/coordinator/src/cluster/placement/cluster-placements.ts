@@ -1,4 +1,9 @@
-/** `ClusterPlacements` asks the owner that digests recommend for a slot. Without a slot, a request queues here and at two peers. */
+/**
+ * `ClusterPlacements`: places requests on providers of the whole cluster.
+ *
+ * Asks the owning coordinators that digests recommend, one after the other. If none has a free slot, the request waits in the queue
+ * of this coordinator and of up to {@link MAX_QUEUE_OWNERS} peers, and takes the first slot.
+ */
 import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { type Placements, type ResolvedSerial, resolvedProvider } from '../../inference/placements.js';
@@ -11,6 +16,7 @@ import { publishedModel } from './published-models.js';
 import { type Refused, refused, reportedRefusal } from './refusals.js';
 
 interface ClusterPlacementsOptions {
+  /** Id of this coordinator. */
   readonly self: string;
   readonly requestQueue: RequestQueue;
   readonly registry: ProviderRegistry;
@@ -22,18 +28,19 @@ interface ClusterPlacementsOptions {
   readonly random: () => number;
 }
 
-/** Maximum peers asked for one placement before the request queues. */
+/** Maximum coordinators that are asked for a free slot before the request queues. */
 const MAX_CONTACTED_PEERS = 4;
-/** Lifetime of the own digest in the choice, in milliseconds. */
-const OWN_DIGEST_MS = 50;
-/** Minimum time between two checks of changed digests by one waiting request, in milliseconds. */
-const RETRY_MS = 100;
+/** Maximum age of this coordinator's own digest when an owning coordinator is chosen. */
+const OWN_DIGEST_MAX_AGE_MS = 50;
+/** Minimum time between two attempts of a waiting request to get a free slot at a peer. */
+const RETRY_INTERVAL_MS = 100;
 const MAX_OWN_DIGESTS = 100_000;
 
 export class ClusterPlacements implements Placements {
   readonly #options: ClusterPlacementsOptions;
-  /** Callbacks of waiting requests that check changed digests. */
+  /** Callbacks of waiting requests, which try to get a slot when digests of peers change. */
   readonly #waiting = new Set<(models: ReadonlySet<string>) => void>();
+  /** Time of this coordinator's digest by model. */
   readonly #ownDigestAt = new BoundedMap<string, number>(MAX_OWN_DIGESTS);
   #sequence = 0;
 
@@ -62,7 +69,7 @@ export class ClusterPlacements implements Placements {
       .then((placement) => (placement.kind === 'placed' ? placement : null));
   }
 
-  /** Digests do not say where a candidate is connected, so peers are asked one after the other. */
+  /** Asks peers one after the other, because digests do not say where a candidate is connected. */
   async #idleCandidateAtPeers(request: SlotRequest): Promise<Placed | null> {
     const { membership, client } = this.#options;
     if (!this.#isServedByPeers(request)) return null;
@@ -81,17 +88,18 @@ export class ClusterPlacements implements Placements {
     const { client, registry, membership } = this.#options;
     const answers = await Promise.all(membership.peers.map(({ id }) => client.claimants(id, serialNumber)));
     const claimants = [registry.placement.claimants(serialNumber), ...answers].flat();
-    // An agent that moves may be known to two coordinators for a moment.
+    // A provider that moves may be connected to two coordinators for a moment.
     const distinct = new Map(claimants.map((claimant) => [claimant.providerId, claimant]));
     return resolvedProvider([...distinct.values()]);
   }
 
-  /** Digests of peers changed: waiting requests check for a free slot there. */
+  /** Lets waiting requests for these models try to get a slot at a peer, whose digest changed. */
   digestsChanged(models: readonly { readonly id: string }[]): void {
     const ids = new Set(models.map(({ id }) => id));
-    for (const look of [...this.#waiting]) look(ids);
+    for (const retry of [...this.#waiting]) retry(ids);
   }
 
+  /** Whether a peer may have a provider for the request. */
   #isServedByPeers(request: SlotRequest): boolean {
     const { membership, registry } = this.#options;
     const { providerId = null, candidates = null, model } = request;
@@ -103,31 +111,35 @@ export class ClusterPlacements implements Placements {
   async #placeAnywhere(request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const { membership } = this.#options;
-    const isOnlyFiltered = !namesProvider(request) && (request.candidates ?? null) === null;
     const contacted = new Set<string>();
-    // Digests do not show where a named provider is connected.
-    const placed = isOnlyFiltered ? await this.#placeNow(request, signal, contacted) : null;
+    // For a named provider or candidates, digests do not show whom to ask.
+    const canChooseByDigest = !namesProvider(request) && (request.candidates ?? null) === null;
+    const placed = canChooseByDigest ? await this.#placeNow(request, signal, contacted) : null;
     if (placed !== null) return placed;
     if (signal.aborted) return refused('aborted');
-    // Digests do not count the providers that pass a filter either, so the request queues everywhere.
+    // Digests do not count the providers that pass a filter either, so the request queues at all peers.
     if (selectsProviders(request)) {
       const peers = membership.peers.map(({ id }) => id);
       return this.#wait(request, waitMs, signal, peers);
     }
     const choice = this.#choose(request, contacted);
-    // Digests may be a second old, so the owning coordinators themselves confirm that no provider is left.
+    // If digests show no provider, they may be outdated: the owning coordinators themselves decide whether to refuse.
     const owners = choice.kind === 'queue' ? choice.owners : this.#peersServing(request.model);
     return this.#wait(request, waitMs, signal, owners);
   }
 
-  /** Some peers that serve the model, with or without free slots by their digests. */
+  /** Up to {@link MAX_QUEUE_OWNERS} peers that serve the model, with or without free slots. */
   #peersServing(model: string): string[] {
     const owners: string[] = [];
     for (const [owner] of this.#options.membership.digestsAtPeers(model)) if (owners.push(owner) === MAX_QUEUE_OWNERS) break;
     return owners;
   }
 
-  /** A slot at once, here or at a peer; null: all are full. `contacted`: owning coordinators without a slot. */
+  /**
+   * Gets a free slot here or at a peer without waiting. Null: none is free.
+   *
+   * @param contacted Owning coordinators that must not be asked. Those that are asked are added.
+   */
   async #placeNow(request: SlotRequest, signal: AbortSignal, contacted: Set<string>): Promise<Placed | null> {
     const { self, client, requestQueue, membership } = this.#options;
     while (contacted.size < MAX_CONTACTED_PEERS && !signal.aborted) {
@@ -135,22 +147,24 @@ export class ClusterPlacements implements Placements {
       if (choice.kind !== 'ask') return null;
       contacted.add(choice.owner);
       const { loadedOnly = false } = request;
-      const demand = { ...request, loadedOnly: loadedOnly || choice.loadedOnly };
-      const answered = membership.digests.ask(choice.owner, request.model, choice.classIndex);
-      const placement = choice.owner === self ? requestQueue.placeNow(demand) : await client.ask(choice.owner, demand, 0, signal, answered);
-      answered();
+      const narrowed = { ...request, loadedOnly: loadedOnly || choice.loadedOnly };
+      const onReply = membership.digests.ask(choice.owner, request.model, choice.classIndex);
+      const placement =
+        choice.owner === self ? requestQueue.placeNow(narrowed) : await client.ask(choice.owner, narrowed, 0, signal, onReply);
+      onReply();
       if (placement?.kind === 'placed') return placement;
     }
     return null;
   }
 
+  /** Chooses an owning coordinator by digests, its own refreshed. */
   #choose(request: SlotRequest, excludedOwners: ReadonlySet<string>) {
     const { membership, self, now, random } = this.#options;
     this.#refreshOwnDigest(request.model);
     return chooseOwner(membership.digests.of(request.model), this.#ownerRequest(request, excludedOwners), self, now(), random);
   }
 
-  /** A peer with a free slot, by its digest; null: none. */
+  /** Id of a peer whose digest shows a free slot; null: none. */
   #choosePeer(request: SlotRequest): string | null {
     const choice = this.#choose(request, new Set([this.#options.self]));
     return choice.kind === 'ask' ? choice.owner : null;
@@ -172,28 +186,29 @@ export class ClusterPlacements implements Placements {
   #refreshOwnDigest(model: string): void {
     const { self, membership, registry, requestQueue, now } = this.#options;
     const at = this.#ownDigestAt.get(model);
-    if (at !== undefined && Math.abs(now() - at) < OWN_DIGEST_MS) return;
+    if (at !== undefined && Math.abs(now() - at) < OWN_DIGEST_MAX_AGE_MS) return;
     this.#ownDigestAt.set(model, now());
     const own = publishedModel(model, registry, requestQueue);
     if (own === null) membership.digests.remove(self, model);
     else membership.digests.update(self, model, own.digest, ++this.#sequence, Number.POSITIVE_INFINITY);
   }
 
-  /** Queues here and at some peers; the first slot ends the other waits. */
+  /** Waits in the queues of this coordinator and of `owners`. The first slot wins; later ones are released. */
   #wait(request: SlotRequest, waitMs: number, signal: AbortSignal, owners: readonly string[]): Promise<Placement> {
     const { client, requestQueue, now, self } = this.#options;
     return new Promise((resolve) => {
-      const losers = new AbortController();
+      /** Ends all other waits once one has a slot. */
+      const others = new AbortController();
       const refusals: Refused[] = [];
       let pending = 0;
       let isOver = false;
       const finish = (placement: Placement): void => {
         isOver = true;
         endWait();
-        this.#waiting.delete(look);
+        this.#waiting.delete(retry);
         signal.removeEventListener('abort', abort);
         resolve(placement);
-        losers.abort();
+        others.abort();
       };
       const settle = (placement: Placement): void => {
         pending--;
@@ -212,32 +227,33 @@ export class ClusterPlacements implements Placements {
         if (placement instanceof Promise) void placement.then(settle, () => settle(refused('none_routable')));
         else settle(placement);
       };
-      let lastLook = now();
-      let isLooking = false;
-      const look = (models: ReadonlySet<string>): void => {
+      let retriedAt = now();
+      let isRetrying = false;
+      const retry = (models: ReadonlySet<string>): void => {
         const at = now();
-        if (isLooking || !models.has(request.model) || selectsProviders(request) || Math.abs(at - lastLook) < RETRY_MS) return;
-        lastLook = at;
-        isLooking = true;
-        const found = (placed: Placed | null): void => {
-          isLooking = false;
+        if (isRetrying || !models.has(request.model) || selectsProviders(request)) return;
+        if (Math.abs(at - retriedAt) < RETRY_INTERVAL_MS) return;
+        retriedAt = at;
+        isRetrying = true;
+        const settleRetry = (placed: Placed | null): void => {
+          isRetrying = false;
           if (placed === null) return;
           if (isOver) placed.slot.release();
           else finish(placed);
         };
-        // This coordinator's queue serves local providers in its order.
-        void this.#placeNow(request, losers.signal, new Set([self])).then(found, () => found(null));
+        // Excludes this coordinator, in whose queue the request must not overtake others.
+        void this.#placeNow(request, others.signal, new Set([self])).then(settleRetry, () => settleRetry(null));
       };
       const abort = (): void => {
         if (!isOver) finish(refused('aborted'));
       };
       const endWait = requestQueue.countWait(request.model);
       signal.addEventListener('abort', abort);
-      this.#waiting.add(look);
-      // Counted first, so that an immediate refusal does not end the wait for the others.
+      this.#waiting.add(retry);
+      // Counts the start itself as pending, so that an immediate refusal does not end the wait before all have started.
       pending++;
-      start(requestQueue.place({ ...request, isCounted: true }, waitMs, losers.signal));
-      for (const owner of owners) if (!isOver) start(client.ask(owner, request, waitMs, losers.signal));
+      start(requestQueue.place({ ...request, isCounted: true }, waitMs, others.signal));
+      for (const owner of owners) if (!isOver) start(client.ask(owner, request, waitMs, others.signal));
       pending--;
       if (!isOver && pending === 0) finish(reportedRefusal(refusals));
     });

@@ -1,4 +1,8 @@
-/** `MovedProviders` ends the older connection of a provider that is connected to two coordinators, often half-open. */
+/**
+ * `MovedProviders`: ends the older connection of a provider that has connected to another coordinator.
+ *
+ * The older connection is often half-open: the provider has lost it, but its coordinator has not noticed yet.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromBase64, fromUtf8, type ProviderId, type SignedStatement } from '@inference/protocol';
 import { PEER_SILENCE_MS } from '@inference/scheduler';
@@ -15,7 +19,7 @@ interface MovedProvidersOptions {
     readonly placement: { replacedElsewhere(providerId: ProviderId): void };
   };
   readonly peers: () => readonly Peer[];
-  /** Null: the peer is not live. */
+  /** Peer with this id; null: not live. */
   readonly peer: (id: string) => Peer | null;
   readonly rules: DescriptionRules;
   /** Pause before an announcement is repeated, in milliseconds. Default 1 s. */
@@ -26,29 +30,29 @@ interface MovedProvidersOptions {
 interface Connection {
   readonly providerId: ProviderId;
   readonly sessionId: string;
-  /** Milliseconds. */
+  /** Time of the connection, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Maximum time of an announcement, in milliseconds. */
-const MESSAGE_MS = 3000;
+/** Maximum time for a peer to acknowledge an announcement. */
+const ANNOUNCEMENT_TIMEOUT_MS = 3000;
 const MAX_ATTEMPTS = 5;
 const RETRY_MS = 1000;
-/** Connections that a returning peer may have missed. Older ones are dropped first: silence ends their half-open counterparts. */
+/** Connections that are stored for peers that return. Of older ones, the half-open counterparts are closed by their own timeout. */
 const MAX_RECENT = 20_000;
 const MAX_AWAY_PEERS = 1024;
-/** Announcements at a time for a returning peer. */
+/** Concurrent announcements to a returning peer. */
 const MAX_CONCURRENT = 16;
-/** Announcements before the departure of a peer was noticed that may not have reached the peer. */
-const LEAVING_MS = PEER_SILENCE_MS + MESSAGE_MS;
-/** Maximum age of connections announced to a new peer, in milliseconds; older half-open connections are closed already. */
+/** A peer may have missed announcements for this long before its departure was noticed. */
+const UNNOTICED_DEPARTURE_MS = PEER_SILENCE_MS + ANNOUNCEMENT_TIMEOUT_MS;
+/** Age of connections that are announced to a new peer. Older half-open connections have been closed already. */
 const NEW_PEER_MS = 40_000;
 const NOTHING = new Uint8Array();
 
 export class MovedProviders {
   readonly #options: MovedProvidersOptions;
   readonly #recent = new BoundedMap<ProviderId, Connection>(MAX_RECENT);
-  /** Peers that have left, with the start of the time whose connections the peer may have missed, in milliseconds. */
+  /** Peers that have left, and the time from which on they may have missed connections, in milliseconds since 1970. */
   readonly #awaySince = new BoundedMap<string, number>(MAX_AWAY_PEERS);
 
   constructor(options: MovedProvidersOptions) {
@@ -63,13 +67,13 @@ export class MovedProviders {
     for (const { id } of this.#options.peers()) void this.#announceTo(id, connection);
   }
 
-  /** A peer has left, or is unreachable. */
+  /** Call when a peer has left or is unreachable. */
   peerLeft(peerId: string): void {
-    // A peer that leaves again before it has received every announcement still misses the same connections.
-    if (!this.#awaySince.has(peerId)) this.#awaySince.set(peerId, this.#options.rules.now() - LEAVING_MS);
+    // An earlier time stays: the peer has left again before it received all announcements.
+    if (!this.#awaySince.has(peerId)) this.#awaySince.set(peerId, this.#options.rules.now() - UNNOTICED_DEPARTURE_MS);
   }
 
-  /** Announces to a new or returning peer the connections that it may have missed. */
+  /** Announces connections that a new or returning peer may have missed. */
   async peerJoined(peerId: string): Promise<void> {
     const since = this.#awaySince.get(peerId) ?? this.#options.rules.now() - NEW_PEER_MS;
     const missed = [...this.#recent.values()].filter(({ at }) => at >= since);
@@ -80,7 +84,11 @@ export class MovedProviders {
     if (this.#options.peer(peerId) !== null) this.#awaySince.delete(peerId);
   }
 
-  /** Handles a peer's announcement, which must contain a later challenge signed by the provider. Times are the provider's. */
+  /**
+   * Handles a peer's announcement: closes the connection here if the provider signed a later challenge at the peer.
+   *
+   * Compares signed times of the provider's own clock, so that a peer cannot end connections by a false announcement.
+   */
   async announced(peer: Peer, payload: Uint8Array): Promise<Uint8Array> {
     const { registry, rules } = this.#options;
     const request = parseDescribeRequest(payload);
@@ -101,7 +109,7 @@ export class MovedProviders {
       if (attempt > 0) await delay(retryMs, undefined, { ref: false });
       const peer = peerOf(peerId);
       if (peer === null || registry.snapshot(providerId)?.sessionId !== sessionId) return;
-      const isDelivered = await peer.request('joined', payload, MESSAGE_MS).then(
+      const isDelivered = await peer.request('joined', payload, ANNOUNCEMENT_TIMEOUT_MS).then(
         () => true,
         () => false,
       );

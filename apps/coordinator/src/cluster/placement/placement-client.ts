@@ -1,4 +1,4 @@
-/** `PlacementClient` requests slots from peers and verifies their providers. Descriptions are cached per connection and key. */
+/** `PlacementClient`: requests slots from peers and verifies the providers that they answer. PlacementServer is the other side. */
 import type { ProviderId } from '@inference/protocol';
 import { extractPrefixes, type ProviderFilter, passesFilter } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -21,24 +21,24 @@ import { RemoteProvider } from './remote-provider.js';
 import { RemoteSlot } from './remote-slot.js';
 
 interface PlacementClientOptions {
-  /** A live peer; null: the peer has left. */
+  /** Peer with this id; null: not live. */
   readonly peer: (id: string) => Peer | null;
   readonly rules: DescriptionRules;
   /** Counts the outcomes of placement requests to peers, for metrics. */
   readonly onOutcome: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
-  /** Digest of a model in the reply of a peer without a slot. */
+  /** Called with the digest of a model that a peer without a free slot replied. */
   readonly onDigest: (peerId: string, model: string, digest: string) => void;
   readonly now: () => number;
 }
 
-/** Maximum time for a peer's reply, in milliseconds, beyond the wait in its queue. */
-const REPLY_MS = 3000;
+/** Maximum time for a peer's reply, beyond the wait in its queue. */
+const REPLY_TIMEOUT_MS = 3000;
 const MAX_REMOTE_PROVIDERS = 100_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {
   readonly #options: PlacementClientOptions;
-  /** Providers by session id, so that references to one connection are equal. */
+  /** Verified providers by session id. Jobs on the same connection share one object. */
   readonly #bySession = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
   /** The newest connection of each provider. */
   readonly #newest = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
@@ -47,7 +47,7 @@ export class PlacementClient {
     this.#options = options;
   }
 
-  /** The coordinator that last placed on a provider; null: none did. */
+  /** Coordinator that last gave a slot of this provider; null: unknown. */
   ownerOf(providerId: ProviderId): string | null {
     return this.#newest.get(providerId)?.owner ?? null;
   }
@@ -68,7 +68,7 @@ export class PlacementClient {
     const target = peer(peerId);
     if (target === null) return refused('none_routable');
     const stream = target.openStream('placement', encodeMessage(requestMessage(request, waitMs)));
-    const message = await firstReply(stream, waitMs + REPLY_MS, signal);
+    const message = await firstReply(stream, waitMs + REPLY_TIMEOUT_MS, signal);
     if (message === null) {
       onOutcome('lost');
       return refused(signal?.aborted === true ? 'aborted' : 'none_routable');
@@ -101,11 +101,11 @@ export class PlacementClient {
   async claimants(peerId: string, serialNumber: string): Promise<readonly SerialClaimant[]> {
     const target = this.#options.peer(peerId);
     if (target === null) return [];
-    const answer = await target.request('claimants', Buffer.from(serialNumber), REPLY_MS).catch(() => null);
+    const answer = await target.request('claimants', Buffer.from(serialNumber), REPLY_TIMEOUT_MS).catch(() => null);
     return answer === null ? [] : (parseClaimants(answer) ?? []);
   }
 
-  /** The verified provider of a placement; null: its statements do not verify. */
+  /** Verifies the provider of a placement, unless its description is cached and valid. Null: not verified. */
   async #remoteProvider(peer: Peer, { provider: state }: PlacedMessage): Promise<RemoteProvider | null> {
     const known = this.#bySession.get(state.session_id);
     if (known?.covers(state)) {
@@ -130,7 +130,7 @@ export class PlacementClient {
 
 type FilteredFacts = Parameters<typeof passesFilter>[1];
 
-/** Facts that pass every filter, of a provider whose description is not known yet. */
+/** Stands for a provider whose description is not known yet: passes every filter except those by id and quantization. */
 const UNDESCRIBED: Omit<FilteredFacts, 'providerId'> = { serialNumber: '', servesFallbackModels: true, servesChoices: true };
 
 function factsOf({ registration: { identity, servesFallbackModels, servesChoices } }: RemoteProvider): FilteredFacts {
@@ -141,7 +141,7 @@ function passes({ filter = null }: SlotRequest, facts: FilteredFacts, { provider
   return filter === null || passesFilter(filter, facts, offer.quantization);
 }
 
-/** The first message of the owner; null: the stream ended, or no reply came in time. */
+/** First message of the owning coordinator. Null: the stream ended, the reply was malformed, or none came in time. */
 function firstReply(stream: PeerStream, timeoutMs: number, signal: AbortSignal | null): Promise<OwnerMessage | null> {
   return new Promise((resolve) => {
     const finish = (reply: OwnerMessage | null): void => {

@@ -1,4 +1,8 @@
-/** Messages of a placement on a link stream. JSON, except the sealed frames that follow the job. */
+/**
+ * Messages between the asking coordinator, which serves a client, and the owning coordinator, which has the provider's connection.
+ *
+ * A placement and its job are one link stream. Messages are JSON; the sealed frames of request and response are binary.
+ */
 import type { ImageRequestParams } from '@inference/formats';
 import {
   JobCompletedSchema,
@@ -20,16 +24,16 @@ const Id = Type.String({ minLength: 1, maxLength: 128 });
 const TrustLevelSchema = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** Maximum excluded providers and owners per request. A job has a few attempts. */
+/** Maximum excluded providers, and owner accounts, per request. A job has only a few attempts. */
 export const MAX_EXCLUDED = 256;
 /** Maximum prefixes of a prompt per message; see `extractPrefixes`. */
 export const MAX_PREFIXES = 10;
-/** Maximum wait in an owner's queue, in milliseconds. */
+/** Maximum wait in the queue of an owning coordinator. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 
 const PrefixSchema = Type.Object({ hash: Count, tokens: Type.Number({ minimum: 0 }) });
 
-/** Maximum candidates: recipients of a sealed request, or names of a preference. */
+/** Maximum recipients of a sealed request, and maximum names in a routing preference. */
 const MAX_CANDIDATES = 32;
 
 const FilterSchema = Type.Object({
@@ -49,9 +53,11 @@ export const PlacementRequestSchema = Type.Object({
   candidates: Type.Optional(Type.Array(ProviderIdSchema, { minItems: 1, maxItems: MAX_CANDIDATES })),
   /** Providers excluded by the client's preferences. Peers of earlier versions ignore the member. */
   filter: Type.Optional(FilterSchema),
-  /** Criterion of the client. Peers of earlier versions ignore the member. */
+  /** The client's preferred order of providers. Peers of earlier versions ignore the member. */
   sort: Type.Optional(Type.Enum(['throughput', 'latency'])),
+  /** Providers of earlier attempts. */
   exclude: Type.Array(ProviderIdSchema, { maxItems: MAX_EXCLUDED }),
+  /** Accounts whose providers must not serve. */
   excluded_owners: Type.Array(Id, { maxItems: MAX_EXCLUDED }),
   trust_floor: nullable(TrustLevelSchema),
   own_floor: Type.Boolean(),
@@ -61,9 +67,9 @@ export const PlacementRequestSchema = Type.Object({
   revocable: Type.Boolean(),
   retried: Type.Boolean(),
   loaded_only: Type.Boolean(),
-  /** Only a provider without any other job. */
+  /** Only a provider that runs no job. */
   idle_only: Type.Boolean(),
-  /** 0: a slot at once or none. */
+  /** Maximum wait in the owning coordinator's queue. 0: a free slot or none. */
   wait_ms: Type.Number({ minimum: 0, maximum: MAX_WAIT_MS }),
   image: nullable(
     Type.Object({
@@ -75,12 +81,12 @@ export const PlacementRequestSchema = Type.Object({
 });
 export type PlacementRequestMessage = Static<typeof PlacementRequestSchema>;
 
-/** State of a provider at placement that changes during its connection. */
+/** State of a provider at the time of placement. Facts that do not change are in its description. */
 export const ProviderStateSchema = Type.Object({
   provider_id: ProviderIdSchema,
   session_id: Id,
   key_id: KeyIdSchema,
-  /** Keys that clients may have sealed to. Owners of earlier versions send none: only `key_id`. */
+  /** Keys that clients may have sealed to. Owning coordinators of earlier versions omit the member; only `key_id` counts then. */
   accepted_key_ids: Type.Optional(Type.Array(KeyIdSchema, { maxItems: 4 })),
   /** The provider's offer of the requested model. */
   offer: ModelOfferSchema,
@@ -103,7 +109,7 @@ const PlacedSchema = Type.Object({
 
 const RefusedSchema = Type.Object({
   type: Type.Literal('refused'),
-  /** `busy`: no slot at once. */
+  /** `busy`: no slot is free, and the request did not allow to wait. */
   reason: Type.Enum([
     'busy',
     'no_such_serial',
@@ -124,13 +130,13 @@ const RefusedSchema = Type.Object({
 const OwnerMessageSchema = Type.Union([
   PlacedSchema,
   RefusedSchema,
-  /** Progress of sending the request to the provider; `sent`: all of the request has gone out. */
+  /** Progress of sending the request to the provider. `sent`: the request was sent completely. */
   Type.Object({ type: Type.Literal('sending'), sent: Type.Boolean() }),
   Type.Object({ type: Type.Literal('accepted') }),
   Type.Object({ type: Type.Literal('progressed') }),
   Type.Object({ type: Type.Literal('completed'), message: JobCompletedSchema }),
   Type.Object({ type: Type.Literal('failed'), failure: JobFailureSchema }),
-  /** The provider's connection ended first. */
+  /** The provider's connection ended before the job. */
   Type.Object({ type: Type.Literal('lost') }),
 ]);
 export type OwnerMessage = Static<typeof OwnerMessageSchema>;
@@ -138,7 +144,7 @@ export type PlacedMessage = Static<typeof PlacedSchema>;
 
 /** Messages from the asking to the owning coordinator. */
 const AskerMessageSchema = Type.Union([
-  /** `frames` binary messages follow: the sealed request. */
+  /** Starts the job. The sealed request follows in `frames` binary messages. */
   Type.Object({ type: Type.Literal('start'), job: JobSchema, frames: Type.Integer({ minimum: 0, maximum: 4096 }) }),
   Type.Object({ type: Type.Literal('credit'), bytes: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }),
   Type.Object({ type: Type.Literal('recall') }),
@@ -146,7 +152,7 @@ const AskerMessageSchema = Type.Union([
 ]);
 export type AskerMessage = Static<typeof AskerMessageSchema>;
 
-/** Finding about a provider of a peer, from a job that this coordinator settled; see `JobFinding`. */
+/** Finding: outcome of a settled job, for the coordinator that keeps the provider's reputation. See `JobFinding`. */
 export const FindingSchema = Type.Object({
   provider_id: ProviderIdSchema,
   session_id: Id,
@@ -194,7 +200,7 @@ const askerMessage = Compile(AskerMessageSchema);
 const finding = Compile(FindingSchema);
 const describeRequest = Compile(DescribeRequestSchema);
 
-/** Returns null for a message that breaks the schema, as do the parsers below. */
+// The parsers return null for a message that breaks the schema.
 export const parsePlacementRequest = (bytes: Uint8Array): PlacementRequestMessage | null => parseMessage(bytes, placementRequest);
 export const parseOwnerMessage = (bytes: Uint8Array): OwnerMessage | null => parseMessage(bytes, ownerMessage);
 export const parseAskerMessage = (bytes: Uint8Array): AskerMessage | null => parseMessage(bytes, askerMessage);

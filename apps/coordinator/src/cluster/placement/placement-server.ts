@@ -1,6 +1,7 @@
 /**
- * `PlacementServer` places peers' requests on local providers, queued with local ones. Also answers `describe` and applies
- * findings.
+ * `PlacementServer`: serves PlacementClients of peers. Places their requests on providers connected here, and relays the jobs.
+ *
+ * Requests of peers wait in the same queue as local ones. Also answers descriptions of providers, and applies findings.
  */
 import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
@@ -26,8 +27,8 @@ interface PlacementServerOptions {
   readonly requestQueue: RequestQueue;
 }
 
-/** Maximum time from a placement to the last frame of the sealed request, in milliseconds. Then the slot is freed. */
-const START_MS = 10_000;
+/** Maximum time from a placement to the last frame of the sealed request. Afterwards the slot is released. */
+const START_TIMEOUT_MS = 10_000;
 /** Maximum bytes of a sealed request, frame headers included. */
 const MAX_SEALED_BYTES = 10 * 1024 * 1024;
 const NOTHING = new Uint8Array();
@@ -54,7 +55,7 @@ export class PlacementServer {
     else this.#sendPlacement(placement, request.model, job);
   }
 
-  /** Answers `describe` with a provider's statements and facts. Empty: no such session, sealing key or answered challenge. */
+  /** Answers a request of kind `describe`. Empty: the session has ended, or lacks a sealing key or an answered challenge. */
   describe(payload: Uint8Array): Uint8Array {
     const request = parseDescribeRequest(payload);
     const provider = request === null ? null : this.#options.registry.snapshot(request.provider_id);
@@ -63,7 +64,7 @@ export class PlacementServer {
     return description === null ? NOTHING : encodeMessage(description);
   }
 
-  /** Applies a request of kind `finding`: a peer's finding about a provider changes the provider's reputation and measurements. */
+  /** Handles a request of kind `finding`: applies a peer's finding to the provider's reputation and measurements. */
   receiveFinding(payload: Uint8Array): Uint8Array {
     const message = parseFinding(payload);
     if (message !== null) {
@@ -73,6 +74,7 @@ export class PlacementServer {
     return NOTHING;
   }
 
+  /** Null: no slot is free, and the request does not wait. */
   #place(message: PlacementRequestMessage, signal: AbortSignal): Placement | null | Promise<Placement> {
     const { requestQueue } = this.#options;
     const request = this.#slotRequest(message);
@@ -80,7 +82,7 @@ export class PlacementServer {
     return message.wait_ms > 0 ? requestQueue.place(request, message.wait_ms, signal) : requestQueue.placeNow(request);
   }
 
-  /** Digest for a peer without a slot, which spares further requests in vain. */
+  /** Current digest for a peer whose own copy was too optimistic. */
   #digest(model: string): string | null {
     const { registry, requestQueue } = this.#options;
     const published = publishedModel(model, registry, requestQueue);
@@ -168,7 +170,7 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
   };
 }
 
-/** One placement that a peer requested, and the job that then runs on the provider. */
+/** One placement request of a peer, and the job that runs on the provider afterwards. Relays messages in both directions. */
 class RelayedJob implements StreamEvents, JobSink {
   readonly #stream: PeerStream;
   readonly #requestQueue: RequestQueue;
@@ -187,7 +189,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#model = model;
   }
 
-  /** Aborted when the peer cancels, closes the stream, violates the protocol or is too slow. */
+  /** Aborts when the peer cancels, closes the stream, violates the protocol or is too slow. */
   get signal(): AbortSignal {
     return this.#waiting.signal;
   }
@@ -200,7 +202,7 @@ class RelayedJob implements StreamEvents, JobSink {
 
   placed(placed: Placed, message: OwnerMessage & { type: 'placed' }): void {
     this.#placed = placed;
-    this.#startTimer = setTimeout(() => this.#abort('not_started'), START_MS);
+    this.#startTimer = setTimeout(() => this.#abort('not_started'), START_TIMEOUT_MS);
     this.#send(message);
   }
 
@@ -241,7 +243,7 @@ class RelayedJob implements StreamEvents, JobSink {
     }
   }
 
-  /** Frames are sent without waiting, because the job's credit bounds the queued bytes. */
+  /** Nothing to do: frames never wait, because the job's credit bounds the bytes in the queue. */
   drained(): void {}
 
   closed(): void {

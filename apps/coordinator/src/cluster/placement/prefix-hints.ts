@@ -1,4 +1,8 @@
-/** `PrefixHints` publishes this coordinator's cached prompt prefixes, and stores those of peers. Hashes are keyed by a shared secret. */
+/**
+ * `PrefixHints`: tells peers which prompt prefixes providers here have cached, and stores theirs, for prefix affinity.
+ *
+ * Prefixes are hashes, keyed by a secret that the coordinators share.
+ */
 import { type OwnerPrefix, OwnerPrefixes, type PromptPrefix, storedPrefixes } from '@inference/scheduler';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -13,15 +17,15 @@ interface PrefixHintsOptions {
   readonly now?: () => number;
 }
 
-/** Time that hashes are gathered, in milliseconds. */
+/** Time for which hashes are gathered before they are published together. */
 const GATHER_MS = 50;
-/** Maximum hashes published per answer: those of its longest prefixes. */
+/** Maximum hashes per answered prompt, of its longest prefixes. */
 const MAX_PER_ANSWER = 10;
 const MAX_PER_MESSAGE = 1000;
-/** Gathered hashes. Beyond, hashes are dropped: the next turn then costs a whole prompt. */
+/** Maximum gathered hashes. Others are dropped, and a conversation's next prompt is then computed completely. */
 const MAX_GATHERED = 10_000;
 const MAX_MESSAGE_BYTES = 32 * 1024;
-/** Messages of all peers that are taken per second. */
+/** Maximum messages per second that are accepted from all peers together. */
 const MAX_MESSAGES_PER_SECOND = 2000;
 
 const validator = Compile(
@@ -49,7 +53,7 @@ export class PrefixHints {
     this.#unsubscribe = broadcast.subscribe('fleet.affinity.*', (subject, bytes) => this.#receive(subject, bytes));
   }
 
-  /** A provider of this coordinator answered a prompt. `promptPrefixes`: its prefixes, the shortest first. */
+  /** Call after a provider of this coordinator answered a prompt. `promptPrefixes`: the prompt's prefixes, shortest first. */
   answered(promptPrefixes: readonly PromptPrefix[]): void {
     const hashes = storedPrefixes(promptPrefixes)
       .slice(-MAX_PER_ANSWER)
@@ -59,7 +63,7 @@ export class PrefixHints {
     if (this.#gathered.size > 0) this.#timer ??= setTimeout(() => this.#publish(), GATHER_MS);
   }
 
-  /** The coordinator whose providers have the longest prefix of a prompt; null: unknown. */
+  /** Coordinator whose providers have cached the longest prefix of a prompt; null: none is known. */
   find(promptPrefixes: readonly PromptPrefix[]): OwnerPrefix | null {
     return this.#prefixes.find(promptPrefixes, this.#now());
   }

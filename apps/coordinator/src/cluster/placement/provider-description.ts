@@ -1,4 +1,8 @@
-/** Signed facts of a peer's provider. The asking coordinator verifies them, so that peers cannot substitute keys or trust levels. */
+/**
+ * Provider description: signed statements and facts of a provider, which its owning coordinator sends to an asking one.
+ *
+ * The asking coordinator verifies the statements itself, so that a peer cannot substitute sealing keys or trust levels.
+ */
 import { CLOCK_TOLERANCE_MS, HardwareSchema, NoncePreimageSchema, SignedStatementSchema, type TrustLevel } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -55,7 +59,7 @@ const ProviderDescriptionSchema = Type.Object({
   memory_gb: Type.Number({ minimum: 0 }),
   slots: Type.Integer({ minimum: 1, maximum: 65_536 }),
   receipt_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
-  /** Owning coordinators of earlier versions send none. */
+  /** Owning coordinators of earlier versions omit this and the next two members. */
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 16 })),
   fallback_models: Type.Optional(Type.Boolean()),
   choices: Type.Optional(Type.Boolean()),
@@ -70,7 +74,7 @@ const validator = Compile(ProviderDescriptionSchema);
 /** Null for a message that breaks the schema. */
 export const parseProviderDescription = (bytes: Uint8Array): ProviderDescription | null => parseMessage(bytes, validator);
 
-/** Null: the provider cannot take jobs now, for lack of a sealing key or an answered challenge. */
+/** Describes a provider connected here. Null: it cannot take jobs, because a sealing key or an answered challenge is missing. */
 export function describeProvider({
   registration,
   sessionId,
@@ -100,6 +104,7 @@ export function describeProvider({
   };
 }
 
+/** Rules of this coordinator by which descriptions are verified. */
 export interface DescriptionRules {
   readonly allowSimulatedEnclave: boolean;
   readonly anchor: TrustAnchor;
@@ -115,16 +120,15 @@ export interface VerifiedProvider {
   readonly isDeviceChainVerified: boolean;
   /** Signed time of the newest challenge answer, in milliseconds on the provider's clock. */
   readonly challengedAt: number;
-  /** Time at which the description must be requested again, in milliseconds. */
+  /** Time from which on the description must be requested again, in milliseconds since 1970. */
   readonly validUntil: number;
 }
 
-/** Maximum time for the owner's answer, in milliseconds. */
-const ANSWER_MS = 3000;
+const ANSWER_TIMEOUT_MS = 3000;
 
-/** Requests and verifies the description of a peer's provider. Null: unavailable, or not verified. */
+/** Requests the description of a peer's provider and verifies it. Null: no answer, another session, or statements do not verify. */
 export async function requestDescription(owner: Peer, request: DescribeRequest, rules: DescriptionRules): Promise<VerifiedProvider | null> {
-  const answer = await owner.request('describe', encodeMessage(request), ANSWER_MS).catch(() => null);
+  const answer = await owner.request('describe', encodeMessage(request), ANSWER_TIMEOUT_MS).catch(() => null);
   const description = answer === null ? null : parseProviderDescription(answer);
   if (description === null || description.session_id !== request.session_id) return null;
   try {
@@ -136,12 +140,12 @@ export async function requestDescription(owner: Peer, request: DescribeRequest, 
   }
 }
 
-/** Throws `Refusal` for statements that do not verify; null: the evidence supports no trust level. */
+/** Null: the evidence supports no trust level. Throws `Refusal` for statements that do not verify. */
 function verifyDescription(description: ProviderDescription, rules: DescriptionRules): VerifiedProvider | null {
   const now = rules.now();
   const { challenge, device, registered_at: registeredAt } = description;
   const { allowSimulatedEnclave, anchor, limits } = rules;
-  // The age of an attestation is checked on arrival; later challenges confirm the posture.
+  // The attestation's age counts at registration. Later, challenges confirm the posture.
   const identity = checkAttestation(description.attestation, { now: Math.min(now, registeredAt), allowSimulatedEnclave });
   const key = checkKey(description.key, identity, now);
   const answer = openAnswer(challenge.statement, identity, description.session_id);
@@ -161,7 +165,7 @@ function verifyDescription(description: ProviderDescription, rules: DescriptionR
     {
       publicKeySha256,
       attestation,
-      // The provider signed the time of its answer, so an owner cannot make an old answer look new.
+      // The provider signed the time of its answer, so that an owning coordinator cannot make an old answer look new.
       challenge: {
         publicKeySha256,
         passedAt: Math.min(challenge.answered_at, answer.issued_at + CLOCK_TOLERANCE_MS),

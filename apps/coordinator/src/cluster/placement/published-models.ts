@@ -1,11 +1,11 @@
-/** Models that the providers of this coordinator serve, as published to peers. */
+/** `publishedModels`: models that the providers of this coordinator serve, in the form that heartbeats publish. */
 import type { ImageOffer } from '@inference/protocol';
 import { digestOf } from '@inference/scheduler';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { PublishedModel } from '../membership/heartbeat.js';
 
-/** Digest of one model; null: no provider serves it. */
+/** One model with its digest; null: no provider here serves it. */
 export function publishedModel(id: string, registry: ProviderRegistry, requestQueue: RequestQueue): PublishedModel | null {
   const pool = registry.models.poolNow(id);
   if (pool === null || pool.serving === 0) return null;
@@ -26,7 +26,7 @@ export function* publishedModels(registry: ProviderRegistry, requestQueue: Reque
   }
 }
 
-/** The most frequent first. */
+/** Distinct image offers, the most frequent first. */
 function distinctOffers(offers: readonly ImageOffer[]): ImageOffer[] {
   const counts = new Map<string, { readonly offer: ImageOffer; count: number }>();
   for (const offer of offers) {

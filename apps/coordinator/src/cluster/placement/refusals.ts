@@ -1,10 +1,10 @@
-/** Combines the refusals of several owning coordinators into the one that the client gets. */
+/** `reportedRefusal`: chooses, of the refusals of several owning coordinators, the one that the client gets. */
 import type { NotPlacedReason, Placement } from '../../inference/queue/request-queue.js';
 
 export type Refused = Placement & { readonly kind: 'refused' };
 
-/** Reasons in order of use to the client: the first says most about the next step. */
-const ORDER: readonly NotPlacedReason[] = [
+/** Reasons by usefulness to the client, the most useful first. */
+const BY_USEFULNESS: readonly NotPlacedReason[] = [
   'timeout',
   'hopeless',
   'queue_full',
@@ -19,10 +19,10 @@ export function refused(reason: NotPlacedReason, retryAfterMs: number | null = n
   return { kind: 'refused', reason, retryAfterMs };
 }
 
-/** The refusal to report when every owning coordinator refuses: by reason, then the earliest retry. */
+/** The most useful reason, and of equal reasons the earliest retry. */
 export function reportedRefusal(refusals: readonly Refused[]): Refused {
-  const rank = ({ reason }: Refused): number => ORDER.indexOf(reason);
-  // An unknown wait says less than a measured one.
+  const rank = ({ reason }: Refused): number => BY_USEFULNESS.indexOf(reason);
+  // An unknown time of retry comes last.
   const waitOf = ({ retryAfterMs }: Refused): number => retryAfterMs ?? Number.MAX_VALUE;
   const [first] = [...refusals].sort((a, b) => rank(a) - rank(b) || waitOf(a) - waitOf(b));
   return first ?? refused('none_routable');

@@ -1,4 +1,4 @@
-/** `RemoteProvider`: a provider connected to another coordinator, as the inference layer sees it. */
+/** `RemoteProvider`: a provider that is connected to a peer. The inference layer uses it like a local provider. */
 import type { KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import { extractPrefixes } from '@inference/scheduler';
 import type { JobFinding, ProviderConnection } from '../../providers/provider-connection.js';
@@ -9,8 +9,8 @@ import type { Peer } from '../peer.js';
 import { type FindingMessage, MAX_PREFIXES, type ProviderState } from './placement-messages.js';
 import type { VerifiedProvider } from './provider-description.js';
 
-/** Maximum time for a peer to accept a finding, in milliseconds. A lost finding costs one observation. */
-const FINDING_MS = 5000;
+/** Maximum time for a peer to accept a finding. A lost finding is not repeated: reputation lacks one observation. */
+const FINDING_TIMEOUT_MS = 5000;
 
 export class RemoteProvider implements ProviderConnection {
   readonly #peer: Peer;
@@ -18,7 +18,7 @@ export class RemoteProvider implements ProviderConnection {
   readonly #now: () => number;
   #verified: VerifiedProvider;
   #state: ProviderState;
-  /** A job was placed on a newer connection of the same provider. */
+  /** A newer connection of the same provider is known. */
   isReplaced = false;
 
   constructor(peer: Peer, state: ProviderState, verified: VerifiedProvider, now: () => number) {
@@ -34,12 +34,12 @@ export class RemoteProvider implements ProviderConnection {
     return this.#peer.id;
   }
 
-  /** Whether the verified description still applies to this state. */
+  /** Whether the verified description applies to this state: same session and key, and still valid. */
   covers({ session_id, key_id }: ProviderState): boolean {
     return session_id === this.#sessionId && key_id === this.#verified.key.keyId && this.#now() < this.#verified.validUntil;
   }
 
-  /** Stores the state of a further placement. */
+  /** Stores the state from a later placement on the same connection. */
   update(state: ProviderState, verified: VerifiedProvider = this.#verified): void {
     this.#state = state;
     this.#verified = verified;
@@ -58,7 +58,7 @@ export class RemoteProvider implements ProviderConnection {
     return key.notAfter > this.#now() ? key : null;
   }
 
-  /** Keys reported by the owning coordinator; the client has verified the key that it sealed to. */
+  /** As the owning coordinator reports. Not verified here, because the client verified the key that it sealed to. */
   get acceptedKeyIds(): readonly KeyId[] {
     return this.#state.accepted_key_ids ?? [this.#state.key_id];
   }
@@ -67,7 +67,7 @@ export class RemoteProvider implements ProviderConnection {
     return this.#state.owner_account_id;
   }
 
-  /** The lower of the level that the owning coordinator reports and the level that the evidence supports. */
+  /** The lower of two levels: the one that the owning coordinator reports, and the one that the evidence supports. */
   get trustLevel(): TrustLevel | null {
     return this.#verified.trustLevel === 'hardware' && this.#state.trust_level === 'hardware' ? 'hardware' : 'self_signed';
   }
@@ -99,6 +99,6 @@ export class RemoteProvider implements ProviderConnection {
       session_id: this.#sessionId,
       finding: finding.kind === 'answer_settled' ? { ...finding, prefixes: extractPrefixes(finding.prefixes, MAX_PREFIXES) } : finding,
     } as FindingMessage;
-    this.#peer.request('finding', encodeMessage(message), FINDING_MS).catch(() => {});
+    this.#peer.request('finding', encodeMessage(message), FINDING_TIMEOUT_MS).catch(() => {});
   }
 }

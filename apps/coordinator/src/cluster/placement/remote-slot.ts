@@ -1,4 +1,4 @@
-/** `RemoteSlot`: a slot at another coordinator, and its job. The end of the stream frees the slot. */
+/** `RemoteSlot`: a slot of a provider at a peer, and the job that uses it. The end of the link stream frees the slot. */
 import { decodeFrame, FrameError, type JobMessage } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { encodeMessage } from '../json-message.js';
@@ -14,7 +14,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
   #isOver = false;
   /** Sealed frames that wait for space in the link. */
   #unsent: readonly Uint8Array[] = [];
-  /** The owning coordinator has sent all of the request to the provider. */
+  /** The owning coordinator has sent the request to the provider completely. */
   #isSent = false;
 
   constructor(provider: RemoteProvider, stream: PeerStream) {
@@ -107,7 +107,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
     }
   }
 
-  /** The owning coordinator broke the protocol of placements. */
+  /** Handles a violation of the protocol by the owning coordinator. */
   #break(): void {
     this.#isOver = true;
     this.#stream.abort('bad_message');

@@ -1,8 +1,8 @@
-/** `Clock`: monotonic time and timers, injectable so that tests run on virtual time. */
+/** `Clock`: monotonic time and timers of links. Tests pass a virtual clock. */
 export interface Clock {
   /** Monotonic milliseconds. */
   now(): number;
-  /** Calls back after `ms`. Returns the cancellation. */
+  /** Calls back after `ms` milliseconds. Returns a function that cancels. */
   setTimer(ms: number, callback: () => void): () => void;
   /** Calls back at the end of the current turn of the event loop. */
   defer(callback: () => void): void;

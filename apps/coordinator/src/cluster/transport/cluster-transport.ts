@@ -1,30 +1,38 @@
-/** `ClusterTransport`: interface of publishing on subjects, at most once, in order per publisher. The link adds reliability. */
+/**
+ * `ClusterTransport`: interface of publish and subscribe by subject, which NATS implements.
+ *
+ * Messages may be lost, and arrive at most once, in the order of their publisher. Links add reliability.
+ */
 export interface ClusterTransport {
   readonly isConnected: boolean;
-  /** Largest payload of a message. */
+  /** Maximum payload of a message. */
   readonly maxPayloadBytes: number;
   /** Published bytes that the operating system has not accepted. */
   readonly bufferedBytes: number;
   /**
-   * Publishes a message, whose bytes must stay unchanged until the next turn of the event loop. Never throws.
+   * Publishes a message. Its bytes must not change until the next turn of the event loop. Never throws.
    *
-   * @param noRespondersTo Subject that gets an empty message if nobody subscribes to `subject`.
-   * @returns False if disconnected, over `maxPayloadBytes`, or with a full buffer.
+   * @param noRespondersTo Subject on which the server reports, by an empty message, that nobody subscribes to `subject`.
+   * @returns False if the message was dropped: disconnected, too large, or the buffer is full.
    */
   publish(subject: string, payload: Uint8Array, noRespondersTo?: string): boolean;
-  /** Subscribes across reconnects. `*` stands for one token, a last `>` for one or more. Returns the cancellation. */
+  /** Subscribes, also across reconnects. In the subject, `*` matches one token and a final `>` one or more. Returns a cancel function. */
   subscribe(subject: string, handler: MessageHandler): () => void;
-  /** Calls back on each change of `isConnected`. Returns the cancellation. */
+  /** Calls back on each change of `isConnected`. Returns a cancel function. */
   onState(listener: (isConnected: boolean) => void): () => void;
-  /** Calls back when the outgoing buffer has emptied after `bufferedBytes` was above zero. Returns the cancellation. */
+  /** Calls back when the outgoing buffer has become empty. Returns a cancel function. */
   onDrain(listener: () => void): () => void;
   close(): Promise<void>;
 }
 
-/** `isNoResponders`: a message of the server: nobody subscribed. Payloads share memory, so copy small ones before storing them. */
+/**
+ * Handles a message. Payloads share memory, so copy small ones before storing them.
+ *
+ * `isNoResponders`: the NATS server reports that nobody subscribes to a subject.
+ */
 export type MessageHandler = (subject: string, payload: Uint8Array, isNoResponders: boolean) => void;
 
-/** A report of the transport for the log. Never contains payloads. */
+/** Event of the transport for the log, without payloads. */
 export interface TransportEvent {
   readonly event: 'connected' | 'disconnected' | 'dial_failed' | 'server_error' | 'handler_failed';
   /** Host and port, without credentials. */

@@ -1,24 +1,28 @@
-/** `NatsConnection`: one connection to a NATS server. The client's `connect` leaks sockets (nats.js #433), so its parts are used. */
+/**
+ * `NatsConnection`: one connection to a NATS server.
+ *
+ * Uses internal parts of the NATS client, because its own `connect` leaks sockets (nats.js #433).
+ */
 import type { NatsConnectionImpl } from '@nats-io/nats-core/internal';
 import type { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 import type { Clock } from './clock.js';
 
-/** Links send envelopes up to 768 KiB; a server with a smaller `max_payload` is not usable. */
+/** Smallest `max_payload` of a usable server, because links send envelopes up to this size. */
 export const MIN_MAX_PAYLOAD_BYTES = 768 * 1024;
 const PING_INTERVAL_MS = 1_000;
-/** Intervals without a reply after which the connection counts as dead. */
+/** Ping intervals without a reply after which the connection counts as lost. */
 const MAX_UNANSWERED_INTERVALS = 3;
 
 export interface NatsCredentials {
-  /** PEM file of certificate authorities. With `tls`, a server without TLS is refused. */
+  /** Requires TLS. `caFile`: PEM file of certificate authorities. */
   readonly tls?: { readonly caFile?: string };
-  /** Seed of the user's nkey (`SU…`). */
+  /** Seed of the nkey that identifies this coordinator; begins with `SU`. */
   readonly nkeySeed?: string;
 }
 
 export interface DialOptions {
   readonly url: string;
-  /** Name of this client in the server's monitoring. */
+  /** Name of this connection in the server's monitoring. */
   readonly name: string;
   readonly credentials: NatsCredentials;
   /** Maximum time for TCP, TLS and the login together. */
@@ -26,6 +30,7 @@ export interface DialOptions {
   readonly clock: Clock;
 }
 
+/** Parts of the NATS client that this file uses. */
 export interface NatsClient {
   readonly Connection: typeof NatsConnectionImpl;
   readonly setTransportFactory: typeof import('@nats-io/nats-core/internal').setTransportFactory;
@@ -48,6 +53,7 @@ export async function loadNatsClient(): Promise<NatsClient> {
   };
 }
 
+/** End of the last attempt to connect in this process; see {@link NatsConnection.dial}. */
 let lastDial: Promise<void> = Promise.resolve();
 
 export class NatsConnection {
@@ -56,6 +62,7 @@ export class NatsConnection {
   readonly #clock: Clock;
   #cancelPing: () => void = () => {};
   #isClosed = false;
+  /** Ping intervals since the last reply. */
   #unanswered = 0;
   /** Called once, on any end other than `close`. */
   onEnd: (reason: string) => void = () => {};
@@ -70,7 +77,7 @@ export class NatsConnection {
     this.#schedulePing();
   }
 
-  /** Only one dial at a time: the client takes its sockets from a factory that is global to the process. */
+  /** Connects to a server. Attempts run one after the other, because the client's socket factory is global to the process. */
   static dial(client: NatsClient, options: DialOptions): Promise<NatsConnection> {
     const dial = lastDial.then(() => NatsConnection.#dial(client, options));
     lastDial = dial.then(
@@ -133,7 +140,7 @@ export class NatsConnection {
     else this.#connection.publish(subject, payload, { reply });
   }
 
-  /** `handler` must not throw: an exception would stop the client's reader. */
+  /** `handler` must not throw, because an exception would stop the client from reading. Returns a cancel function. */
   subscribe(subject: string, handler: (subject: string, payload: Uint8Array, isNoResponders: boolean) => void): () => void {
     const subscription = this.#connection.subscribe(subject, {
       callback: (error, message) => {
@@ -154,7 +161,7 @@ export class NatsConnection {
     this.#isClosed = true;
     this.#cancelPing();
     const socket = this.#socket.socket;
-    // The last messages are flushed by `end`; the client itself would destroy the socket at once.
+    // `end` sends buffered messages first. The client's own `close` would destroy the socket at once.
     queueMicrotask(() => socket?.end());
     this.#cancelPing = this.#clock.setTimer(PING_INTERVAL_MS, () => this.#discard());
     socket?.once('close', () => {
@@ -176,7 +183,7 @@ export class NatsConnection {
     this.onEnd(reason);
   }
 
-  /** Counts intervals instead of time, so that a stall of this process does not count as a dead server. */
+  /** Pings regularly. Counts intervals instead of time, so that a stall of this process does not look like a lost server. */
   #schedulePing(): void {
     this.#cancelPing = this.#clock.setTimer(PING_INTERVAL_MS, () => {
       if (this.#unanswered >= MAX_UNANSWERED_INTERVALS) return this.#end('the server does not answer');
@@ -200,13 +207,13 @@ export class NatsConnection {
   }
 }
 
-/** Separates the credentials from a server's URL; `nats://` and `tls://` are prefixes without meaning of their own. */
+/** Separates user and password from the address of a server. Schemes `nats://` and `tls://` are equal: `credentials.tls` decides. */
 export function parseServerUrl(url: string): { readonly server: string; readonly user: string; readonly pass: string } {
   const { host, username, password } = new URL(url.includes('://') ? url : `nats://${url}`);
   return { server: host, user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 }
 
-/** Text of an error of the client or of a server. Such texts name subjects, hosts and codes, never payloads. */
+/** Text of an error of the NATS client or server, for the log. Such texts contain subjects, hosts and codes, never payloads. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 300) : typeof error;
 }

@@ -1,4 +1,4 @@
-/** `NatsTransport`: core NATS as the transport. Redials all servers with jittered backoff, and resubscribes after each reconnect. */
+/** `NatsTransport`: `ClusterTransport` over NATS. Reconnects to any of its servers with backoff, and then renews subscriptions. */
 import { type Clock, systemClock } from './clock.js';
 import type { ClusterTransport, MessageHandler, TransportEvent } from './cluster-transport.js';
 import {
@@ -13,17 +13,17 @@ import {
 
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1_000;
-/** Short, because a silent server delays the next; doubled per round over all servers. */
+/** Short, because a silent server delays the attempt with the next. Doubled with each round over all servers. */
 const MIN_DIAL_TIMEOUT_MS = 2_000;
 const MAX_DIAL_TIMEOUT_MS = 10_000;
-/** Maximum bytes in the outgoing buffer. Links stop at a few megabytes; the rest is for control messages. */
+/** Maximum bytes in the outgoing buffer. Links stop bulk data at a few megabytes; the rest is for control messages. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 const SUBJECT = /^[\x21-\x7e]+$/;
 
 export interface NatsTransportOptions extends NatsCredentials {
   /** URLs of all servers of the NATS cluster. */
   readonly servers: readonly string[];
-  /** Name of this client in the server's monitoring. */
+  /** Name of this connection in the server's monitoring. */
   readonly name: string;
   readonly log: (event: TransportEvent) => void;
   readonly clock?: Clock;
@@ -80,7 +80,7 @@ export class NatsTransport implements ClusterTransport {
       connection.publish(subject, payload, noRespondersTo);
       return true;
     } catch (error) {
-      // The client closes before it reports the end of a connection.
+      // The client closes a connection before it reports the end.
       this.#report({ event: 'server_error', reason: errorText(error) });
       return false;
     }
@@ -149,7 +149,7 @@ export class NatsTransport implements ClusterTransport {
       this.#connection = null;
       this.#report({ event: 'disconnected', server, reason });
       this.#emitState(false);
-      // The other coordinators of a lost server redial, too: spread their attempts.
+      // Random delay, because all coordinators of a lost server reconnect at the same time.
       this.#redialAfter(this.#random() * MIN_BACKOFF_MS);
     };
     connection.onDrain(() => {
@@ -164,12 +164,12 @@ export class NatsTransport implements ClusterTransport {
     if (!this.#isClosed) this.#cancelBackoff = this.#clock.setTimer(ms, () => this.#dial());
   }
 
-  /** Doubles per round over all servers, with full jitter. */
+  /** Random delay before the next attempt, whose maximum doubles with each round over all servers. */
   #backoffMs(): number {
     return MIN_BACKOFF_MS / 2 + this.#random() * Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#failedRounds);
   }
 
-  /** Rounds over all servers since the last connection, at most 10. */
+  /** Complete rounds over all servers without a connection, at most 10. */
   get #failedRounds(): number {
     return Math.min(10, Math.floor(this.#failedDials / this.#options.servers.length));
   }
@@ -188,7 +188,7 @@ export class NatsTransport implements ClusterTransport {
     try {
       callback();
     } catch (error) {
-      // Logs only the name: messages of other layers' errors could quote content.
+      // Logs only the error's name, because its message could quote content.
       this.#report({ event: 'handler_failed', reason: error instanceof Error ? error.name : typeof error });
     }
   }

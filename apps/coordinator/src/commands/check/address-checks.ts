@@ -1,14 +1,14 @@
-/** Checks of the addresses at which this coordinator listens, and under which others reach it. */
+/** Checks of `check`: HOST and PORT, where this coordinator listens, and PUBLIC_URL, under which clients reach it. */
 import { createServer } from 'node:net';
 import type { Config } from '../../config/config.js';
 import { errorReason } from '../../config/startup-error.js';
 import type { Database } from '../../database/tables.js';
-import { withDatabase } from '../open.js';
+import { withDatabase } from '../command-database.js';
 import { causeOf, type Finding, ok, problem, warning } from './finding.js';
 
-/** Whether HOST and PORT are free, or a coordinator answers there. */
+/** HOST and PORT must be free, or a running coordinator must answer there. */
 export async function checkListenAddress({ host, port }: Config, signal: AbortSignal): Promise<Finding[]> {
-  const reason = await bindReason(host, port);
+  const reason = await bindErrorCode(host, port);
   const place = `${host}:${port}`;
   if (reason === null) return [ok(`${place} is free`)];
   if (reason !== 'EADDRINUSE')
@@ -18,8 +18,8 @@ export async function checkListenAddress({ host, port }: Config, signal: AbortSi
   return [answer === null ? problem(`${place} is taken by another program`, 'Set another PORT, or stop that program.') : answer];
 }
 
-/** Code of the error that listening ends with; null: none. */
-function bindReason(host: string, port: number): Promise<string | null> {
+/** Error code of an attempt to listen, such as EADDRINUSE; null: listening works. */
+function bindErrorCode(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error) => resolve(errorReason(error)));
@@ -27,7 +27,7 @@ function bindReason(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** Finding about a running coordinator; null if something else answers. */
+/** Asks a running coordinator whether it is ready. Null: no coordinator answers at the address. */
 async function readReadiness(origin: string, signal: AbortSignal): Promise<Finding | null> {
   try {
     const response = await fetch(`${origin}/health/ready`, { signal, redirect: 'manual' });
@@ -41,7 +41,7 @@ async function readReadiness(origin: string, signal: AbortSignal): Promise<Findi
   }
 }
 
-/** Whether PUBLIC_URL leads to a coordinator of this database: its transparency log is compared. */
+/** PUBLIC_URL must lead to a coordinator of this database. Compares the published checkpoint with the database's transparency log. */
 export async function checkPublicAddress(config: Config, signal: AbortSignal): Promise<Finding[]> {
   const { publicOrigin } = config.console;
   if (publicOrigin === null)
@@ -74,7 +74,7 @@ async function readLogOrigin(database: Database): Promise<string | null> {
   return row?.origin ?? null;
 }
 
-/** Whether the database published a tree of this size and root (base64), or has grown since. */
+/** Whether the database's transparency log published this tree, or has grown since. `root`: base64. */
 async function hasTree(database: Database, size: number, root: string): Promise<boolean> {
   const row = await database.selectFrom('log_heads').select(['published_size', 'published_root']).executeTakeFirst();
   if (row === undefined || !Number.isSafeInteger(size)) return false;

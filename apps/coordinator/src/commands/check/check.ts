@@ -1,15 +1,15 @@
-/** `check`: examines settings and everything that a coordinator needs, with remedies. Changes nothing. */
+/** `check` command: runs the checks of this folder and prints their findings with remedies. Changes nothing. */
 import type { Config } from '../../config/config.js';
 import { type Command, type CommandContext, EXIT, optionsOf } from '../command.js';
 import { checkListenAddress, checkPublicAddress } from './address-checks.js';
-import { checkDatabase, type DatabaseFindings } from './database-checks.js';
+import { checkDatabase } from './database-checks.js';
 import { checkConsole, checkDataDirectory, checkReleases } from './file-checks.js';
 import { type Check, type CheckResult, type Finding, linesOf, runChecks, skipped } from './finding.js';
 import { checkCluster, checkDeviceManagement, checkMail, checkPayments } from './service-checks.js';
 import { checkChoices, checkSecretFiles, checkSettings, readAllSettings } from './settings-checks.js';
 
-/** Limit of each check; they run concurrently. */
-const CHECK_MS = 8000;
+/** Maximum duration of each check, in milliseconds. Checks run concurrently. */
+const CHECK_LIMIT_MS = 8000;
 
 export const checkCommand: Command = {
   usage: `check [--public] [--release-key BASE64] [--json] [--env-file FILE]
@@ -28,36 +28,36 @@ Exit codes: 0 no problem, 1 a problem, 2 a setting cannot be used.`,
       'release-key': { type: 'string' },
       json: { type: 'boolean' },
     });
-    const begun = performance.now();
+    const startedAt = performance.now();
     const settings = readAllSettings(context.env);
     const results = [
       ...named('settings', checkSettings(settings, context.fileSettings)),
       ...named('secrets', checkSecretFiles(context.env, context.settingsFile)),
       ...(settings.config === null
         ? named('other checks', [skipped('the settings come first')])
-        : await examine(settings.config, { isPublic: options.public === true, releaseKey: options['release-key'] ?? null })),
+        : await checkServices(settings.config, { isPublic: options.public === true, releaseKey: options['release-key'] ?? null })),
     ];
-    print(results, options.json === true, Math.round(performance.now() - begun), context);
+    print(results, options.json === true, Math.round(performance.now() - startedAt), context);
     if (settings.config === null) return EXIT.unusable;
     return results.some(({ state }) => state === 'problem') ? EXIT.problem : EXIT.ok;
   },
 };
 
-async function examine(
+/** Runs all checks that need valid settings. */
+async function checkServices(
   config: Config,
   { isPublic, releaseKey }: { readonly isPublic: boolean; readonly releaseKey: string | null },
 ): Promise<CheckResult[]> {
-  const database = checkDatabase(config);
-  const part = (name: keyof DatabaseFindings) => async (): Promise<readonly Finding[]> =>
-    name === 'database'
-      ? (await database).database
-      : database.then((found) => found[name]).catch(() => [skipped('the database cannot be read')]);
+  const databaseFindings = checkDatabase(config);
+  // An unreachable database is one problem, of the check `database`, and not three.
+  const unlessUnreachable = (name: 'clock' | 'operators') => (): Promise<readonly Finding[]> =>
+    databaseFindings.then((findings) => findings[name]).catch(() => [skipped('the database cannot be read')]);
   const checks: Check[] = [
     { name: 'choices', run: async () => checkChoices(config) },
     { name: 'data directory', run: () => checkDataDirectory(config) },
-    { name: 'database', run: part('database') },
-    { name: 'clock', run: part('clock') },
-    { name: 'operators', run: part('operators') },
+    { name: 'database', run: async () => (await databaseFindings).database },
+    { name: 'clock', run: unlessUnreachable('clock') },
+    { name: 'operators', run: unlessUnreachable('operators') },
     { name: 'address', run: (signal) => checkListenAddress(config, signal) },
     ...(isPublic ? [{ name: 'public address', run: (signal: AbortSignal) => checkPublicAddress(config, signal) }] : []),
     { name: 'console', run: () => checkConsole(config) },
@@ -67,7 +67,7 @@ async function examine(
     { name: 'releases', run: () => checkReleases(config, releaseKey) },
     { name: 'cluster', run: () => checkCluster(config) },
   ];
-  return runChecks(checks, CHECK_MS);
+  return runChecks(checks, CHECK_LIMIT_MS);
 }
 
 function named(name: string, findings: readonly Finding[]): CheckResult[] {

@@ -1,4 +1,4 @@
-/** Checks of the database: connection, schema, a write that is rolled back, clock, and whether an operator exists. */
+/** Checks of `check` on the database: connection, schema, a write that is rolled back, clock, and whether an operator exists. */
 import { sql } from 'kysely';
 import type { Config } from '../../config/config.js';
 import { databaseTime } from '../../database/connection/database-clock.js';
@@ -6,16 +6,17 @@ import { dialectOf } from '../../database/connection/dialect.js';
 import { databaseError, openDatabase } from '../../database/connection/open-database.js';
 import { readSchemaState, type SchemaState } from '../../database/migrations/schema-state.js';
 import type { Database } from '../../database/tables.js';
-import { databasePlace, databaseTarget, withUnmigrated } from '../open.js';
+import { databasePlace, databaseTarget, withUnmigrated } from '../command-database.js';
 import { type Finding, ok, problem, skipped, warning } from './finding.js';
 
-/** A larger clock difference is a problem: receipts and challenges contain times. Clusters raise an alarm at five seconds. */
-const MAX_SKEW_MS = 2000;
-const WARN_SKEW_MS = 500;
-/** Oldest supported PostgreSQL, as `server_version_num`. */
-const MIN_POSTGRES = 140_000;
+/** Difference between the clocks of database and coordinator that counts as a problem: receipts and challenges contain times. */
+const PROBLEM_SKEW_MS = 2000;
+const WARNING_SKEW_MS = 500;
+/** Oldest supported PostgreSQL, in the form of its setting `server_version_num`. */
+const MIN_POSTGRES_VERSION_NUM = 140_000;
 
-export interface DatabaseFindings {
+/** Findings by the name of the check that shows them. */
+interface DatabaseFindings {
   readonly database: readonly Finding[];
   readonly clock: readonly Finding[];
   readonly operators: readonly Finding[];
@@ -23,24 +24,24 @@ export interface DatabaseFindings {
 
 /** Rejects with StartupError if the database cannot be read or written. */
 export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
-  const found = await withUnmigrated(config, async (database) => {
+  const { state, clock, server } = await withUnmigrated(config, async (database) => {
     const state = await readSchemaState(database);
     if (database === null) return { state, clock: [skipped('there is no database yet')], server: [] };
     return { state, clock: await checkClock(database), server: await checkServer(database, state) };
   });
-  const { state, clock, server } = found;
-  const operators = [skipped('the schema is not up to date')];
   const schema = schemaFinding(config, state);
-  if (schema.state !== 'ok') return { database: [schema, ...server], clock, operators };
+  if (schema.state !== 'ok') {
+    return { database: [schema, ...server], clock, operators: [skipped('the schema is not up to date')] };
+  }
   const database = await openDatabase(databaseTarget(config), { migrate: false });
   try {
     await writeAndRead(database).catch((error: unknown) => {
       throw databaseError('cannot be written', error);
     });
-    const checked = await checkOperators(database, config).catch((error: unknown) => {
+    const operators = await checkOperators(database, config).catch((error: unknown) => {
       throw databaseError('cannot be read', error);
     });
-    return { database: [schema, ...server], clock, operators: checked };
+    return { database: [schema, ...server], clock, operators };
   } finally {
     await database.destroy();
   }
@@ -55,13 +56,13 @@ function schemaFinding(config: Config, { applied, pending, refusal }: SchemaStat
     );
   }
   if (pending.length === 0) return ok(`${place}: read and written, schema ${applied.at(-1)}`);
-  const what = applied.length === 0 ? 'no schema yet' : `${pending.length} of ${applied.length + pending.length} migrations are missing`;
+  const gap = applied.length === 0 ? 'no schema yet' : `${pending.length} of ${applied.length + pending.length} migrations are missing`;
   const remedy = 'To apply: inference-coordinator migrate';
-  if (!config.migrateOnStart) return problem(`${place}: ${what}, and MIGRATE_ON_START is 0`, remedy);
-  return warning(`${place}: ${what}`, `${remedy}. The next start would apply them, too.`);
+  if (!config.migrateOnStart) return problem(`${place}: ${gap}, and MIGRATE_ON_START is 0`, remedy);
+  return warning(`${place}: ${gap}`, `${remedy}. The next start would apply them, too.`);
 }
 
-/** Facts of a PostgreSQL server that a coordinator needs. */
+/** Problems of the PostgreSQL server: version, encoding, and the right to create tables if migrations are pending. */
 async function checkServer(database: Database, { pending }: SchemaState): Promise<Finding[]> {
   if (dialectOf(database) === 'sqlite') return [];
   const { rows } = await sql<{ version: number; name: string; may_create: boolean; encoding: string }>`
@@ -71,7 +72,8 @@ async function checkServer(database: Database, { pending }: SchemaState): Promis
   const [server] = rows;
   if (server === undefined) return [];
   const findings: Finding[] = [];
-  if (server.version < MIN_POSTGRES) findings.push(warning(`PostgreSQL ${server.name} is older than 14`, 'Upgrade the server.'));
+  if (server.version < MIN_POSTGRES_VERSION_NUM)
+    findings.push(warning(`PostgreSQL ${server.name} is older than 14`, 'Upgrade the server.'));
   if (server.encoding !== 'UTF8')
     findings.push(problem(`the database has the encoding ${server.encoding}`, 'Create it with the encoding UTF8.'));
   if (pending.length > 0 && !server.may_create) {
@@ -88,23 +90,24 @@ async function checkClock(database: Database): Promise<Finding[]> {
   const ahead = skewMs > 0 ? 'ahead of' : 'behind';
   const text = `the database server is ${Math.abs(skewMs)} ms ${ahead} this machine`;
   const remedy = 'Synchronise both clocks (timedatectl set-ntp true).';
-  if (Math.abs(skewMs) > MAX_SKEW_MS) return [problem(text, remedy)];
-  return [Math.abs(skewMs) > WARN_SKEW_MS ? warning(text, remedy) : ok(text)];
+  if (Math.abs(skewMs) > PROBLEM_SKEW_MS) return [problem(text, remedy)];
+  return [Math.abs(skewMs) > WARNING_SKEW_MS ? warning(text, remedy) : ok(text)];
 }
 
 /** Thrown to roll back the transaction on purpose. */
-class RolledBack extends Error {}
+class IntendedRollback extends Error {}
 
+/** Writes a row, reads it in the same transaction, and rolls back. Throws if either fails. */
 async function writeAndRead(database: Database): Promise<void> {
   const row = { name: `check ${process.pid} ${Date.now()}`, value: '00' };
   const work = database.transaction().execute(async (transaction) => {
     await transaction.insertInto('secrets').values(row).execute();
     const read = await transaction.selectFrom('secrets').select('value').where('name', '=', row.name).executeTakeFirst();
     if (read?.value !== row.value) throw new Error('a written row was read with another value');
-    throw new RolledBack();
+    throw new IntendedRollback();
   });
   await work.catch((error: unknown) => {
-    if (!(error instanceof RolledBack)) throw error;
+    if (!(error instanceof IntendedRollback)) throw error;
   });
 }
 

@@ -1,4 +1,4 @@
-/** Checks of files: data directory, agent releases, web console, certificates. */
+/** Checks of `check` on files: data directory, agent releases, and the web console's files. */
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { access, rm, statfs, writeFile } from 'node:fs/promises';
@@ -9,16 +9,16 @@ import { Compile } from 'typebox/compile';
 import type { Config } from '../../config/config.js';
 import { errorReason } from '../../config/startup-error.js';
 import { openConsoleFiles } from '../../routes/system/console-files.js';
-import { coordinatorDirectory } from '../open.js';
+import { coordinatorDirectory } from '../command-database.js';
 import { type Finding, ok, problem, skipped, warning } from './finding.js';
 
-/** Free space beside the images, for database and log, in bytes. */
+/** Free space that the data directory needs besides stored images, for database and log. */
 const MIN_FREE_BYTES = 2 ** 30;
 
 export async function checkDataDirectory(config: Config): Promise<Finding[]> {
   const directory = resolve(coordinatorDirectory(config));
   const existing = nearestExisting(directory);
-  const { uid = 0 } = { uid: process.getuid?.() };
+  const uid = process.getuid?.() ?? 0;
   try {
     if (!statSync(existing).isDirectory()) return [problem(`${existing} is not a folder`, 'Set DATA_DIR to a folder.')];
     await access(existing, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -46,6 +46,7 @@ export async function checkDataDirectory(config: Config): Promise<Finding[]> {
   return findings.length > 0 ? findings : [ok(`${directory} can be written, ${gib(free)} free`)];
 }
 
+/** The path itself, or the nearest folder above it that exists. */
 function nearestExisting(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 }
@@ -65,7 +66,7 @@ function gib(bytes: number): string {
 
 const feed = Compile(ReleaseFeedSchema);
 
-/** `releaseKey`: base64 of the public key whose signatures are verified; null: their form only, which no agent accepts alone. */
+/** `releaseKey`: public key in base64 that must have signed every release. Null: only the form of the signatures is checked. */
 export async function checkReleases({ agentReleases: path }: Config, releaseKey: string | null): Promise<Finding[]> {
   if (path === null) return [skipped('AGENT_RELEASES is not set: agents find no updates here')];
   const remedy = 'Create the file with: npm run release -- sign (docs/releasing.md)';
@@ -83,15 +84,15 @@ export async function checkReleases({ agentReleases: path }: Config, releaseKey:
     .at(-1);
   if (newest === undefined) return [warning(`${path} contains no release`, remedy)];
   const text = `${releases.length} ${releases.length === 1 ? 'release' : 'releases'}, the newest is ${newest}`;
-  const unsigned = releases.filter((release) => !(releaseKey === null ? isSignature(release) : verifyRelease(release, [releaseKey])));
-  if (unsigned.length === 0)
+  const refused = releases.filter((release) => !(releaseKey === null ? hasSignature(release) : verifyRelease(release, [releaseKey])));
+  if (refused.length === 0)
     return [ok(`${text}; ${releaseKey === null ? 'signed (pass --release-key to verify)' : 'every signature verifies'}`)];
-  const names = unsigned.map(({ version, platform }) => `${version} for ${platform}`).join(', ');
+  const names = refused.map(({ version, platform }) => `${version} for ${platform}`).join(', ');
   return [problem(`agents refuse ${names}: the signature ${releaseKey === null ? 'is malformed' : 'is not of this key'}`, remedy)];
 }
 
 /** An Ed25519 signature has 64 bytes. */
-function isSignature({ signature }: Release): boolean {
+function hasSignature({ signature }: Release): boolean {
   return Buffer.from(signature, 'base64').length === 64;
 }
 

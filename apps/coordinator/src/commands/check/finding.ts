@@ -1,22 +1,23 @@
-/** Types of a check and its findings, and `runChecks`, which gives every check a time limit. */
+/** `Check` and `Finding`: one part of the command `check`, and one line of its output. `runChecks` runs them with a time limit. */
 import { errorReason, StartupError } from '../../config/startup-error.js';
 
 export type FindingState =
   | 'ok'
-  /** Works; the operator may want to change something. */
+  /** The coordinator works, but the operator may want to change something. */
   | 'warning'
   | 'problem'
-  /** Not checked, with a reason. */
+  /** Nothing was checked; the text says why. */
   | 'skipped';
 
 export interface Finding {
   readonly state: FindingState;
   readonly text: string;
-  /** Advice for warnings and problems, unless the text says what to do. */
+  /** Next step for the operator; null: none is needed, or the text contains one. */
   readonly remedy: string | null;
 }
 
 export interface Check {
+  /** Name in the output, such as `database`. */
   readonly name: string;
   /** `signal` aborts at the time limit. */
   readonly run: (signal: AbortSignal) => Promise<readonly Finding[]>;
@@ -31,13 +32,15 @@ export const warning = (text: string, remedy: string): Finding => ({ state: 'war
 export const problem = (text: string, remedy: string): Finding => ({ state: 'problem', text, remedy });
 export const skipped = (text: string): Finding => ({ state: 'skipped', text, remedy: null });
 
-/** Runs all checks concurrently, in the order of the results. A check that throws or exceeds `limitMs` becomes a problem. */
+/** Runs all checks concurrently; results keep the order of the checks. A check that throws or exceeds `limitMs` becomes a problem. */
 export async function runChecks(checks: readonly Check[], limitMs: number): Promise<CheckResult[]> {
-  const results = await Promise.all(checks.map(async ({ name, run }) => (await within(run, limitMs)).map((found) => ({ name, ...found }))));
+  const results = await Promise.all(
+    checks.map(async ({ name, run }) => (await runWithin(run, limitMs)).map((finding) => ({ name, ...finding }))),
+  );
   return results.flat();
 }
 
-async function within(run: Check['run'], limitMs: number): Promise<readonly Finding[]> {
+async function runWithin(run: Check['run'], limitMs: number): Promise<readonly Finding[]> {
   const limit = AbortSignal.timeout(limitMs);
   const late = new Promise<readonly Finding[]>((resolve) => {
     const text = `no answer within ${Math.round(limitMs / 1000)} s`;
@@ -45,7 +48,7 @@ async function within(run: Check['run'], limitMs: number): Promise<readonly Find
       resolve([problem(text, 'Look at the network and the firewall between this machine and the service.')]),
     );
   });
-  // Other messages could quote a secret.
+  // Only the message of a StartupError is printed: other messages could quote a secret.
   const failed = (error: unknown): readonly Finding[] => [
     problem(
       error instanceof StartupError ? error.message : `could not be checked: ${causeOf(error)}`,
@@ -55,23 +58,27 @@ async function within(run: Check['run'], limitMs: number): Promise<readonly Find
   return Promise.race([run(limit).catch(failed), late]);
 }
 
-/** Code of an error, such as ECONNREFUSED, or of its cause: `fetch` wraps the error of the connection. */
+/** Error code for output, such as ECONNREFUSED. Reads the cause if there is one, because `fetch` wraps connection errors. */
 export function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   if (cause instanceof AggregateError && cause.errors[0] !== undefined) return causeOf(cause.errors[0]);
   return cause instanceof Error && 'code' in cause ? errorReason(cause) : cause instanceof Error ? cause.name : 'unknown error';
 }
 
-const MARKS: Readonly<Record<FindingState, string>> = { ok: 'ok', warning: 'warning', problem: 'PROBLEM', skipped: 'skipped' };
+const STATE_LABELS: Readonly<Record<FindingState, string>> = { ok: 'ok', warning: 'warning', problem: 'PROBLEM', skipped: 'skipped' };
 
-/** Results as lines: one each, with the advice below. */
+/** Output for a person: a line per result, its remedy on the next line, then a summary. */
 export function linesOf(results: readonly CheckResult[]): string[] {
   const lines = results.flatMap(({ name, state, text, remedy }) => [
-    `${MARKS[state].padEnd(8)} ${name.padEnd(15)} ${text}`,
+    `${STATE_LABELS[state].padEnd(8)} ${name.padEnd(15)} ${text}`,
     ...(remedy === null ? [] : [`${' '.repeat(25)}${remedy}`]),
   ]);
   const count = (state: FindingState): number => results.filter((result) => result.state === state).length;
   const [problems, warnings] = [count('problem'), count('warning')];
-  const rest = warnings === 0 ? '' : `, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`;
-  return [...lines, '', problems === 0 ? `No problems${rest}.` : `${problems} ${problems === 1 ? 'problem' : 'problems'} to fix${rest}.`];
+  const andWarnings = warnings === 0 ? '' : `, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`;
+  return [
+    ...lines,
+    '',
+    problems === 0 ? `No problems${andWarnings}.` : `${problems} ${problems === 1 ? 'problem' : 'problems'} to fix${andWarnings}.`,
+  ];
 }

@@ -1,4 +1,4 @@
-/** Checks of the services that a coordinator uses: mail, payments, cluster messages, device management. */
+/** Checks of `check` on the services that a coordinator uses: mail, payments (Stripe), NATS, device management (NanoMDM). */
 
 import { STRIPE_EVENTS } from '../../billing/payments/stripe-events.js';
 import { systemClock } from '../../cluster/transport/clock.js';
@@ -7,6 +7,7 @@ import type { Config } from '../../config/config.js';
 import type { MailSettings } from '../../config/mail.js';
 import { causeOf, type Finding, ok, problem, skipped, warning } from './finding.js';
 
+/** Maximum duration of a request to a service; shorter than the limit of a check, so that its error is reported. */
 const TIMEOUT_MS = 6000;
 
 export async function checkMail(mail: MailSettings | null, signal: AbortSignal): Promise<Finding[]> {
@@ -15,7 +16,7 @@ export async function checkMail(mail: MailSettings | null, signal: AbortSignal):
   return mail.kind === 'smtp' ? checkSmtp(mail) : checkMailService(mail.url, signal);
 }
 
-/** Advice by nodemailer's error code. */
+/** Finding by error code: nodemailer's codes, and those of {@link smtpErrorCode}. */
 const SMTP_REMEDIES: Readonly<Record<string, readonly [text: string, remedy: string]>> = {
   EAUTH: ['refuses the user or password', 'Correct SMTP_URL or SMTP_PASSWORD.'],
   ETLS: [
@@ -37,7 +38,7 @@ async function checkSmtp(mail: Extract<MailSettings, { kind: 'smtp' }>): Promise
   try {
     await new SmtpMailer(mail, { sendMs: TIMEOUT_MS }).verify();
   } catch (error) {
-    const code = smtpCode(error);
+    const code = smtpErrorCode(error);
     const [text, remedy] = SMTP_REMEDIES[code] ?? ['refuses the connection', 'Check the address in SMTP_URL.'];
     return [problem(`the mail server ${server} ${text} (${code})`, remedy)];
   }
@@ -45,8 +46,8 @@ async function checkSmtp(mail: Extract<MailSettings, { kind: 'smtp' }>): Promise
   return [ok(`${server} answers ${mail.tls === 'none' ? 'without TLS' : 'over TLS'}, ${login}; sender ${mail.from}`)];
 }
 
-/** nodemailer's code, or a more exact one from the message of a socket. */
-function smtpCode(error: unknown): string {
+/** nodemailer's error code. Its ESOCKET covers several causes, which only the message tells apart. */
+function smtpErrorCode(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (code !== 'ESOCKET') return typeof code === 'string' ? code : 'no code';
   if (/certificate/i.test(String(message))) return 'CERTIFICATE';
@@ -77,17 +78,17 @@ export async function checkPayments({ stripe, development, console: { publicOrig
   }
   const { stripeClient } = await import('../../billing/payments/stripe-processor.js');
   const client = stripeClient(stripe, { timeout: TIMEOUT_MS, maxNetworkRetries: 0 });
-  const reason = (error: unknown): { type?: unknown; statusCode?: unknown } => error as { type?: unknown; statusCode?: unknown };
+  const statusOf = (error: unknown): unknown => (error instanceof Error && 'statusCode' in error ? error.statusCode : undefined);
   try {
     const { livemode } = await client.balance.retrieve();
     if (!livemode && !development)
       findings.push(warning('STRIPE_SECRET_KEY is a test key: no real money moves', 'Use a live key (sk_live_…) in production.'));
     else findings.push(ok(`Stripe accepts STRIPE_SECRET_KEY (${livemode ? 'live' : 'test'} mode)`));
   } catch (error) {
-    const { statusCode } = reason(error);
-    if (statusCode === 401)
+    const status = statusOf(error);
+    if (status === 401)
       return [...findings, problem('Stripe refuses STRIPE_SECRET_KEY', 'Copy the secret key again; it begins with sk_ or rk_.')];
-    if (statusCode === 403)
+    if (status === 403)
       findings.push(warning('STRIPE_SECRET_KEY is restricted and may not read the balance', 'Give it Checkout, Connect and Transfers.'));
     else return [...findings, problem(`Stripe cannot be reached: ${causeOf(error)}`, 'Check the network, and STRIPE_API_URL if set.')];
   }
@@ -96,19 +97,20 @@ export async function checkPayments({ stripe, development, console: { publicOrig
     const { data } = await client.webhookEndpoints.list({ limit: 100 });
     findings.push(webhookFinding(data, `${publicOrigin}/webhooks/stripe`));
   } catch (error) {
-    findings.push(skipped(`the webhooks cannot be listed with this key (${String(reason(error).statusCode ?? causeOf(error))})`));
+    findings.push(skipped(`the webhooks cannot be listed with this key (${String(statusOf(error) ?? causeOf(error))})`));
   }
   return findings;
 }
 
-interface Endpoint {
+/** A webhook as Stripe lists it. */
+interface WebhookEndpoint {
   readonly url: string;
   readonly status: string;
   readonly enabled_events: readonly string[];
 }
 
-function webhookFinding(endpoints: readonly Endpoint[], url: string): Finding {
-  const endpoint = endpoints.find((one) => one.url === url);
+function webhookFinding(endpoints: readonly WebhookEndpoint[], url: string): Finding {
+  const endpoint = endpoints.find((candidate) => candidate.url === url);
   if (endpoint === undefined)
     return problem(
       `Stripe has no webhook for ${url}: deposits are not credited`,
@@ -154,7 +156,7 @@ export async function checkDeviceManagement({ deviceManagement: settings }: Conf
   const host = new URL(settings.url).host;
   try {
     const authorization = `Basic ${Buffer.from(`nanomdm:${settings.apiKey}`).toString('base64')}`;
-    // A request without a push: NanoMDM authenticates it first.
+    // Reads the push certificate, which changes nothing. NanoMDM checks the API key before it answers.
     const response = await fetch(`${settings.url}/v1/pushcert`, { headers: { authorization }, redirect: 'manual', signal });
     await response.body?.cancel();
     if (response.status === 401) return [problem(`the management server ${host} refuses MDM_API_KEY`, 'Use the value of its -api option.')];

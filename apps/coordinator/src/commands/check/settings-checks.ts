@@ -1,4 +1,4 @@
-/** Checks of the settings: all problems at once, names without effect, and choices that do not suit production. */
+/** Checks of `check` on settings: invalid values (all at once), names without effect, and values unfit for production. */
 import { statSync } from 'node:fs';
 import { closest } from 'fastest-levenshtein';
 import { type Config, readConfig } from '../../config/config.js';
@@ -7,63 +7,67 @@ import { SECRET_SETTINGS } from '../../config/secret-files.js';
 import { StartupError } from '../../config/startup-error.js';
 import { type Finding, ok, warning } from './finding.js';
 
+/** Bounds the rereads of {@link readAllSettings}. */
 const MAX_PROBLEMS = 50;
-const NAME = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g;
-/** Variables of packages and of Node.js, which read them themselves. */
-const OF_OTHERS = /^(?:OTEL_|PG|NODE_|UV_|SSL_|TZ$|LANG$|LC_|(?:HTTPS?|NO|ALL)_PROXY$)/;
+/** Names of settings in an error message. */
+const SETTING_NAME = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g;
+/** Variables that Node.js and packages read themselves, so that no setting of the coordinator has the name. */
+const FOREIGN_VARIABLE = /^(?:OTEL_|PG|NODE_|UV_|SSL_|TZ$|LANG$|LC_|(?:HTTPS?|NO|ALL)_PROXY$)/;
 
 interface ReadSettings {
-  /** Null with a problem. */
+  /** Null if there is a problem. */
   readonly config: Config | null;
   readonly problems: readonly string[];
-  /** Names that were read, whether set or not. */
+  /** Names of all settings that `readConfig` asked for, set or not. */
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * Reads the settings, and again without those that an error names, until no error remains. Errors about settings that were left
- * out are consequences and do not count.
+ * Finds all invalid settings, although `readConfig` throws at the first one.
+ *
+ * Removes the setting that an error names, and reads again until no error remains. An error that names a removed setting is a
+ * consequence of the removal, and no problem.
  */
 export function readAllSettings(env: Environment): ReadSettings {
   const problems: string[] = [];
   const names = new Set<string>();
-  const left: Record<string, string | undefined> = { ...env };
-  const observed = new Proxy(left, {
+  const remaining: Record<string, string | undefined> = { ...env };
+  const observed = new Proxy(remaining, {
     get: (target, name) => {
       if (typeof name === 'string') names.add(name);
       return Reflect.get(target, name);
     },
   });
-  const leftOut = new Set<string>();
+  const removed = new Set<string>();
   for (let round = 0; round < MAX_PROBLEMS; round++) {
     try {
       const config = readConfig(observed);
       return { config: problems.length === 0 ? config : null, problems, names };
     } catch (error) {
       if (!(error instanceof StartupError)) throw error;
-      const named = error.message.match(NAME) ?? [];
-      const culprits = named.filter((name) => (left[name] ?? '') !== '');
-      if (!named.some((name) => leftOut.has(name))) problems.push(error.message);
-      // The first name is the setting with the problem; without it, later ones can be read.
-      const [culprit] = culprits;
-      if (culprit === undefined) break;
-      leftOut.add(culprit);
-      delete left[culprit];
+      const named = error.message.match(SETTING_NAME) ?? [];
+      if (!named.some((name) => removed.has(name))) problems.push(error.message);
+      // Messages name the invalid setting first.
+      const invalid = named.find((name) => (remaining[name] ?? '') !== '');
+      if (invalid === undefined) break;
+      removed.add(invalid);
+      delete remaining[invalid];
     }
   }
   return { config: null, problems, names };
 }
 
 export function checkSettings({ problems, names }: ReadSettings, fileSettings: Environment): Finding[] {
-  const unread = Object.keys(fileSettings).filter((name) => !names.has(name) && !OF_OTHERS.test(name));
+  const unread = Object.keys(fileSettings).filter((name) => !names.has(name) && !FOREIGN_VARIABLE.test(name));
   const findings = [
     ...problems.map((text): Finding => ({ state: 'problem', text, remedy: null })),
-    // A conditional setting is not read after a problem.
+    // After a problem, `readConfig` may not have asked for every setting.
     ...(problems.length > 0 ? [] : unread.map((name) => withoutEffect(name, [...names]))),
   ];
   return findings.length > 0 ? findings : [ok(`${[...names].length} settings were read, with their defaults`)];
 }
 
+/** Finding for a setting of the file that `readConfig` did not ask for: misspelt, or only used beside another setting. */
 function withoutEffect(name: string, names: readonly string[]): Finding {
   const nearest = closest(name, names);
   const condition = name.startsWith('MDM_')
@@ -77,7 +81,7 @@ function withoutEffect(name: string, names: readonly string[]): Finding {
   return warning(`${name} in the settings file has no effect`, remedy);
 }
 
-/** Settings that are valid and rarely meant in production. */
+/** Warns of valid settings that are rarely meant in production. */
 export function checkChoices(config: Config): Finding[] {
   const { console: web, trustedProxies } = config;
   const findings: Finding[] = [];
@@ -105,15 +109,15 @@ export function checkChoices(config: Config): Finding[] {
   return findings;
 }
 
-/** Files with secrets that other users of this machine can read. */
+/** Warns of files with secrets that every user of this machine can read or change. */
 export function checkSecretFiles(env: Environment, settingsFile: string | null): Finding[] {
   const files = SECRET_SETTINGS.map((name) => env[`${name}_FILE`] ?? '').filter((path) => path !== '');
   if (settingsFile !== null) files.push(settingsFile);
-  const open = files.filter((path) => {
+  const exposed = files.filter((path) => {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
     return (mode & 0o007) !== 0;
   });
-  if (open.length > 0)
-    return open.map((path) => warning(`${path} can be read or changed by every user of this machine`, `chmod o= ${path}`));
+  if (exposed.length > 0)
+    return exposed.map((path) => warning(`${path} can be read or changed by every user of this machine`, `chmod o= ${path}`));
   return files.length === 0 ? [] : [ok(`${files.length} ${files.length === 1 ? 'file is' : 'files are'} closed to other users`)];
 }

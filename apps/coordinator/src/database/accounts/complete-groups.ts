@@ -1,4 +1,8 @@
-/** Rows of a query that a limit ended, without the last group: the limit may have cut the group. A group is a run of equal ids. */
+/**
+ * Removes the last group of rows, which the limit of a query may have cut. A group is a run of rows with equal ids.
+ *
+ * Used for alerts with several recipients. A group that fills the whole result stays.
+ */
 export function completeGroups<Row>(rows: readonly Row[], limit: number, idOf: (row: Row) => string): readonly Row[] {
   const last = rows.at(-1);
   if (last === undefined || rows.length < limit) return rows;

@@ -1,4 +1,4 @@
-/** `InvitationRepository`: invitations to organisations by e-mail. A token is single-use, expires, and is stored as SHA-256. */
+/** `InvitationRepository`: invitations to organisations by e-mail. The mailed token is used once; its SHA-256 is stored. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { cleanName } from '@inference/protocol';
 import type { Database } from '../tables.js';
@@ -7,7 +7,7 @@ import { addMember, changeOrganisation, lockOpenAccount, MAX_MEMBERS, mayJoinAno
 import { mayManage, type OrganisationRole } from './organisation-roles.js';
 
 export const INVITATION_LIFE_MS = 7 * 24 * 3_600_000;
-/** Maximum mails per invitation. */
+/** Maximum mails per invitation, the first included. */
 export const MAX_SENDS = 5;
 const MIN_RESEND_MS = 60_000;
 
@@ -15,17 +15,19 @@ export interface Invitation {
   readonly id: string;
   readonly email: string;
   readonly role: OrganisationRole;
+  /** Name of the inviting member; null: the person's account was deleted. */
   readonly invitedBy: string | null;
   readonly sentAt: number;
   readonly expiresAt: number;
 }
 
+/** Invitation as its recipient sees it. */
 interface InvitationView extends Invitation {
   readonly organisationId: string;
   readonly organisationName: string;
 }
 
-/** A stored invitation, with the token for its mail. */
+/** The invitation was stored, and must be mailed with this token. */
 interface SentInvitation {
   readonly kind: 'sent';
   readonly id: string;
@@ -80,9 +82,9 @@ export class InvitationRepository {
         .executeTakeFirst();
       if (member !== undefined) return { kind: 'already_member' };
       const pending = await pendingInvitations(transaction, organisationId, now);
-      if (pending.some((one) => one.email === email)) return { kind: 'already_invited' };
+      if (pending.some((invitation) => invitation.email === email)) return { kind: 'already_invited' };
       if (!(await hasRoom(transaction, organisationId, pending.length))) return { kind: 'too_many' };
-      // All expired invitations, so that their number is bounded as well.
+      // Expired invitations of other addresses go too, so that their number is bounded.
       await transaction
         .deleteFrom('organisation_invitations')
         .where('organisation_id', '=', organisationId)
@@ -109,7 +111,7 @@ export class InvitationRepository {
     });
   }
 
-  /** Gives an invitation a new token and lifetime. The earlier link ends. */
+  /** Gives an invitation a new token and lifetime. The link in the earlier mail stops working. */
   async resend(actorId: string, organisationId: string, id: string): Promise<ResendOutcome> {
     const now = this.#now();
     return changeOrganisation(this.#database, organisationId, async (transaction): Promise<ResendOutcome> => {
@@ -124,7 +126,7 @@ export class InvitationRepository {
       if (!mayManage(await roleOf(transaction, organisationId, actorId), role)) return { kind: 'forbidden' };
       if (invitation.sent_count >= MAX_SENDS) return { kind: 'too_often' };
       if (now - invitation.sent_at < MIN_RESEND_MS) return { kind: 'too_soon' };
-      const others = (await pendingInvitations(transaction, organisationId, now)).filter((one) => one.id !== id);
+      const others = (await pendingInvitations(transaction, organisationId, now)).filter((pending) => pending.id !== id);
       if (!(await hasRoom(transaction, organisationId, others.length))) return { kind: 'too_many' };
       const token = newToken();
       await transaction
@@ -159,7 +161,7 @@ export class InvitationRepository {
     });
   }
 
-  /** The pending invitation of a mailed link. */
+  /** Finds the invitation of a mailed token. Null: unknown, used, revoked or expired, or the organisation is closed. */
   async view(token: string): Promise<InvitationView | null> {
     const row = await this.#select()
       .innerJoin('accounts', 'accounts.id', 'invitation.organisation_id')
@@ -172,19 +174,19 @@ export class InvitationRepository {
     return { ...fromRow(row), organisationId: row.organisation_id, organisationName: cleanName(row.organisation_name) };
   }
 
-  /** Makes the user a member, and uses up the token. `email`: of the signed-in user. */
+  /** Makes the signed-in user a member, and removes the invitation. */
   async accept(token: string, user: { readonly id: string; readonly email: string }): Promise<AcceptOutcome> {
     const hash = hashToken(token);
     const now = this.#now();
     return this.#database.transaction().execute(async (transaction): Promise<AcceptOutcome> => {
-      const named = await transaction
+      const stored = await transaction
         .selectFrom('organisation_invitations')
         .select('organisation_id')
         .where('token_hash', '=', hash)
         .executeTakeFirst();
-      if (named === undefined) return { kind: 'unknown' };
-      const organisationId = named.organisation_id;
-      // The user's row before the organisation's, as at the deletion of an account: a fixed order of locks avoids deadlocks.
+      if (stored === undefined) return { kind: 'unknown' };
+      const organisationId = stored.organisation_id;
+      // Locks the user before the organisation, in the same order as the deletion of an account. Another order could deadlock.
       if (!(await lockOpenAccount(transaction, user.id)) || !(await lockOpenAccount(transaction, organisationId)))
         return { kind: 'unknown' };
       const invitation = await transaction
@@ -259,7 +261,7 @@ async function hasRoom(transaction: Database, organisationId: string, pending: n
   return members.length + pending < MAX_MEMBERS;
 }
 
-/** 256 random bits. */
+/** 256 random bits in base64url. */
 function newToken(): string {
   return randomBytes(32).toString('base64url');
 }

@@ -1,10 +1,11 @@
 /**
- * `KeyBudgetRepository`: budgets of API keys whose owners should get an e-mail, at 80 and at 100 percent, once per period and budget.
+ * `KeyBudgetRepository`: finds budgets of API keys that are nearly or fully spent, for e-mails at 80 and 100 percent.
  *
- * A budget also counts as used up if at least 80 percent is spent and a request was refused: the rest is too small.
+ * Each percentage is mailed once per budget period. A budget also counts as fully spent if at least 80 percent are spent and a
+ * request was refused because the rest was too small.
  */
 import { sql } from 'kysely';
-import { DAY_MS } from '../ledger/activity.js';
+import { DAY_MS } from '../../time-units.js';
 import { BUDGET_PERIODS, dayOf, nextPeriodStart, PERIOD_COLUMNS, periodStart } from '../ledger/key-budget.js';
 import type { BudgetPeriod, Database } from '../tables.js';
 import { completeGroups } from './complete-groups.js';
@@ -35,8 +36,9 @@ export class KeyBudgetRepository {
   }
 
   /**
-   * Due alerts, at most `limit` per kind of period. One per confirmed e-mail address: of the person, or of the owners and billing
-   * members of an organisation.
+   * Alerts that must be mailed now, one per recipient, at most `limit` per budget period (day, week, month).
+   *
+   * Recipients are the person, or the owners and billing members of an organisation. Unconfirmed e-mail addresses get none.
    */
   async due(limit: number): Promise<DueBudgetAlert[]> {
     const alerts: DueBudgetAlert[] = [];
@@ -44,6 +46,7 @@ export class KeyBudgetRepository {
     return alerts;
   }
 
+  /** Records that an alert was mailed, so that it is no longer due. */
   async mailed({ keyId, percent }: DueBudgetAlert): Promise<void> {
     await this.#database
       .updateTable('api_keys')
@@ -97,7 +100,7 @@ export class KeyBudgetRepository {
       budget: Number(row.budget),
       spent: Number(row.spent),
       period,
-      // Integers of computed columns are texts or numbers, depending on the database.
+      // PostgreSQL returns computed integers as text.
       percent: Number(row.percent) === 100 ? 100 : 80,
       resetsAt,
     }));

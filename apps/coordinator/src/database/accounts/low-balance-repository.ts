@@ -1,9 +1,13 @@
-/** `LowBalanceRepository`: alerts by e-mail below a balance. A sent alert is armed again once the balance reaches the threshold. */
+/**
+ * `LowBalanceRepository`: thresholds below which an account gets an e-mail.
+ *
+ * Only an armed alert is mailed. A mailed alert is disarmed until the balance reaches the threshold again.
+ */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { completeGroups } from './complete-groups.js';
 
-/** Shortest time between two e-mails to one account. */
+/** Minimum time between two e-mails to one account. */
 const MIN_INTERVAL_MS = 24 * 3_600_000;
 
 export interface DueAlert {
@@ -25,7 +29,7 @@ export class LowBalanceRepository {
     this.#now = now;
   }
 
-  /** Micro-USD; null: no alert. */
+  /** Threshold in micro-USD; null: the account has no alert. */
   async threshold(accountId: string): Promise<number | null> {
     const row = await this.#database
       .selectFrom('low_balance_alerts')
@@ -35,7 +39,7 @@ export class LowBalanceRepository {
     return row?.threshold ?? null;
   }
 
-  /** Sets the threshold in micro-USD and arms the alert; null removes the alert's threshold. */
+  /** Sets the threshold in micro-USD and arms the alert; null removes the alert. */
   async setThreshold(accountId: string, threshold: number | null): Promise<void> {
     if (threshold === null) {
       await this.#database.deleteFrom('low_balance_alerts').where('account_id', '=', accountId).execute();
@@ -66,8 +70,9 @@ export class LowBalanceRepository {
   }
 
   /**
-   * Armed alerts of accounts below their threshold, by account id. One per confirmed e-mail address: of the person, or of the owners and
-   * billing members of an organisation.
+   * Alerts that must be mailed now, one per recipient, ordered by account id.
+   *
+   * Recipients are the person, or the owners and billing members of an organisation. Unconfirmed e-mail addresses get none.
    */
   async due(limit: number): Promise<DueAlert[]> {
     const balance = sql<number>`coalesce(balances.balance, 0)`;
@@ -101,6 +106,7 @@ export class LowBalanceRepository {
     );
   }
 
+  /** Disarms an alert that was mailed. */
   async mailed(accountId: string): Promise<void> {
     await this.#database
       .updateTable('low_balance_alerts')

@@ -1,11 +1,11 @@
-/** `OperatorRepository`: users by e-mail address, and accounts with the admin flag. For the command line. */
+/** `OperatorRepository`: accounts with the admin flag, and users by e-mail address, for the command `admin`. */
 import { cleanName } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 
 export interface Operator {
   readonly accountId: string;
-  /** Null for an account without a sign-in. */
+  /** Null: the account is an organisation's, which nobody signs in to. */
   readonly email: string | null;
   readonly name: string;
   /** Milliseconds since 1970. */
@@ -20,7 +20,7 @@ export class OperatorRepository {
     this.#database = database;
   }
 
-  /** User with an e-mail address, in any letter case, and whether the person confirmed it; null: none. */
+  /** Finds a user by e-mail address, in any letter case. `isVerified`: the person confirmed the address. */
   async findUser(email: string): Promise<{ readonly id: string; readonly name: string; readonly isVerified: boolean } | null> {
     const row = await this.#database
       .selectFrom('auth_users')
@@ -30,7 +30,7 @@ export class OperatorRepository {
     return row === undefined ? null : { id: row.id, name: row.name, isVerified: Boolean(row.email_verified) };
   }
 
-  /** Accounts with the admin flag, the first one first. */
+  /** Accounts with the admin flag, by the time they got it. */
   async list(): Promise<Operator[]> {
     const rows = await this.#database
       .selectFrom('accounts')
@@ -49,7 +49,7 @@ export class OperatorRepository {
     }));
   }
 
-  /** Marks the address of a new user as confirmed by the operator, and ends the session of the sign-up, which no browser has. */
+  /** Marks a new user's e-mail address as confirmed, and removes the session that the sign-up created, which no browser uses. */
   async confirmSignUp(userId: string): Promise<void> {
     const isPostgres = dialectOf(this.#database) === 'postgres';
     await this.#database.transaction().execute(async (transaction) => {

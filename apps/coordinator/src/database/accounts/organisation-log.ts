@@ -1,18 +1,19 @@
-/** `OrganisationLog`: acts of an organisation's members, written with the act. The newest are retained. */
+/** `OrganisationLog`: log of what members did in an organisation. `addEvent` writes an entry in the transaction of the act itself. */
 import { randomUUID } from 'node:crypto';
 import type { Database, OrganisationAction } from '../tables.js';
 import type { TimeSpan } from '../time-span.js';
 import type { OrganisationRole } from './organisation-roles.js';
 
-/** Maximum events per organisation. Beyond the maximum the oldest are removed. */
+/** Maximum events per organisation. A new event removes the oldest beyond this number. */
 export const MAX_EVENTS = 1000;
-const MAX_SUBJECT = 256;
+const MAX_SUBJECT_CHARS = 256;
 
 export interface OrganisationAct {
   readonly organisationId: string;
   /** User who acted. */
   readonly actorId: string;
   readonly action: OrganisationAction;
+  /** Object of the action: an e-mail address, a name or an id. */
   readonly subject?: string | null;
   readonly role?: OrganisationRole | null;
 }
@@ -39,7 +40,7 @@ export class OrganisationLog {
     return addEvent(this.#database, act, this.#now());
   }
 
-  /** Newest first: at most `limit` events after `after`. `span`: only events of these times. */
+  /** At most `limit` events, newest first, after the position `after` and within the time span. */
   async list(
     organisationId: string,
     limit: number,
@@ -72,7 +73,7 @@ export async function addEvent(database: Database, act: OrganisationAct, at: num
   const { organisationId: organisation_id, actorId: actor_id, action, subject = null, role = null } = act;
   await database
     .insertInto('organisation_events')
-    .values({ id: randomUUID(), organisation_id, at, actor_id, action, subject: subject?.slice(0, MAX_SUBJECT) ?? null, role })
+    .values({ id: randomUUID(), organisation_id, at, actor_id, action, subject: subject?.slice(0, MAX_SUBJECT_CHARS) ?? null, role })
     .execute();
   const oldest = await database
     .selectFrom('organisation_events')

@@ -1,6 +1,8 @@
 /**
- * `OrganisationRepository`: organisations and their members. Every organisation keeps at least one owner: each change of members
- * locks the organisation's account row and reads the roles again.
+ * `OrganisationRepository`: organisations and their members.
+ *
+ * An organisation always has an owner. Each change of members locks the organisation's account row and reads the roles again, so
+ * that two owners cannot leave at the same moment.
  */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
@@ -11,11 +13,12 @@ import { createAccount, revokeKey } from './api-key-repository.js';
 import { addEvent, type OrganisationAct } from './organisation-log.js';
 import { hasPermission, mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
 
-/** Maximum organisations that a person creates: open ones, and those of the last day. */
+/** Maximum organisations that one person created: those that exist, and those created on the last day, deleted or not. */
 export const MAX_CREATED = 10;
 const CREATED_WINDOW_MS = 24 * 3_600_000;
+/** Maximum organisations of one person. */
 export const MAX_MEMBERSHIPS = 50;
-/** Maximum members and pending invitations of an organisation. */
+/** Maximum of members and pending invitations together, per organisation. */
 export const MAX_MEMBERS = 100;
 
 export interface Membership {
@@ -33,7 +36,11 @@ export interface Member {
   readonly keyCount: number;
 }
 
-/** `last_owner`: the change would leave the organisation without an owner. `forbidden`: the actor's role does not allow the change. */
+/**
+ * Outcome of a change of a member.
+ *
+ * `unknown`: the user is no member. `forbidden`: the actor's role does not allow the change. `last_owner`: no owner would remain.
+ */
 export type MemberOutcome = 'done' | 'unknown' | 'forbidden' | 'last_owner';
 
 export class OrganisationRepository {
@@ -47,7 +54,7 @@ export class OrganisationRepository {
     this.#now = options.now;
   }
 
-  /** Creates an organisation with the user as its owner. Returns the id; null if the user has created or joined too many. */
+  /** Creates an organisation with the user as its owner. Returns its id; null: the user has created or joined too many. */
   async create(userId: string, name: string): Promise<string | null> {
     const now = this.#now();
     return this.#database.transaction().execute(async (transaction) => {
@@ -71,13 +78,13 @@ export class OrganisationRepository {
     });
   }
 
-  /** Membership of a user in an open organisation. */
+  /** Membership of a user; null: none, or the organisation is closed. */
   async membership(userId: string, organisationId: string): Promise<Membership | null> {
     const row = await this.#memberships(userId).where('organisation_members.organisation_id', '=', organisationId).executeTakeFirst();
     return row === undefined ? null : { account: accountOfRow(row), role: row.role };
   }
 
-  /** Open organisations of a user, by name. */
+  /** Memberships of a user in organisations that are not closed, by name. */
   async memberships(userId: string): Promise<Membership[]> {
     const rows = await this.#memberships(userId).orderBy('accounts.name').orderBy('accounts.id').limit(MAX_MEMBERSHIPS).execute();
     return rows.map((row) => ({ account: accountOfRow(row), role: row.role }));
@@ -93,7 +100,7 @@ export class OrganisationRepository {
       .where('accounts.deleted_at', 'is', null);
   }
 
-  /** Members with names and e-mail addresses: by role, then the earliest first. */
+  /** Members, ordered by role (owners first), then by the time of joining. */
   async members(organisationId: string): Promise<Member[]> {
     const rows = await this.#database
       .selectFrom('organisation_members as member')
@@ -131,7 +138,7 @@ export class OrganisationRepository {
     });
   }
 
-  /** Playground keys of a member whose new role may not create keys are revoked. */
+  /** Changes a member's role. Revokes the member's playground keys if the new role may not create keys. */
   async changeRole(actorId: string, organisationId: string, userId: string, role: OrganisationRole): Promise<MemberOutcome> {
     let revoked: readonly MemberKey[] = [];
     const outcome = await this.#change(organisationId, async (transaction): Promise<MemberOutcome> => {
@@ -146,7 +153,7 @@ export class OrganisationRepository {
         .where('organisation_id', '=', organisationId)
         .where('user_id', '=', userId)
         .execute();
-      await dropInvitationsOf(transaction, organisationId, userId, role);
+      await removeForbiddenInvitations(transaction, organisationId, userId, role);
       if (!hasPermission(role, 'keys.write')) {
         revoked = await this.#revokeKeys(transaction, organisationId, userId, { onlyPlayground: true });
       }
@@ -159,7 +166,10 @@ export class OrganisationRepository {
   }
 
   /**
-   * Removes a member; `actorId` equal to `userId`: the member leaves. Playground keys of the member are revoked, API keys on request.
+   * Removes a member, or lets a member leave (`actorId` equal to `userId`). Always revokes the member's playground keys.
+   *
+   * @param options.revokeKeys Also revokes API keys that the member created.
+   * @returns `revokedKeys`: count of revoked API keys, without playground keys.
    */
   async remove(
     actorId: string,
@@ -191,13 +201,12 @@ export class OrganisationRepository {
     userId: string,
     { onlyPlayground }: { readonly onlyPlayground: boolean },
   ): Promise<readonly MemberKey[]> {
-    const open = await openKeysOf(transaction, organisationId, userId);
-    const keys = open.filter(({ made_for }) => made_for === 'playground' || !onlyPlayground);
+    const unrevoked = await unrevokedKeysOf(transaction, organisationId, userId);
+    const keys = unrevoked.filter(({ made_for }) => made_for === 'playground' || !onlyPlayground);
     for (const { id } of keys) await revokeKey(transaction, id, this.#now());
     return keys;
   }
 
-  /** Runs a change alone among all changes of the organisation's members and invitations. */
   #change<T>(organisationId: string, work: (transaction: Database) => Promise<T>): Promise<T> {
     return changeOrganisation(this.#database, organisationId, work);
   }
@@ -207,7 +216,7 @@ export class OrganisationRepository {
   }
 }
 
-/** Runs a change alone among all changes of an organisation's members and invitations, by a lock on its account row. */
+/** Runs `work` in a transaction that locks the organisation: no other change of its members or invitations runs meanwhile. */
 export function changeOrganisation<T>(database: Database, organisationId: string, work: (transaction: Database) => Promise<T>): Promise<T> {
   return database.transaction().execute(async (transaction) => {
     await lockAccount(transaction, organisationId);
@@ -215,7 +224,7 @@ export function changeOrganisation<T>(database: Database, organisationId: string
   });
 }
 
-/** Locks an account row. False for a closed or unknown account. */
+/** Locks an account row until the transaction ends. False: the account is closed or does not exist. */
 export async function lockOpenAccount(transaction: Database, accountId: string): Promise<boolean> {
   await lockAccount(transaction, accountId);
   const row = await transaction.selectFrom('accounts').select('deleted_at').where('id', '=', accountId).executeTakeFirst();
@@ -241,6 +250,7 @@ export async function addMember(
   await transaction.insertInto('organisation_members').values({ organisation_id, user_id, role, joined_at }).execute();
 }
 
+/** Role of a user; null: no member. */
 export async function roleOf(transaction: Database, organisationId: string, userId: string): Promise<OrganisationRole | null> {
   const row = await transaction
     .selectFrom('organisation_members')
@@ -251,7 +261,7 @@ export async function roleOf(transaction: Database, organisationId: string, user
   return row?.role ?? null;
 }
 
-/** Thrown for the only owner of an organisation. `organisations`: names of the organisations. */
+/** An account cannot be closed, because its person is the only owner of `organisations` (names). */
 export class SoleOwnerError extends Error {
   constructor(readonly organisations: readonly string[]) {
     super('the user is the only owner of an organisation');
@@ -260,9 +270,9 @@ export class SoleOwnerError extends Error {
 }
 
 /**
- * Removes a user from all organisations, in the transaction that closes the user's account and holds its row.
+ * Removes a user from all organisations. Call in the transaction that closes the user's account, with its row locked.
  *
- * @throws {SoleOwnerError} if an organisation would have no owner.
+ * @throws {SoleOwnerError} The user is the only owner of an organisation.
  */
 export async function leaveAllOrganisations(transaction: Database, userId: string, now: number): Promise<void> {
   const joined = await transaction
@@ -271,24 +281,24 @@ export async function leaveAllOrganisations(transaction: Database, userId: strin
     .where('user_id', '=', userId)
     .orderBy('organisation_id')
     .execute();
-  const orphaned: string[] = [];
+  const withoutOwner: string[] = [];
   for (const { organisation_id } of joined) {
     await lockAccount(transaction, organisation_id);
     const role = await roleOf(transaction, organisation_id, userId);
     if (role === null) continue;
     if (role === 'owner' && (await ownerCount(transaction, organisation_id)) === 1) {
-      orphaned.push(organisation_id);
+      withoutOwner.push(organisation_id);
       continue;
     }
     await removeMember(transaction, organisation_id, userId);
     await addEvent(transaction, { organisationId: organisation_id, actorId: userId, action: 'member.left' }, now);
   }
-  if (orphaned.length === 0) return revokePlaygroundKeys(transaction, userId, now);
-  const rows = await transaction.selectFrom('accounts').select('name').where('id', 'in', orphaned).orderBy('name').execute();
+  if (withoutOwner.length === 0) return revokePlaygroundKeys(transaction, userId, now);
+  const rows = await transaction.selectFrom('accounts').select('name').where('id', 'in', withoutOwner).orderBy('name').execute();
   throw new SoleOwnerError(rows.map(({ name }) => cleanName(name)));
 }
 
-/** Revokes playground keys that a user created. Caches of coordinators may accept a revoked key for some seconds. */
+/** Revokes all playground keys of a user. Coordinators may accept a revoked key for some seconds, from their caches. */
 async function revokePlaygroundKeys(transaction: Database, userId: string, now: number): Promise<void> {
   await transaction
     .updateTable('api_keys')
@@ -299,7 +309,11 @@ async function revokePlaygroundKeys(transaction: Database, userId: string, now: 
     .execute();
 }
 
-/** Removes members, invitations and log, in the transaction that closes the organisation's account. False if the actor is no owner. */
+/**
+ * Removes members, invitations and log of an organisation. Call in the transaction that closes the organisation's account.
+ *
+ * @returns False, and removes nothing, if the actor is no owner.
+ */
 export async function dissolveOrganisation(transaction: Database, organisationId: string, actorId: string): Promise<boolean> {
   if ((await roleOf(transaction, organisationId, actorId)) !== 'owner') return false;
   for (const table of ['organisation_members', 'organisation_invitations', 'organisation_events'] as const) {
@@ -324,11 +338,15 @@ async function removeMember(transaction: Database, organisationId: string, userI
     .where('organisation_id', '=', organisationId)
     .where('user_id', '=', userId)
     .execute();
-  await dropInvitationsOf(transaction, organisationId, userId, null);
+  await removeForbiddenInvitations(transaction, organisationId, userId, null);
 }
 
-/** Removes invitations that the member's new role may not send. One of them could name the member's own second address. */
-async function dropInvitationsOf(
+/**
+ * Removes invitations by a member that the member's new role may not send. `newRole`: null for a removed member.
+ *
+ * Otherwise members could regain their role by an invitation of their own second address.
+ */
+async function removeForbiddenInvitations(
   transaction: Database,
   organisationId: string,
   userId: string,
@@ -350,7 +368,7 @@ interface MemberKey {
   readonly made_for: 'playground' | null;
 }
 
-function openKeysOf(transaction: Database, organisationId: string, userId: string): Promise<MemberKey[]> {
+function unrevokedKeysOf(transaction: Database, organisationId: string, userId: string): Promise<MemberKey[]> {
   return transaction
     .selectFrom('api_keys')
     .select(['id', 'made_for'])

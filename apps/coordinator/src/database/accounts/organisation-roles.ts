@@ -1,4 +1,4 @@
-/** Permissions of each role in an organisation. The only table of roles: routes, console and documents follow it. */
+/** `ROLE_PERMISSIONS`: permissions of each role in an organisation. Routes, console and documents all follow this table. */
 
 export type OrganisationRole = 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
 
@@ -13,7 +13,7 @@ export type Permission =
   | 'organisation.manage'
   | 'organisation.delete';
 
-/** In order of display. */
+/** The order of roles is the order of display. */
 export const ROLE_PERMISSIONS: Readonly<Record<OrganisationRole, readonly Permission[]>> = {
   owner: [
     'account.read',
@@ -36,13 +36,13 @@ export function hasPermission(role: OrganisationRole, permission: Permission): b
   return ROLE_PERMISSIONS[role].includes(permission);
 }
 
-/** Whether a member may give, change or end another member's role. Only owners decide about owners. */
+/** Whether a member may give or take these roles. Only owners may give or take the role owner. `actor`: null for no member. */
 export function mayManage(actor: OrganisationRole | null, ...roles: readonly OrganisationRole[]): boolean {
   if (actor === null || !hasPermission(actor, 'organisation.manage')) return false;
   return actor === 'owner' || !roles.includes('owner');
 }
 
-/** Order of a list of members. */
+/** Position of a role in lists of members; owners have 0. */
 export function rankOf(role: OrganisationRole): number {
   return Object.keys(ROLE_PERMISSIONS).indexOf(role);
 }

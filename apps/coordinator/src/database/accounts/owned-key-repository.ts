@@ -2,7 +2,7 @@
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { microUsd } from '../../billing/micro-usd.js';
-import { DAY_MS } from '../ledger/activity.js';
+import { DAY_MS } from '../../time-units.js';
 import { dayOf, nextPeriodStart, type PeriodSpending, spentInPeriod } from '../ledger/key-budget.js';
 import type { BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 import { lockAccount } from './account-repository.js';

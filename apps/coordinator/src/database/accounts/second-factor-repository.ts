@@ -1,4 +1,4 @@
-/** Second factors of accounts for operators. The tables belong to the sign-in library. */
+/** `SecondFactorRepository`: second factors of an account, for operators. Reads and changes tables of the sign-in library. */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 
@@ -24,7 +24,11 @@ export class SecondFactorRepository {
     return { isTwoFactorEnabled: Boolean(user?.two_factor_enabled), passkeyCount: Number(passkeys) };
   }
 
-  /** Disables two-factor authentication. Ends pending sign-ins and trusted browsers; passkeys stay. False: was not enabled. */
+  /**
+   * Disables two-factor authentication; passkeys stay. Ends sign-ins in progress, and forgets trusted browsers.
+   *
+   * @returns Whether two-factor authentication was enabled.
+   */
   async disableTwoFactor(userId: string): Promise<boolean> {
     return this.#database.transaction().execute(async (transaction) => {
       const user = await transaction.selectFrom('auth_users').select('two_factor_enabled').where('id', '=', userId).executeTakeFirst();

@@ -1,4 +1,5 @@
 /** Columns that every roll-up counts, the time spans of roll-ups and statistics, and arithmetic on activity. */
+
 import type { Activity, StatsWindow } from '../tables/ledger.js';
 
 export const ACTIVITY = [
@@ -12,12 +13,9 @@ export const ACTIVITY = [
   'earned',
 ] as const satisfies readonly (keyof Activity)[];
 
-export const HOUR_MS = 3_600_000;
-export const MINUTE_MS = 60_000;
 /** Length of a row's period in `machine_quarters`, in milliseconds. */
 export const QUARTER_MS = 900_000;
 export const RETAINED_QUARTERS = 100 * 24 * 4;
-export const DAY_MS = 86_400_000;
 /** Days covered by `payer_earnings`. */
 export const RETAINED_PAYER_DAYS = 100;
 /** `day` of the row with folded old earnings of an unclaimed provider. */

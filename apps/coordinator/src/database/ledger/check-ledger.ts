@@ -1,8 +1,9 @@
 /** `checkLedger` recomputes every projection of the ledger in one read-only view, and describes differences. */
 import { sql } from 'kysely';
+import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
-import { ACTIVITY, DAY_MS, HOUR_MS, MAX_MATURITY_DAYS, QUARTER_MS, RETAINED_PAYER_DAYS, RETAINED_QUARTERS, WINDOWS } from './activity.js';
+import { ACTIVITY, MAX_MATURITY_DAYS, QUARTER_MS, RETAINED_PAYER_DAYS, RETAINED_QUARTERS, WINDOWS } from './activity.js';
 import { BUDGET_PERIODS, PERIOD_COLUMNS, periodStart } from './key-budget.js';
 import { oldestHour } from './totals.js';
 

@@ -4,13 +4,14 @@
  * One transaction removes jobs and adds their sums, so a crash neither loses nor doubles jobs.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { HOUR_MS, MINUTE_MS } from '../../time-units.js';
 import { deferSync } from '../connection/deferred-sync.js';
 import { type Dialect, dialectOf } from '../connection/dialect.js';
 import { addOnConflict, rowWriter } from '../connection/prepared-statements.js';
 import { withRetries } from '../connection/transaction-retry.js';
 import type { Activity } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
-import { addActivity, HOUR_MS, MINUTE_MS, noActivity, PROVIDER_COUNTS, QUARTER_MS } from './activity.js';
+import { addActivity, noActivity, PROVIDER_COUNTS, QUARTER_MS } from './activity.js';
 import { totalsWriter } from './totals.js';
 
 /** Ledger's own account for the network's fees. Its balance lacks the fees of unfolded jobs. */

@@ -5,8 +5,8 @@
  */
 
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
+import { DAY_MS } from '../../time-units.js';
 import type { BudgetPeriod } from '../tables/accounts.js';
-import { DAY_MS } from './activity.js';
 
 export const BUDGET_PERIODS = ['day', 'week', 'month'] as const satisfies readonly BudgetPeriod[];
 

@@ -1,4 +1,4 @@
-/** `pendingMoney`: reservations and transfers that have not ended, by indexes and without reading the history. */
+/** `pendingMoney`: counts unfinished reservations and payout transfers, for metrics. Reads indexes only, never the history. */
 import type { Database } from '../tables.js';
 
 export interface PendingMoney {
@@ -11,24 +11,25 @@ export interface PendingMoney {
   readonly oldestTransferAt: number | null;
 }
 
-type Counted = number | string;
+/** PostgreSQL returns 64-bit integers as text. */
+type Count = number | string;
 
 export async function pendingMoney(database: Database): Promise<PendingMoney> {
-  const held = await database
+  const reservations = await database
     .selectFrom('jobs')
-    .select(({ fn }) => [fn.countAll<Counted>().as('count'), fn.min<Counted | null>('reserved_at').as('oldest')])
+    .select(({ fn }) => [fn.countAll<Count>().as('count'), fn.min<Count | null>('reserved_at').as('oldest')])
     .where('state', '=', 'reserved')
     .executeTakeFirstOrThrow();
   const transfers = await database
     .selectFrom('withdrawals')
     .innerJoin('withdrawal_ends', 'withdrawal_ends.withdrawal_id', 'withdrawals.id')
-    .select(({ fn }) => [fn.countAll<Counted>().as('count'), fn.min<Counted | null>('withdrawal_ends.claimed_at').as('oldest')])
+    .select(({ fn }) => [fn.countAll<Count>().as('count'), fn.min<Count | null>('withdrawal_ends.claimed_at').as('oldest')])
     .where('withdrawals.state', '=', 'requested')
     .where('withdrawal_ends.end', '=', 'transfer')
     .executeTakeFirstOrThrow();
   return {
-    reservations: Number(held.count),
-    oldestReservationAt: held.oldest === null ? null : Number(held.oldest),
+    reservations: Number(reservations.count),
+    oldestReservationAt: reservations.oldest === null ? null : Number(reservations.oldest),
     transfers: Number(transfers.count),
     oldestTransferAt: transfers.oldest === null ? null : Number(transfers.oldest),
   };

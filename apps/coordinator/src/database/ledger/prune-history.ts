@@ -4,16 +4,14 @@
  * Sums replace removed rows: `key_spend.spent_pruned`, an opening sum per account, one row for old hours.
  */
 import { sql } from 'kysely';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../time-units.js';
 import { locked } from '../connection/row-lock.js';
 import type { Database, Tables } from '../tables.js';
 import {
   ACTIVITY,
-  DAY_MS,
   FOLDED_DAY,
   FOLDED_HOUR,
-  HOUR_MS,
   MAX_MATURITY_DAYS,
-  MINUTE_MS,
   QUARTER_MS,
   RETAINED_PAYER_DAYS,
   RETAINED_QUARTERS,

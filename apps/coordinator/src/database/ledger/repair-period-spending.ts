@@ -1,7 +1,7 @@
 /** Raises sums of `key_spend` that coordinators of an earlier version left too low: those only maintain the total. */
 import { sql } from 'kysely';
+import { DAY_MS } from '../../time-units.js';
 import type { BudgetPeriod, Database } from '../tables.js';
-import { DAY_MS } from './activity.js';
 import { BUDGET_PERIODS, dayOf, PERIOD_COLUMNS, periodStart } from './key-budget.js';
 
 /**

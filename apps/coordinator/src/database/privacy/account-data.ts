@@ -1,4 +1,4 @@
-/** Inventory of accounts: people, sign-in, organisations and API keys. */
+/** Part of the data inventory: tables of people, sign-in, organisations and API keys. */
 import { sql } from 'kysely';
 import { ofAccount, ofEmail, type StoredTable } from './stored-table.js';
 
@@ -86,7 +86,7 @@ export const ACCOUNT_DATA = {
     exported: {
       rows: (id) => sql<boolean>`(organisation_id = ${id} or user_id = ${id})`,
       key: ['organisation_id', 'user_id'],
-      also: {
+      added: {
         organisation_name: sql`(select name from accounts where accounts.id = organisation_id)`,
         member_name: sql`(select name from auth_users where auth_users.id = user_id)`,
         member_email: sql`(select email from auth_users where auth_users.id = user_id)`,
@@ -117,8 +117,8 @@ export const ACCOUNT_DATA = {
     exported: {
       rows: (id) => sql<boolean>`(organisation_id = ${id} or actor_id = ${id})`,
       key: ['id'],
-      // What a member did is about other members.
-      only: { of: (id) => sql<boolean>`(organisation_id = ${id} or ${ofEmail('subject')(id)})`, columns: ['subject'] },
+      // In other rows, the subject is somebody on whom this member acted.
+      restricted: { rows: (id) => sql<boolean>`(organisation_id = ${id} or ${ofEmail('subject')(id)})`, columns: ['subject'] },
     },
     afterDeletion:
       'removed with the organisation; of a deleted member, the random id stays as the actor and the confirmed e-mail address is erased',

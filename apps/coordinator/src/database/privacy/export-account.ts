@@ -1,15 +1,15 @@
-/** `exportAccount`: all rows of an account as one JSON document, read page by page, so that memory stays bounded. */
+/** `exportAccount`: all exported rows of an account as one JSON document. Rows are read page by page, so that memory stays bounded. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { STORED_DATA } from './stored-data.js';
 import { columnsOf, type ExportedRows, type StoredTable } from './stored-table.js';
 
-/** Rows per read, few enough that concurrent requests never wait long. */
-const PAGE = 100;
+/** Rows per query. Few, so that concurrent requests never wait long. */
+const PAGE_ROWS = 100;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Parts of the document. Each row is a line. Rows that exist during the whole export appear exactly once. */
+/** Yields the document in parts, with one line per row. A row that exists during the whole export appears exactly once. */
 export async function* exportAccount(database: Database, accountId: string, now: number): AsyncGenerator<string> {
   const head = {
     format: 'inference account export',
@@ -34,55 +34,55 @@ export async function* exportAccount(database: Database, accountId: string, now:
 async function* rowsOf(
   database: Database,
   name: string,
-  shown: readonly string[],
-  { rows: rowsOfAccount, key, also = {}, only }: ExportedRows,
+  exported: readonly string[],
+  { rows: rowsOfAccount, key, added = {}, restricted }: ExportedRows,
   accountId: string,
 ): AsyncGenerator<string> {
   const condition = rowsOfAccount(accountId);
   const order = sql.join(key.map((column) => sql.ref(column)));
-  const further = Object.entries(also).map(([column, value]) => sql`${value} as ${sql.ref(column)}`);
+  const addedColumns = Object.entries(added).map(([column, value]) => sql`${value} as ${sql.ref(column)}`);
   const selected = (column: string) =>
-    only?.columns.includes(column)
-      ? sql`case when ${only.of(accountId)} then ${sql.ref(column)} end as ${sql.ref(column)}`
+    restricted?.columns.includes(column)
+      ? sql`case when ${restricted.rows(accountId)} then ${sql.ref(column)} end as ${sql.ref(column)}`
       : sql.ref(column);
-  const columns = sql.join([...[...new Set([...shown, ...key])].map(selected), ...further]);
-  const members = [...shown, ...Object.keys(also)];
+  const columns = sql.join([...[...new Set([...exported, ...key])].map(selected), ...addedColumns]);
+  const members = [...exported, ...Object.keys(added)];
   let separator = '';
   for (let last: Row | undefined; ; ) {
     const after: Row | undefined = last;
-    const from = after === undefined ? sql`` : sql`and (${order}) > (${sql.join(key.map((column) => sql.val(after[column])))})`;
-    const page: RawBuilder<Row> = sql`select ${columns} from ${sql.table(name)} where ${condition} ${from} order by ${order} limit ${PAGE}`;
+    const afterLast = after === undefined ? sql`` : sql`and (${order}) > (${sql.join(key.map((column) => sql.val(after[column])))})`;
+    const page: RawBuilder<Row> = sql`select ${columns} from ${sql.table(name)} where ${condition} ${afterLast} order by ${order} limit ${PAGE_ROWS}`;
     const { rows } = await page.execute(database);
     const lines = rows.map((row) => `\n        ${JSON.stringify(readable(row, members))}`);
     if (lines.length > 0) yield separator + lines.join(',');
     separator = ',';
     last = rows.at(-1);
-    if (rows.length < PAGE) return;
+    if (rows.length < PAGE_ROWS) return;
   }
 }
 
-/** Columns of an export: neither secrets nor ids of other accounts. */
+/** Columns that an export contains: all but secrets and ids of other accounts. */
 export function exportedColumns(table: StoredTable): string[] {
   return [...columnsOf(table, 'identity'), ...columnsOf(table, 'activity'), ...columnsOf(table, 'technical')];
 }
 
-/** Columns with JSON texts. */
+/** Columns whose values are JSON texts. */
 const JSON_COLUMNS: ReadonlySet<string> = new Set(['details', 'facts', 'models', 'payload']);
-/** Columns with times in milliseconds. */
-const TIME = /(?:^at|^since|_at|_since|_until)$/;
+/** Names of columns whose values are times in milliseconds since 1970. */
+const TIME_COLUMN = /(?:^at|^since|_at|_since|_until)$/;
 
 function readable(row: Row, columns: readonly string[]): Row {
   return Object.fromEntries(columns.map((column) => [column, readableValue(column, row[column])]));
 }
 
 function readableValue(column: string, value: unknown): unknown {
-  if (typeof value === 'number' && TIME.test(column)) return new Date(value).toISOString();
-  if (typeof value === 'string' && JSON_COLUMNS.has(column)) return parsed(value);
+  if (typeof value === 'number' && TIME_COLUMN.test(column)) return new Date(value).toISOString();
+  if (typeof value === 'string' && JSON_COLUMNS.has(column)) return parseJson(value);
   return value;
 }
 
-/** Value of a JSON text; the text itself if it is none. */
-function parsed(text: string): unknown {
+/** The parsed value; the text itself if it is not JSON. */
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -1,4 +1,4 @@
-/** Inventory of machines (providers): links to accounts, state, device management. */
+/** Part of the data inventory: tables of machines (providers), such as links to accounts, state and device management. */
 import { ofAccount, ofEnrolments, ofMachines, type StoredTable } from './stored-table.js';
 
 const WITH_MACHINE = 'unlinked from the account, and removed `RETENTION_UNLINKED_MACHINES_DAYS` after the machine’s last report';

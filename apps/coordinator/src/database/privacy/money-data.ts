@@ -1,25 +1,28 @@
-/** Inventory of usage and money: requests, the ledger, payments and statistics. */
+/** Part of the data inventory: tables of requests, ledger, payments and statistics. */
 import { type RawBuilder, sql } from 'kysely';
 import { ofAccount, type RowsOf, type StoredTable } from './stored-table.js';
 
+/** Value of `afterDeletion` for bookkeeping. */
 const BOOKS = 'stays under the random id: bookkeeping';
+/** Value of `retention` for bookkeeping. */
 const FOR_GOOD = 'unlimited: bookkeeping';
 const SHORT_LIVED = 'seconds to minutes, while requests run';
 
 const COUNTS = 'requests prompt_tokens completion_tokens images spent served_jobs served_tokens earned';
 
+/** Rows in which `column` is the id of a row of `table` that belongs to the account. */
 const ofOwn = (column: string, table: string): RowsOf => {
   return (id) => sql<boolean>`${sql.ref(column)} in (select id from ${sql.table(table)} where account_id = ${id})`;
 };
 
-/** Names of the account in columns for earners: its id, and earnings of machines that it claimed later. */
+/** SQL query of the ledger accounts whose earnings belong to the account: its own, and those of its machines before they were linked. */
 function earnersOf(id: string): RawBuilder<unknown> {
   return sql`select account from unclaimed_accounts where claimed_by = ${id}
     union all select 'provider:' || provider_id from provider_owners where first_owner = ${id}
     union all select id from accounts where id = ${id}`;
 }
 
-/** Machines that are or were linked to the account. */
+/** SQL query of the provider ids of machines that are or were linked to the account. */
 function allMachinesOf(id: string): RawBuilder<unknown> {
   return sql`select provider_id from provider_owners where account_id = ${id} or first_owner = ${id}
     union select provider_id from machine_tokens where account_id = ${id} and provider_id is not null
@@ -38,7 +41,7 @@ export const MONEY_DATA = {
       technical: 'holder',
     },
     retention: '`USAGE_RETENTION_DAYS`',
-    // A literal, because the index is limited to state `settled`.
+    // The state is a literal and no parameter, so that the database can use the index on settled jobs.
     exported: { rows: (id) => sql<boolean>`(account_id = ${id} and state = 'settled')`, key: ['ended_at', 'job_id'] },
     afterDeletion: BOOKS,
   },

@@ -1,10 +1,11 @@
-/** Inventory of the network's own tables: operators' log, status, keysets, transparency log, counters. */
+/** Part of the data inventory: tables of the network itself, such as the audit log, keysets, transparency log and incidents. */
 import { sql } from 'kysely';
 import { ofAccount, type StoredTable } from './stored-table.js';
 
 const NO_ACCOUNT = 'about no account';
 const NOT_AFFECTED = 'not affected';
 
+/** Entry of a table that concerns no person. */
 const technical = (about: string, columns: string, retention: string): StoredTable => ({
   about,
   columns: { technical: columns },
@@ -21,8 +22,8 @@ export const NETWORK_DATA = {
     exported: {
       rows: (id) => sql<boolean>`(subject = ${id} or operator = ${`account:${id}`})`,
       key: ['id'],
-      // What an operator did is about other accounts.
-      only: { of: ofAccount('subject'), columns: ['subject', 'details'] },
+      // In other rows, the account is the operator, and subject and details concern somebody else.
+      restricted: { rows: ofAccount('subject'), columns: ['subject', 'details'] },
     },
     afterDeletion:
       'stays with random ids; texts in request bodies about the account, its machines and withdrawals (reasons, references) are erased',

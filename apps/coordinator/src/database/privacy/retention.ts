@@ -1,47 +1,55 @@
-/** `applyRetention` removes rows older than the settings allow, in small statements. Safe to repeat and to interrupt. */
+/**
+ * `applyRetention` removes rows that are older than the settings allow. wiring/retention.ts calls it hourly.
+ *
+ * Small statements commit one by one, so that a run may be interrupted and repeated.
+ */
 import { type RawBuilder, sql } from 'kysely';
+import { DAY_MS } from '../../time-units.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 import { eraseAccount, eraseReceipts } from './erase-account.js';
 
-/** Days; null: no maximum. */
+/** Maximum ages in days, from the settings `RETENTION_…_DAYS`. Null: no maximum. */
 export interface RetentionSettings {
   readonly auditLogDays: number | null;
   readonly organisationLogDays: number | null;
   readonly sessionAddressDays: number | null;
   readonly failedRequestDays: number | null;
   readonly receiptDays: number | null;
-  /** Of machines linked to an account. */
+  /** State and device evidence of machines that are linked to an account, after the machine's last report. */
   readonly machineDays: number | null;
   readonly unlinkedMachineDays: number | null;
   readonly closedAccountDays: number | null;
 }
 
-const DAY_MS = 86_400_000;
-/** Rows per statement, so that other work never waits long. */
-const SLICE = 500;
+/** Rows per statement. Few, so that other work never waits long. */
+const BATCH_ROWS = 500;
 /** Rows per rule and run; the next run continues. */
 const MAX_ROWS = 200_000;
 const EXPIRED_INVITATION_DAYS = 30;
-const DEVICE_CODE_MS = 20 * 60_000;
+const EXPIRED_DEVICE_CODE_MS = 20 * 60_000;
 /** Certificates may use nonces of the last six weeks; four more weeks are margin. */
 const NONCE_DAYS = 70;
-/** Closed accounts are erased again for this long: rows may have been queued, receipts of images for up to a week. */
+/** Closed accounts are erased again for this long, because queued rows may be written after the closure. Image receipts wait a week. */
 const REPEAT_ERASURE_DAYS = 9;
+/** Closed accounts per run that are erased again, the newest first. */
 const MAX_CLOSED_ACCOUNTS = 1000;
 
-/** Changes the rows of at most {@link SLICE} keys; a key may have several rows. */
+/** SQL statement for the rows of at most {@link BATCH_ROWS} keys. A key may have several rows. */
 type Statement = RawBuilder<unknown>;
 
 interface Rule {
+  /** Name in the log. */
   readonly name: string;
+  /** Repeated until a batch is not full. */
   readonly statement: Statement;
 }
 
 /**
- * Repeats erasures, then runs all rules. Resolves to the changed rows per rule that changed any.
+ * Repeats the erasure of recently closed accounts, then applies all rules.
  *
- * @throws The first error, after everything else has run. Aborted: at once.
+ * @returns Counts of changed rows by name of the rule. Rules without changes are omitted.
+ * @throws The first error, after all other rules have run. If `signal` aborts, its reason at once.
  */
 export async function applyRetention(
   database: Database,
@@ -50,51 +58,52 @@ export async function applyRetention(
   signal?: AbortSignal,
 ): Promise<Readonly<Record<string, number>>> {
   const changed: Record<string, number> = {};
-  let first: { readonly error: unknown } | undefined;
+  const errors: unknown[] = [];
   const attempt = async (work: () => Promise<void>): Promise<void> => {
     try {
       await work();
     } catch (error) {
       signal?.throwIfAborted();
-      first ??= { error };
+      errors.push(error);
     }
   };
-  const accounts = await repeatErasures(database, now, { attempt, signal });
-  for (const one of rulesOf(settings, now)) {
-    await attempt(async () => {
-      await apply(database, one, { signal, onChange: (rows) => (changed[one.name] = (changed[one.name] ?? 0) + rows) });
-    });
+  const erasedCount = await repeatErasures(database, now, { attempt, signal });
+  for (const rule of rulesOf(settings, now)) {
+    const onChange = (rowCount: number): void => {
+      changed[rule.name] = (changed[rule.name] ?? 0) + rowCount;
+    };
+    await attempt(() => applyRule(database, rule, { signal, onChange }));
   }
-  if (accounts > 0 || Object.keys(changed).length > 0) await attempt(() => truncateWriteAheadLog(database));
-  if (first !== undefined) throw (first as { readonly error: unknown }).error;
+  if (erasedCount > 0 || Object.keys(changed).length > 0) await attempt(() => truncateWriteAheadLog(database));
+  if (errors.length > 0) throw errors[0];
   return changed;
 }
 
-/** Applies a rule slice by slice. `onChange` gets the rows that a statement changed. */
-async function apply(
+/** Applies a rule batch by batch. `onChange` gets the number of rows that each batch changed. */
+async function applyRule(
   database: Database,
   { statement }: Rule,
-  { signal, onChange }: { readonly signal: AbortSignal | undefined; readonly onChange: (rows: number) => void },
+  { signal, onChange }: { readonly signal: AbortSignal | undefined; readonly onChange: (rowCount: number) => void },
 ): Promise<void> {
-  for (let all = 0, count = SLICE; count >= SLICE && all < MAX_ROWS; all += count) {
+  for (let total = 0, count = BATCH_ROWS; count >= BATCH_ROWS && total < MAX_ROWS; total += count) {
     signal?.throwIfAborted();
     count = Number((await statement.execute(database)).numAffectedRows ?? 0n);
     if (count > 0) onChange(count);
-    // Lets other work use the database and the thread first.
+    // Lets waiting work run before the next batch.
     await new Promise((resolve) => {
       setImmediate(resolve);
     });
   }
 }
 
-/** SQLite's write-ahead log still contains erased data. Other readers may block its truncation; a later run retries. */
+/** Removes erased data from SQLite's write-ahead log. Readers may block the truncation; a later run retries. */
 async function truncateWriteAheadLog(database: Database): Promise<void> {
   if (dialectOf(database) === 'sqlite') await sql`pragma wal_checkpoint(truncate)`.execute(database);
 }
 
 function rulesOf(settings: RetentionSettings, now: number): Rule[] {
   const rules: Rule[] = [
-    rule('device codes', removal('device_codes', 'hash', sql`expires_at < ${now - DEVICE_CODE_MS}`)),
+    rule('device codes', removal('device_codes', 'hash', sql`expires_at < ${now - EXPIRED_DEVICE_CODE_MS}`)),
     rule('expired invitations', removal('organisation_invitations', 'id', sql`expires_at < ${now - EXPIRED_INVITATION_DAYS * DAY_MS}`)),
     rule(
       'unused enrolments',
@@ -102,8 +111,9 @@ function rulesOf(settings: RetentionSettings, now: number): Rule[] {
     ),
     rule('device nonces', nonceRemoval(now - NONCE_DAYS * DAY_MS)),
   ];
-  const add = (days: number | null, build: (before: number) => readonly Rule[]): void => {
-    if (days !== null) rules.push(...build(now - days * DAY_MS));
+  /** Adds rules for rows from before a time, unless their age is unlimited. */
+  const add = (maxDays: number | null, rulesFor: (before: number) => readonly Rule[]): void => {
+    if (maxDays !== null) rules.push(...rulesFor(now - maxDays * DAY_MS));
   };
   add(settings.auditLogDays, (before) => [rule('audit log', removal('operator_actions', 'id', sql`at < ${before}`))]);
   add(settings.organisationLogDays, (before) => [rule('organisation logs', removal('organisation_events', 'id', sql`at < ${before}`))]);
@@ -122,17 +132,17 @@ function rule(name: string, statement: Statement): Rule {
 
 function nonceRemoval(before: number): Statement {
   return sql`delete from device_nonces where created_at < ${before}
-    and se_key_sha256 in (select se_key_sha256 from device_nonces where created_at < ${before} limit ${SLICE})`;
+    and se_key_sha256 in (select se_key_sha256 from device_nonces where created_at < ${before} limit ${BATCH_ROWS})`;
 }
 
-/** The sign-in library stores dates: text on SQLite, timestamps on PostgreSQL. */
+/** Clears address and browser of old sessions. The sign-in library stores times as ISO text (SQLite) or timestamps (PostgreSQL). */
 function sessionAddresses(before: number): Statement {
   const time = new Date(before).toISOString();
   return sql`update auth_sessions set ip_address = null, user_agent = null where id in (
-    select id from auth_sessions where created_at < ${time} and (ip_address is not null or user_agent is not null) limit ${SLICE})`;
+    select id from auth_sessions where created_at < ${time} and (ip_address is not null or user_agent is not null) limit ${BATCH_ROWS})`;
 }
 
-/** Rules for machines unseen for long. `owner`: SQL condition on the account id, which begins with `provider:` if unlinked. */
+/** Rules for machines that reported nothing for long. `owner`: SQL condition on the account id, `provider:…` for unlinked machines. */
 function machineRules(owner: RawBuilder<unknown>): (before: number) => readonly Rule[] {
   return (before) => {
     const account = sql`coalesce((select account_id from provider_owners where provider_owners.provider_id = machine.provider_id), 'provider:')`;
@@ -140,8 +150,8 @@ function machineRules(owner: RawBuilder<unknown>): (before: number) => readonly 
       and not exists (select 1 from device_evidence as evidence
         where evidence.se_key_sha256 = machine.se_key_sha256 and evidence.enrolment_id = machine.id and evidence.received_at >= ${before})
       and not exists (select 1 from device_commands where enrolment_id = machine.id and outcome = 'taken' and ended_at >= ${before})
-      order by id limit ${SLICE}`;
-    const of = (table: string): Statement => sql`delete from ${sql.table(table)} where enrolment_id in (${enrolments})`;
+      order by id limit ${BATCH_ROWS}`;
+    const removalOf = (table: string): Statement => sql`delete from ${sql.table(table)} where enrolment_id in (${enrolments})`;
     return [
       rule(
         'machine states',
@@ -152,8 +162,8 @@ function machineRules(owner: RawBuilder<unknown>): (before: number) => readonly 
         select provider_id from machines_last_seen as machine where seen_at < ${before} and ${account} ${owner})`,
         ),
       ),
-      rule('device commands', of('device_commands')),
-      rule('device evidence', of('device_evidence')),
+      rule('device commands', removalOf('device_commands')),
+      rule('device evidence', removalOf('device_evidence')),
       rule(
         'device enrolments',
         sql`delete from device_enrolments where id in (${enrolments})
@@ -171,26 +181,26 @@ function closedAccountRules(before: number): readonly Rule[] {
     rule(
       'payment ids of closed accounts',
       sql`update deposit_orders set checkout_id = null, payment_id = null where id in (
-      select id from deposit_orders where account_id in (${closed}) and (checkout_id is not null or payment_id is not null) limit ${SLICE})`,
+      select id from deposit_orders where account_id in (${closed}) and (checkout_id is not null or payment_id is not null) limit ${BATCH_ROWS})`,
     ),
     rule(
       'transfer ids of closed accounts',
       sql`update withdrawal_ends set transfer_id = null where withdrawal_id in (
       select withdrawal_id from withdrawal_ends join withdrawals on withdrawals.id = withdrawal_id
-      where transfer_id is not null and account_id in (${closed}) limit ${SLICE})`,
+      where transfer_id is not null and account_id in (${closed}) limit ${BATCH_ROWS})`,
     ),
     rule('keys of closed accounts', removal('api_keys', 'id', sql`account_id in (${closed})`)),
   ];
 }
 
-interface Attempts {
-  /** Retains an error, so that the rest runs. */
+interface ErasureRun {
+  /** Runs `work` and records its error instead of throwing, so that other accounts are erased too. */
   readonly attempt: (work: () => Promise<void>) => Promise<void>;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Erases recently closed accounts again, with rows that were queued or came later. Resolves to the number of accounts. */
-async function repeatErasures(database: Database, now: number, { attempt, signal }: Attempts): Promise<number> {
+/** Erases recently closed accounts again, because rows may have been written after their closure. Resolves to the number of accounts. */
+async function repeatErasures(database: Database, now: number, { attempt, signal }: ErasureRun): Promise<number> {
   let ids: readonly string[] = [];
   await attempt(async () => {
     ids = await recentlyClosed(database, now);
@@ -212,7 +222,7 @@ async function recentlyClosed(database: Database, now: number): Promise<string[]
     .where((where) =>
       where.or([
         where('deleted_at', '>=', now - REPEAT_ERASURE_DAYS * DAY_MS),
-        // An open withdrawal kept the payout account: erase again until it is gone.
+        // An open withdrawal delayed the removal of the payout account.
         where.and([
           where('deleted_at', 'is not', null),
           where('id', 'in', (select) => select.selectFrom('payout_accounts').select('account_id')),
@@ -225,8 +235,8 @@ async function recentlyClosed(database: Database, now: number): Promise<string[]
   return closed.map(({ id }) => id);
 }
 
-/** Deletes one slice of the rows that meet the condition. */
-function removal(table: string, key: string, rows: RawBuilder<unknown>): Statement {
+/** Deletes one batch of the rows that meet a condition. `key`: column of a unique key. */
+function removal(table: string, key: string, condition: RawBuilder<unknown>): Statement {
   const [name, column] = [sql.table(table), sql.ref(key)];
-  return sql`delete from ${name} where ${column} in (select ${column} from ${name} where ${rows} limit ${SLICE})`;
+  return sql`delete from ${name} where ${column} in (select ${column} from ${name} where ${condition} limit ${BATCH_ROWS})`;
 }

@@ -1,10 +1,11 @@
-/** `STORED_DATA`: the inventory of all tables. Erasures run in reverse: conditions read `auth_users`, which comes first. */
+/** `STORED_DATA`: the data inventory, with one entry per database table. `auth_users` must come first: see `eraseAccount`. */
 import { ACCOUNT_DATA } from './account-data.js';
 import { MACHINE_DATA } from './machine-data.js';
 import { MONEY_DATA } from './money-data.js';
 import { NETWORK_DATA } from './network-data.js';
 import type { StoredTable } from './stored-table.js';
 
+/** Section of the inventory in docs/data-protection.md. */
 export interface StoredArea {
   readonly title: string;
   readonly tables: Readonly<Record<string, StoredTable>>;

@@ -2,6 +2,7 @@
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
+import { MINUTE_MS } from '../../time-units.js';
 import type { ComparedLength } from '../reputation/answer-length-stats.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';
 import type { OnlineSession } from '../session/provider-session.js';
@@ -58,7 +59,6 @@ export class ProviderReports {
   }
 }
 
-const MINUTE_MS = 60_000;
 /** Minutes in the sum, the current one included. */
 const WINDOW_MINUTES = 5;
 const MAX_MODELS = 10_000;

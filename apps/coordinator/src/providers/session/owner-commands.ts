@@ -1,4 +1,8 @@
-/** `OwnerCommands` sends the owner's commands to one provider, awaits each answer, and holds the settings that the provider reports. */
+/**
+ * `OwnerCommands`: remote control of one connected provider. Sends owner commands, and awaits an answer for each.
+ *
+ * Also stores the settings that the machine reports, which the console shows.
+ */
 import {
   type MachineSettings,
   OWNER_COMMAND_REFUSALS,
@@ -12,46 +16,47 @@ import {
 
 export type OwnerCommandOutcome =
   | { readonly outcome: 'done'; readonly settings: MachineSettings }
-  /** By the machine. `other`: a reason that this coordinator does not know. */
+  /** The machine refused. `other`: for a reason that this version of the coordinator does not know. */
   | { readonly outcome: 'refused'; readonly refusal: OwnerCommandRefusal | 'other'; readonly settings: MachineSettings }
   /** The agent supports no remote control. */
   | { readonly outcome: 'unsupported' }
-  /** The machine has shown no token of this account on its connection. */
+  /** The machine did not present a machine token of this account when it connected. */
   | { readonly outcome: 'not_linked' }
   | { readonly outcome: 'timeout' }
   | { readonly outcome: 'disconnected' }
-  /** Too many commands await their answers. */
+  /** {@link MAX_PENDING} commands await answers already. */
   | { readonly outcome: 'busy' };
 
 /** A command of the signed-in owner. */
 export interface OwnerCommandRequest {
   readonly accountId: string;
-  /** UUID. */
+  /** UUID chosen by the client. A repetition with the same id is not executed twice while the first is pending. */
   readonly commandId: string;
   readonly action: OwnerAction;
 }
 
 /** Maximum time for a machine's answer, in milliseconds. */
 export const OWNER_COMMAND_TIMEOUT_MS = 10_000;
+/** Maximum commands per machine that await an answer. */
 const MAX_PENDING = 4;
 
 interface OwnerCommandsOptions {
-  /** Members of the provider's registration. */
+  /** What the machine's registration says about remote control; absent in registrations of old agents. */
   readonly remoteControl: Register['remote_control'];
   readonly send: (message: OwnerCommand) => void;
   readonly now: () => number;
   readonly timeoutMs?: number;
 }
 
-interface Pending {
+interface PendingCommand {
   readonly answer: Promise<OwnerCommandOutcome>;
   readonly settle: (outcome: OwnerCommandOutcome) => void;
 }
 
 export class OwnerCommands {
   readonly #options: OwnerCommandsOptions;
-  /** By command id. */
-  readonly #pending = new Map<string, Pending>();
+  /** Commands that await an answer, by id. */
+  readonly #pending = new Map<string, PendingCommand>();
   #settings: MachineSettings | null = null;
   #isClosed = false;
 
@@ -68,20 +73,20 @@ export class OwnerCommands {
     return this.#settings?.remote_control ?? this.#options.remoteControl?.allowed ?? false;
   }
 
-  /** As last reported; null: not yet. */
+  /** Settings that the machine reported last; null: none yet. */
   get settings(): MachineSettings | null {
     return this.#settings;
   }
 
-  /** Never rejects. A repeated id shares the answer. */
+  /** Sends a command and awaits its answer. A pending command with the same id is not sent again. Never rejects. */
   execute(commandId: string, action: OwnerAction): Promise<OwnerCommandOutcome> {
-    const same = this.#pending.get(commandId);
-    if (same !== undefined) return same.answer;
+    const repeated = this.#pending.get(commandId);
+    if (repeated !== undefined) return repeated.answer;
     if (!this.isSupported) return Promise.resolve({ outcome: 'unsupported' });
     if (this.#isClosed) return Promise.resolve({ outcome: 'disconnected' });
     if (this.#pending.size >= MAX_PENDING) return Promise.resolve({ outcome: 'busy' });
     const { now, send, timeoutMs = OWNER_COMMAND_TIMEOUT_MS } = this.#options;
-    let settle: Pending['settle'] = () => {};
+    let settle: PendingCommand['settle'] = () => {};
     const answer = new Promise<OwnerCommandOutcome>((resolve) => {
       const timer = setTimeout(() => settle({ outcome: 'timeout' }), timeoutMs);
       settle = (outcome) => {
@@ -95,11 +100,12 @@ export class OwnerCommands {
     return answer;
   }
 
+  /** Stores settings from a message of the machine. */
   reported(settings: MachineSettings): void {
     this.#settings = settings;
   }
 
-  /** False: no command awaits this answer. Late answers update the settings all the same. */
+  /** Handles an answer of the machine. False: no command awaits it. Late answers update the settings, too. */
   answered({ command_id, refusal, settings }: OwnerCommandResult): boolean {
     this.#settings = settings;
     const pending = this.#pending.get(command_id);
@@ -107,7 +113,7 @@ export class OwnerCommands {
     return pending !== undefined;
   }
 
-  /** The connection ended. */
+  /** Ends all pending commands as `disconnected`. */
   close(): void {
     this.#isClosed = true;
     for (const { settle } of [...this.#pending.values()]) settle({ outcome: 'disconnected' });

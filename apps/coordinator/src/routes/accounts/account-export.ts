@@ -1,4 +1,8 @@
-/** `/console/v1/account/export`: everything that is stored about the account, as a file. Asks for the password first. */
+/**
+ * `/console/v1/account/export`: download of everything that is stored about the account.
+ *
+ * POST checks the password and returns a link with a short-lived grant; GET with the grant downloads the file.
+ */
 import { ConsoleAccountExportSchema, RequestAccountExportSchema, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
@@ -7,11 +11,12 @@ import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
 import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import { networkOf } from '../../limits/network-address.js';
+import { HOUR_MS } from '../../time-units.js';
 import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { JSON_TYPE } from '../plugins/downloads.js';
 
-/** Parts of the file with all data of an account. */
+/** Produces the exported file in parts. */
 export type ExportOf = (accountId: string) => AsyncIterable<string>;
 
 interface AccountExportRoutes {
@@ -23,23 +28,31 @@ interface AccountExportRoutes {
 }
 
 const PATH = '/account/export';
-/** Downloads per account and hour: each reads all usage of the account. */
+/** Maximum downloads per account and hour. Each reads all usage of the account. */
 const MAX_PER_HOUR = 10;
-const HOUR_MS = 3_600_000;
-const MAX_HASH_WAIT_MS = 30_000;
+/** Maximum wait for the check of the password, which other sign-ins may delay. */
+const MAX_PASSWORD_WAIT_MS = 30_000;
 
 export function addAccountExport(server: FastifyInstance, api: ConsoleApi, routes: AccountExportRoutes): void {
   const { auth, grants, queue, attempts, exportOf } = routes;
   const downloads = attempts.counter('exports of an account', { maxAttempts: MAX_PER_HOUR, windowMs: HOUR_MS });
   const { signIns } = server.rateLimits;
 
-  const ask = { method: 'POST', path: PATH, body: RequestAccountExportSchema, response: ConsoleAccountExportSchema, status: 201 } as const;
-  api.add(ask, async (call) => {
+  const grantRoute = {
+    method: 'POST',
+    path: PATH,
+    body: RequestAccountExportSchema,
+    response: ConsoleAccountExportSchema,
+    status: 201,
+  } as const;
+  api.add(grantRoute, async (call) => {
     if ((await signIns.countConfirmation(call.caller.sessionId)) !== null) throw tooMany('Too many attempts. Try again later.');
-    const isRight = await hashing(() =>
-      queue.run(networkOf(call.address), AbortSignal.timeout(MAX_HASH_WAIT_MS), () => isPasswordOf(auth, call.userId, call.body.password)),
+    const isCorrect = await convertQueueError(() =>
+      queue.run(networkOf(call.address), AbortSignal.timeout(MAX_PASSWORD_WAIT_MS), () =>
+        isPasswordOf(auth, call.userId, call.body.password),
+      ),
     );
-    if (!isRight) throw new RequestError('invalid_request', 'password', 'The password is wrong.');
+    if (!isCorrect) throw new RequestError('invalid_request', 'password', 'The password is wrong.');
     const { grant, expiresAt } = grants.create(scopeOf(call));
     const query = new URLSearchParams({ grant, ...(call.organisation === null ? {} : { account_id: call.organisation.id }) });
     return { path: `/console/v1${PATH}?${query}`, expires_at: isoTime(expiresAt) };
@@ -59,7 +72,8 @@ function scopeOf({ caller }: ConsoleCall<unknown>) {
   return { sessionId: caller.sessionId, accountId: caller.account.id };
 }
 
-async function hashing<T>(run: () => Promise<T>): Promise<T> {
+/** Turns a full sign-in queue into a rate limit error. */
+async function convertQueueError<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Routes of accounts: sign-in, sessions, API keys, the device authorization grant, and accounts for operators. */
+/** `accountRoutes`: Fastify plugin that registers all routes of this folder. */
 import type { ConsoleSettings } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';

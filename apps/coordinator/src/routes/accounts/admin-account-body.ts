@@ -1,15 +1,16 @@
-/** Accounts in the admin API: reading by id, and their body. */
+/** Helpers of the admin account routes: find an account by id or throw, and its response body. */
 import { type AdminAccount, RequestError } from '@inference/formats';
 import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 
+/** Throws RequestError `not_found`. Closed accounts exist. */
 export async function existingAccount(accounts: AccountRepository, id: string): Promise<ListedAccount> {
   const account = await accounts.findListed(id);
   if (account !== null) return account;
   throw new RequestError('not_found', null, 'There is no such account.');
 }
 
-/** Rejects a closed account: no person can use credit on a closed account. */
+/** Throws RequestError `not_found`, or `conflict` for a closed account. */
 export async function openAccount(accounts: AccountRepository, id: string): Promise<ListedAccount> {
   const account = await existingAccount(accounts, id);
   if (account.deletedAt === null) return account;

@@ -1,4 +1,4 @@
-/** `/admin/v1/accounts/{id}`: export and deletion of an account by an operator, both in the audit log. */
+/** `GET /admin/v1/accounts/{id}/export` and `DELETE /admin/v1/accounts/{id}` for operators. Both are entered in the audit log. */
 import { AdminAccountSchema, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import { type CloseAccount, closeAccountOfUser } from '../../accounts/close-account.js';
@@ -38,7 +38,7 @@ export function addAdminAccountData(server: FastifyInstance, { accounts, closeAc
     if (operatorOf(request) === `account:${id}`) {
       throw new RequestError('conflict', null, 'Delete your own account on your account page.');
     }
-    // Members, invitations and log of an organisation are erased with it.
+    // The closure itself erases members, invitations and log of an organisation.
     if (isOrganisation) await closeAccount(id, async () => {});
     else await closePerson(closeAccount, id, now());
     return accountBody(await existingAccount(accounts, id));

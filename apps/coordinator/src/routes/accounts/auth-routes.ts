@@ -1,4 +1,8 @@
-/** Routes of better-auth under `/console/auth`, with their schemas. better-auth itself validates the bodies. */
+/**
+ * `AUTH_ROUTES`: routes of the sign-in library better-auth under `/console/auth`, with schemas and the rules that sign-in.ts adds.
+ *
+ * The schemas only document; better-auth validates the bodies.
+ */
 import type { FastifySchema } from 'fastify';
 import Type from 'typebox';
 import type { NoticeKind } from '../../accounts/mailer.js';
@@ -8,25 +12,25 @@ export interface AuthRoute {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly schema: FastifySchema;
-  /** Counts an attempt for the body's `email`; a successful sign-in does not count. */
+  /** Limits attempts per `email` of the body. A successful sign-in does not count. */
   readonly limitEmail?: true;
-  /** Sends mail to the body's `email`, within the mail limits. */
+  /** Sends mail to the `email` of the body. Refused without a mailer, and beyond the mail limits. */
   readonly needsMail?: true;
-  /** Requires the password in addition to a session. */
+  /** The body must contain the password, in addition to the session. */
   readonly needsPassword?: true;
-  /** A password is hashed for this route. */
+  /** Hashes a password, so the request waits in the sign-in queue. */
   readonly hashes?: true;
-  /** Counts an attempt for the client's network; a success does not count. */
+  /** Limits attempts per network address of the client. A success does not count. */
   readonly limitNetwork?: true;
-  /** Verifies the password of a signed-in user; attempts are limited per session. */
+  /** Limits attempts per session, because a signed-in person can guess the password here. */
   readonly checksPassword?: true;
-  /** The routes verify `password`, because better-auth asks for none. */
+  /** sign-in.ts verifies the password, because better-auth does not. */
   readonly confirmsPassword?: true;
-  /** Method of better-auth's route, if it differs. */
+  /** Method of better-auth's own route, if different. */
   readonly forwardAs?: 'GET';
-  /** Stores a passkey; the routes enforce the maximum among concurrent registrations. */
+  /** Stores a passkey. sign-in.ts removes passkeys beyond the maximum, which concurrent registrations may exceed. */
   readonly addsPasskey?: true;
-  /** Mail to the account after a success. */
+  /** Kind of the mail that informs the account after a success. */
   readonly notice?: NoticeKind;
 }
 

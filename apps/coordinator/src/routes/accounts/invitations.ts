@@ -1,7 +1,7 @@
 /**
- * `/console/v1/organisation/invitations` and `/invitations`: inviting by e-mail, and accepting with the mailed token.
+ * `/console/v1/organisation/invitations`: members invite by e-mail. `/console/v1/invitations`: recipients accept by the mailed token.
  *
- * Responses do not depend on whether an address has an account. A token is never shown to the inviting member.
+ * Responses do not reveal whether an address has an account. The inviting member never sees the token.
  */
 import {
   type ConsoleInvitation,
@@ -24,16 +24,16 @@ import {
 } from '../../database/accounts/invitation-repository.js';
 import { MAX_MEMBERS, MAX_MEMBERSHIPS, type OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
+import { DAY_MS } from '../../time-units.js';
 import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { normalizeEmail } from '../plugins/sign-in-limits.js';
 import { membershipBody } from './organisation-bodies.js';
 import { organisationOf } from './organisations.js';
 
-const DAY_MS = 24 * 3_600_000;
-/** Per day, for all organisations. */
+/** Maximum invitations that a person sends per day, for all organisations together. */
 const MAX_MAILS_PER_PERSON = 50;
-/** Per day, from all organisations. */
+/** Maximum invitations that an address receives per day, from all organisations together. */
 const MAX_MAILS_PER_ADDRESS = 10;
 /** Console page that accepts an invitation. */
 const INVITATION_PAGE = '/invitation';
@@ -57,7 +57,7 @@ function addManagement(api: ConsoleApi, { invitations, attempts, mailer, onMailE
   const byAddress = attempts.counter('invitations to an address', { maxAttempts: MAX_MAILS_PER_ADDRESS, windowMs: DAY_MS });
   const path = '/organisation/invitations';
 
-  /** Stores an invitation and sends its mail. The limits come first: storing ends the link of an earlier mail. */
+  /** Stores an invitation and sends its mail. Limits are checked first, because storing replaces the token of an earlier mail. */
   const send = async (
     call: ConsoleCall<unknown>,
     email: string,
@@ -89,7 +89,7 @@ function addManagement(api: ConsoleApi, { invitations, attempts, mailer, onMailE
   };
 
   api.add({ method: 'GET', path, response: ConsoleInvitationListSchema }, async (call) => ({
-    data: (await invitations.list(organisationOf(call))).map((one) => invitationBody(one, now())),
+    data: (await invitations.list(organisationOf(call))).map((invitation) => invitationBody(invitation, now())),
   }));
 
   const create = { method: 'POST', path, body: CreateInvitationSchema, response: ConsoleInvitationSchema, status: 201 } as const;

@@ -1,4 +1,4 @@
-/** `/console/v1/organisations` and `/organisation`: creating an organisation, its members and roles, its log, and its deletion. */
+/** `/console/v1/organisations` creates an organisation; `/console/v1/organisation` reads, changes and deletes the selected one. */
 import {
   ConsoleMemberListSchema,
   ConsoleMembershipSchema,
@@ -68,7 +68,7 @@ function addOrganisation(api: ConsoleApi, { organisations, closeAccount }: Organ
     throw new RequestError('conflict', null, message);
   });
 
-  const shown = async (call: ConsoleCall<unknown>): Promise<ConsoleOrganisation> => {
+  const selected = async (call: ConsoleCall<unknown>): Promise<ConsoleOrganisation> => {
     const { account, role } = await membershipOf(organisations, call.userId, organisationOf(call));
     return {
       id: account.id,
@@ -77,14 +77,14 @@ function addOrganisation(api: ConsoleApi, { organisations, closeAccount }: Organ
       member_count: (await organisations.members(account.id)).length,
       max_members: MAX_MEMBERS,
       role,
-      roles: ORGANISATION_ROLES.map((one) => ({ role: one, permissions: [...ROLE_PERMISSIONS[one]] })),
+      roles: ORGANISATION_ROLES.map((name) => ({ role: name, permissions: [...ROLE_PERMISSIONS[name]] })),
     };
   };
   const path = '/organisation';
-  api.add({ method: 'GET', path, response: ConsoleOrganisationSchema }, shown);
+  api.add({ method: 'GET', path, response: ConsoleOrganisationSchema }, selected);
   api.add({ method: 'PATCH', path, body: OrganisationNameSchema, response: ConsoleOrganisationSchema }, async (call) => {
     await organisations.rename(call.userId, organisationOf(call), call.body.name);
-    return shown(call);
+    return selected(call);
   });
   api.add({ method: 'DELETE', path, response: Type.Object({}) }, async (call) => {
     const id = organisationOf(call);
@@ -110,7 +110,6 @@ function addMembers(api: ConsoleApi, { organisations }: OrganisationRoutes): voi
 
   api.add({ method: 'DELETE', path, response: ConsoleRemovedMemberSchema }, async (call) => {
     const user_id = call.params.user_id ?? '';
-    // Members end their own membership by leaving, which every role may.
     const revokeKeys = flagOf(call.query, 'revoke_keys');
     const { outcome, revokedKeys } = await organisations.remove(call.userId, organisationOf(call), user_id, { revokeKeys });
     requireDone(outcome);
@@ -131,7 +130,7 @@ async function membershipOf(organisations: OrganisationRepository, userId: strin
   throw new RequestError('not_a_member', null, 'You are not a member of this organisation.');
 }
 
-/** Id of the organisation that a request acts for. */
+/** Id of the organisation that the request selects. The route's entry in `ACCESS_POLICIES` refuses personal accounts before. */
 export function organisationOf({ organisation }: Pick<ConsoleCall<unknown>, 'organisation'>): string {
   if (organisation === null) throw new Error('the policy of the route admits personal accounts');
   return organisation.id;
@@ -152,7 +151,7 @@ function requireDone(outcome: MemberOutcome): void {
   }
 }
 
-/** Reads a boolean of the query. Throws RequestError. */
+/** Reads a boolean query parameter; absent: false. Throws RequestError for other texts. */
 function flagOf(query: ConsoleCall<unknown>['query'], name: string): boolean {
   const text = query[name];
   if (text === undefined || text === 'false') return false;

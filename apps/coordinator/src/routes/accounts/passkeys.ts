@@ -1,4 +1,4 @@
-/** `/console/v1/two-factor` and `/console/v1/passkeys`: second factors of the account. Adding and removing are routes of better-auth. */
+/** `/console/v1/two-factor` and `/console/v1/passkeys`: lists second factors, and renames passkeys. auth-routes.ts adds and removes. */
 import {
   type ConsolePasskey,
   ConsolePasskeyListSchema,
@@ -10,6 +10,7 @@ import {
 import type { Auth } from '../../accounts/auth.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
+/** Passkey as better-auth stores it. `backedUp`: synchronised between the person's devices. */
 interface PasskeyRow {
   readonly id: string;
   readonly name?: string | null;

@@ -1,4 +1,4 @@
-/** `/admin/v1/incidents`: operators publish incidents and scheduled maintenance on the status page. */
+/** `/admin/v1/incidents`: operators publish, update and remove incidents and scheduled maintenance of the status page. */
 import {
   type AdminIncidentChange,
   AdminIncidentChangeSchema,
@@ -45,100 +45,108 @@ interface IncidentRoutes {
   readonly now: () => number;
 }
 
-export function addIncidents(server: FastifyInstance, { incidents, now }: IncidentRoutes): void {
-  const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
-  const incidentSchema = (body: Type.TSchema) => ({ params: pathParams('id'), body, response: { 200: IncidentSchema } });
-  const send = async (reply: FastifyReply, id: string): Promise<Incident | FastifyReply> => {
-    const incident = await incidents.find(id);
-    return incident === null ? sendUnknown(reply) : incidentBody(incident, now());
-  };
+interface ById {
+  readonly Params: { readonly id: string };
+}
 
-  server.get(
-    '/admin/v1/incidents',
-    { ...options, schema: { response: { 200: AdminIncidentPageSchema } } },
-    async (request): Promise<AdminIncidentPage> => {
-      const { limit, after } = readPageQuery(request.query as Readonly<Record<string, string | undefined>>);
-      const rows = await incidents.list({ limit: limit + 1, after });
-      const time = now();
-      return toPage(
-        rows,
-        limit,
-        ({ createdAt, id }) => ({ at: createdAt, id }),
-        (row) => incidentBody(row, time),
-      );
-    },
-  );
-  server.post(
-    '/admin/v1/incidents',
-    { ...options, schema: { body: AdminIncidentCreateSchema, response: { 200: IncidentSchema } } },
-    async (request, reply) => {
-      const {
-        status,
-        message,
-        title,
-        impact,
-        components,
-        models,
-        starts_at = null,
-        ends_at = null,
-      } = checkCreate(readJsonBody(bytesOf(request)));
-      const kind = starts_at === null && ends_at === null ? 'incident' : 'maintenance';
-      const fields = { title: title.trim(), impact, components, models, ...scheduleOf(kind, { starts_at, ends_at }) };
-      checkStatus(kind, status);
-      const id = await incidents.create({ kind, ...fields }, { status, message });
-      if (id !== null) return send(reply, id);
-      const text = `At most ${MAX_OPEN_INCIDENTS} incidents can be open. Resolve one first.`;
-      sendError(reply, apiError('conflict', { message: text }));
-      return reply;
-    },
-  );
-  server.patch<{ Params: { id: string } }>(
-    '/admin/v1/incidents/:id',
-    { ...options, schema: incidentSchema(AdminIncidentChangeSchema) },
-    async (request, reply) => {
-      const change = checkChange(readJsonBody(bytesOf(request)));
-      const { id } = request.params;
-      const incident = await incidents.find(id);
-      if (incident === null) return sendUnknown(reply);
-      await incidents.change(id, changedFields(incident, change));
-      return send(reply, id);
-    },
-  );
-  server.post<{ Params: { id: string } }>(
-    '/admin/v1/incidents/:id/updates',
-    { ...options, schema: incidentSchema(AdminIncidentUpdateSchema) },
-    async (request, reply) => {
-      const update = checkUpdate(readJsonBody(bytesOf(request)));
-      const { id } = request.params;
-      const incident = await incidents.find(id);
-      if (incident === null) return sendUnknown(reply);
-      checkStatus(incident.kind, update.status);
-      if ((await incidents.addUpdate(id, update)) !== 'too_many') return send(reply, id);
-      const text = `An incident has at most ${MAX_UPDATES_PER_INCIDENT} updates, of which the last one ends it.`;
-      sendError(reply, apiError('conflict', { message: text }));
-      return reply;
-    },
-  );
+export function addIncidents(server: FastifyInstance, routes: IncidentRoutes): void {
+  addIncidentList(server, routes);
+  addIncidentChanges(server, routes);
+  addIncidentUpdates(server, routes);
+}
+
+function addIncidentList(server: FastifyInstance, { incidents, now }: IncidentRoutes): void {
+  const schema = { response: { 200: AdminIncidentPageSchema } };
+  server.get('/admin/v1/incidents', { onRequest: server.guards.admin, schema }, async (request): Promise<AdminIncidentPage> => {
+    const { limit, after } = readPageQuery(request.query as Readonly<Record<string, string | undefined>>);
+    const rows = await incidents.list({ limit: limit + 1, after });
+    const time = now();
+    return toPage(
+      rows,
+      limit,
+      ({ createdAt, id }) => ({ at: createdAt, id }),
+      (row) => incidentBody(row, time),
+    );
+  });
+}
+
+/** Creates, edits and removes incidents. */
+function addIncidentChanges(server: FastifyInstance, routes: IncidentRoutes): void {
+  const { incidents } = routes;
+  const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
+  const createSchema = { body: AdminIncidentCreateSchema, response: { 200: IncidentSchema } };
+  server.post('/admin/v1/incidents', { ...options, schema: createSchema }, async (request, reply) => {
+    const {
+      status,
+      message,
+      title,
+      impact,
+      components,
+      models,
+      starts_at = null,
+      ends_at = null,
+    } = checkCreate(readJsonBody(bytesOf(request)));
+    const kind = starts_at === null && ends_at === null ? 'incident' : 'maintenance';
+    const fields = { title: title.trim(), impact, components, models, ...scheduleOf(kind, { starts_at, ends_at }) };
+    checkStatus(kind, status);
+    const id = await incidents.create({ kind, ...fields }, { status, message });
+    if (id !== null) return incidentOr404(routes, reply, id);
+    return sendConflict(reply, `At most ${MAX_OPEN_INCIDENTS} incidents can be open. Resolve one first.`);
+  });
+  const changeSchema = { params: pathParams('id'), body: AdminIncidentChangeSchema, response: { 200: IncidentSchema } };
+  server.patch<ById>('/admin/v1/incidents/:id', { ...options, schema: changeSchema }, async (request, reply) => {
+    const change = checkChange(readJsonBody(bytesOf(request)));
+    const { id } = request.params;
+    const incident = await incidents.find(id);
+    if (incident === null) return sendUnknown(reply);
+    await incidents.change(id, changedFields(incident, change));
+    return incidentOr404(routes, reply, id);
+  });
+  const removeSchema = { params: pathParams('id'), response: { 200: RemovedSchema } };
+  server.delete<ById>('/admin/v1/incidents/:id', { onRequest: server.guards.admin, schema: removeSchema }, async (request, reply) => {
+    const { id } = request.params;
+    return (await incidents.remove(id)) ? { id, removed: true } : sendUnknown(reply);
+  });
+}
+
+/** Adds updates to incidents, and edits their messages. */
+function addIncidentUpdates(server: FastifyInstance, routes: IncidentRoutes): void {
+  const { incidents } = routes;
+  const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
+  const addSchema = { params: pathParams('id'), body: AdminIncidentUpdateSchema, response: { 200: IncidentSchema } };
+  server.post<ById>('/admin/v1/incidents/:id/updates', { ...options, schema: addSchema }, async (request, reply) => {
+    const update = checkUpdate(readJsonBody(bytesOf(request)));
+    const { id } = request.params;
+    const incident = await incidents.find(id);
+    if (incident === null) return sendUnknown(reply);
+    checkStatus(incident.kind, update.status);
+    if ((await incidents.addUpdate(id, update)) !== 'too_many') return incidentOr404(routes, reply, id);
+    return sendConflict(reply, `An incident has at most ${MAX_UPDATES_PER_INCIDENT} updates, of which the last one ends it.`);
+  });
+  const changeSchema = {
+    params: pathParams('id', 'update_id'),
+    body: AdminIncidentUpdateChangeSchema,
+    response: { 200: IncidentSchema },
+  };
   server.patch<{ Params: { id: string; update_id: string } }>(
     '/admin/v1/incidents/:id/updates/:update_id',
-    {
-      ...options,
-      schema: { params: pathParams('id', 'update_id'), body: AdminIncidentUpdateChangeSchema, response: { 200: IncidentSchema } },
-    },
+    { ...options, schema: changeSchema },
     async (request, reply) => {
       const { message } = checkUpdateChange(readJsonBody(bytesOf(request)));
       const { id, update_id } = request.params;
-      return (await incidents.changeUpdate(id, update_id, message)) ? send(reply, id) : sendUnknown(reply);
+      return (await incidents.changeUpdate(id, update_id, message)) ? incidentOr404(routes, reply, id) : sendUnknown(reply);
     },
   );
-  server.delete<{ Params: { id: string } }>(
-    '/admin/v1/incidents/:id',
-    { onRequest: server.guards.admin, schema: { params: pathParams('id'), response: { 200: RemovedSchema } } },
-    async (request, reply) => {
-      const { id } = request.params;
-      return (await incidents.remove(id)) ? { id, removed: true } : sendUnknown(reply);
-    },
-  );
+}
+
+async function incidentOr404({ incidents, now }: IncidentRoutes, reply: FastifyReply, id: string): Promise<Incident | FastifyReply> {
+  const incident = await incidents.find(id);
+  return incident === null ? sendUnknown(reply) : incidentBody(incident, now());
+}
+
+function sendConflict(reply: FastifyReply, message: string): FastifyReply {
+  sendError(reply, apiError('conflict', { message }));
+  return reply;
 }
 
 function sendUnknown(reply: FastifyReply): FastifyReply {
@@ -146,11 +154,13 @@ function sendUnknown(reply: FastifyReply): FastifyReply {
   return reply;
 }
 
+/** Scheduled times of maintenance in ISO 8601; null for incidents. */
 interface Schedule {
   readonly starts_at: string | null;
   readonly ends_at: string | null;
 }
 
+/** Parses scheduled times. Throws RequestError if they do not suit the kind. */
 function scheduleOf(kind: StoredIncident['kind'], { starts_at, ends_at }: Schedule): Pick<IncidentFields, 'startsAt' | 'endsAt'> {
   const startsAt = parseTime('starts_at', starts_at ?? undefined) ?? null;
   const endsAt = parseTime('ends_at', ends_at ?? undefined) ?? null;
@@ -164,6 +174,7 @@ function scheduleOf(kind: StoredIncident['kind'], { starts_at, ends_at }: Schedu
   return { startsAt, endsAt };
 }
 
+/** All fields of an incident after a change; absent members stay. */
 function changedFields(incident: StoredIncident, change: AdminIncidentChange): IncidentFields {
   const isoOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
   const { title, impact, components, models, starts_at = isoOrNull(incident.startsAt), ends_at = isoOrNull(incident.endsAt) } = change;
@@ -176,6 +187,7 @@ function changedFields(incident: StoredIncident, change: AdminIncidentChange): I
   };
 }
 
+/** Throws RequestError for a status that the kind does not have. */
 function checkStatus(kind: StoredIncident['kind'], status: Incident['status']): void {
   const allowed: readonly string[] = kind === 'incident' ? INCIDENT_STATUSES : MAINTENANCE_STATUSES;
   if (allowed.includes(status)) return;

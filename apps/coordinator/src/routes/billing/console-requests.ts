@@ -1,4 +1,4 @@
-/** `/console/v1/usage`: requests of the signed-in account, completed or failed, as lists and one by one. */
+/** `/console/v1/usage…`: lists of completed and failed requests of the selected account, and one request by its id. */
 import {
   type ConsoleFailedRequest,
   ConsoleFailedRequestPageSchema,
@@ -49,7 +49,7 @@ export function addRequestRoutes(api: ConsoleApi, { database, failedRequests, no
   });
 }
 
-/** Reads `from`, `to`, `model` and `key`. Throws RequestError. */
+/** Reads the query parameters `from`, `to`, `model` and `key`. Throws RequestError. */
 export function readRequestFilter({ caller, query }: Pick<ConsoleCall<unknown>, 'caller' | 'query'>, now: number): RequestFilter {
   return {
     accountId: caller.account.id,

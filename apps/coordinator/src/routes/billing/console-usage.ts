@@ -3,7 +3,8 @@ import { ConsoleUsageDaysSchema, ConsoleUsageHoursSchema, RequestError } from '@
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import { listUsage, positionOf, type RequestFilter, type SortPosition, type UsedJob } from '../../database/request-list-repository.js';
 import type { Database } from '../../database/tables.js';
-import { HOUR_MS, type ModelUsage, usageDays, usageHours } from '../../database/usage-repository.js';
+import { type ModelUsage, usageDays, usageHours } from '../../database/usage-repository.js';
+import { HOUR_MS } from '../../time-units.js';
 import { dayText, isoTime } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { entryOf, readRequestFilter } from './console-requests.js';

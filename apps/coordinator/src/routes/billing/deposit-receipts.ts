@@ -1,4 +1,4 @@
-/** `/console/v1`: one deposit with the facts of its receipt, and the billing details that the account wants on it. */
+/** `/console/v1/deposits/{deposit_id}`: content of a deposit receipt. `/console/v1/billing-details`: the account's address on it. */
 import {
   type ConsoleBillingDetails,
   ConsoleBillingDetailsSchema,
@@ -14,7 +14,7 @@ import { depositBody } from './console-billing.js';
 interface ReceiptRoutes {
   readonly payments: PaymentRepository;
   readonly billingDetails: BillingDetailsRepository;
-  /** Issuer of the receipts, as far as configured. */
+  /** Issuer of the receipts, from the settings OPERATOR_…; members that are not set are null. */
   readonly operator: BillingDetails;
 }
 

@@ -5,7 +5,7 @@ import Type from 'typebox';
 import { type AccountName, earningsConcentration } from '../../database/earnings-repository.js';
 import { RETAINED_PAYER_DAYS } from '../../database/ledger/activity.js';
 import type { Database } from '../../database/tables.js';
-import { DAY_MS } from '../../database/usage-repository.js';
+import { DAY_MS } from '../../time-units.js';
 import { queryReader } from '../parameters/query.js';
 import { dayText } from '../parameters/times.js';
 

@@ -13,6 +13,7 @@ import { accountEarnings, type EarningsQuarter, providerQuarters } from '../../d
 import { QUARTER_MS } from '../../database/ledger/activity.js';
 import { readMachineToken } from '../../database/providers/machine-token-repository.js';
 import type { Database } from '../../database/tables.js';
+import { DAY_MS } from '../../time-units.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import { jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
@@ -41,7 +42,6 @@ const EARNINGS_ERRORS = [
   'conflict',
   'rate_limit_exceeded',
 ] as const;
-const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 7;
 
 const EarningsQuerySchema = Type.Object({

@@ -1,6 +1,7 @@
 /**
- * Pages of a list with a choice of the order: reading `sort`, `order` and `cursor`, and cutting a page. A cursor is the position of the
- * last row, and is valid only for its own order.
+ * Pagination of lists that clients may sort: reads `limit`, `sort`, `order` and `cursor`, and cuts a page.
+ *
+ * A cursor contains the sorted value and id of a page's last row, and is refused with another `sort` or `order`.
  */
 import { RequestError, SORT_ORDERS, type SortOrder } from '@inference/formats';
 import { cutPage, type Page, readLimit } from './pagination.js';
@@ -19,14 +20,14 @@ interface SortedPage<Sort extends string> {
   readonly after: Position | null;
 }
 
-/** Reads the parameters of a page. The first of `sorts` is the default, newest or largest first. Throws RequestError. */
+/** Reads the query parameters of a page. The first of `sorts`, in descending order, is the default. Throws RequestError. */
 export function readSortedPage<Sort extends string>(query: Query, sorts: readonly [Sort, ...Sort[]]): SortedPage<Sort> {
   const sort = choice(query, 'sort', sorts);
   const order = choice(query, 'order', SORT_ORDERS);
   return { limit: readLimit(query), sort, order, after: query.cursor === undefined ? null : readCursor(query.cursor, sort, order) };
 }
 
-/** Cuts `limit + 1` fetched rows into a page and its cursor. */
+/** Makes a page of at most `limit` items. `rows`: up to `limit + 1`, of which the last shows that a next page exists. */
 export function toSortedPage<Row, Item, Sort extends string>(
   rows: readonly Row[],
   { limit, sort, order }: SortedPage<Sort>,
@@ -43,7 +44,7 @@ export function toSortedPage<Row, Item, Sort extends string>(
 function choice<Value extends string>(query: Query, name: string, allowed: readonly [Value, ...Value[]]): Value {
   const given = query[name];
   if (given === undefined) return allowed[0];
-  const found = allowed.find((one) => one === given);
+  const found = allowed.find((value) => value === given);
   if (found !== undefined) return found;
   throw new RequestError('invalid_request', name, `${name} must be one of ${allowed.join(', ')}.`);
 }
@@ -52,18 +53,19 @@ const MAX_ID_LENGTH = 128;
 const MAX_VALUE_LENGTH = 256;
 
 function readCursor(cursor: string, sort: string, order: SortOrder): Position {
-  const [ofSort, ofOrder, value, id] = parsed(cursor);
-  const isOfText = sort === 'model';
-  const isValue = isOfText ? isText(value, MAX_VALUE_LENGTH) : Number.isSafeInteger(value);
-  if (ofSort === sort && ofOrder === order && isValue && isText(id, MAX_ID_LENGTH)) return { value: value as number | string, id };
+  const [cursorSort, cursorOrder, value, id] = parsed(cursor);
+  const isMatching = cursorSort === sort && cursorOrder === order;
+  const isValid = sort === 'model' ? isText(value, MAX_VALUE_LENGTH) : Number.isSafeInteger(value);
+  if (isMatching && isValid && isText(id, MAX_ID_LENGTH)) return { value: value as number | string, id };
   throw new RequestError('invalid_request', 'cursor', 'cursor must be the next_cursor of a page with the same sort and order.');
 }
 
-/** PostgreSQL refuses NUL in texts. */
+/** Also excludes NUL characters, which PostgreSQL refuses in texts. */
 function isText(value: unknown, maxLength: number): value is string {
   return typeof value === 'string' && value.length <= maxLength && !value.includes('\0');
 }
 
+/** Members of the JSON array in the cursor; none if the cursor is malformed. */
 function parsed(cursor: string): readonly unknown[] {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));

@@ -1,7 +1,8 @@
 /** Times and days in queries and responses. Ranges of days (UTC) include `from` and `to`; default: last thirty days. */
 import { RequestError } from '@inference/formats';
 import type { TimeSpan } from '../../database/time-span.js';
-import { DAY_MS, type DayRange } from '../../database/usage-repository.js';
+import type { DayRange } from '../../database/usage-repository.js';
+import { DAY_MS } from '../../time-units.js';
 import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';
 
 const MAX_DAYS = 366;

@@ -1,18 +1,19 @@
 /**
- * Who may do what: for each route that accepts a session, the permission that a member of an organisation needs. A route without an
- * entry stops the start of the coordinator.
+ * `ACCESS_POLICIES`: for each route that accepts a session, the permission that a member of an organisation needs.
+ *
+ * The coordinator refuses to start if such a route has no entry.
  */
 import type { OrganisationAction, Permission } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 
 export type AccessPolicy =
-  /** Concerns the signed-in person, whichever account the request names. */
+  /** The route concerns the signed-in person, whatever account the request selects. */
   | { readonly acts: 'person' }
   | {
-      /** `organisation`: there is no such thing for a personal account. */
+      /** `account`: a personal account or an organisation. `organisation`: personal accounts are refused. */
       readonly acts: 'account' | 'organisation';
       readonly permission: Permission;
-      /** Recorded in the log of an organisation after success. Absent: a read, or an act whose handler records it. */
+      /** Action for the organisation's log, recorded after success. Absent: nothing to record, or the handler does it. */
       readonly action?: OrganisationAction;
     };
 
@@ -101,7 +102,7 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'GET /console/v1/organisation/log/export': manage,
 };
 
-/** Throws for a route without an entry. HEAD needs the permission of GET. */
+/** Throws for a route without an entry. HEAD has the policy of GET. */
 export function policyOf(method: string, url: string): AccessPolicy {
   const route = `${method === 'HEAD' ? 'GET' : method} ${url}`;
   const policy = ACCESS_POLICIES[route];
@@ -109,7 +110,7 @@ export function policyOf(method: string, url: string): AccessPolicy {
   return policy;
 }
 
-/** Act to record for a request of a member. */
+/** Action to record in the organisation's log after a successful request; null: none. */
 export function actionOf(request: FastifyRequest): OrganisationAction | null {
   const policy = policyOf(request.method, request.routeOptions.url ?? '');
   return policy.acts === 'person' ? null : (policy.action ?? null);

@@ -1,4 +1,4 @@
-/** Streamed downloads of files, also of logs as JSON lines or CSV. Parts are made as the client reads them. */
+/** Downloads of account data and logs (JSON lines or CSV). Files are streamed: each part is read when the client is ready for it. */
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
@@ -15,7 +15,7 @@ export interface Download {
 export const JSON_TYPE = 'application/json; charset=utf-8';
 const JSON_LINES_TYPE = 'application/jsonl; charset=utf-8';
 
-/** Media types of {@link logDownload}. */
+/** Media types that {@link logDownload} may send. */
 export const LOG_TYPES = [JSON_LINES_TYPE, CSV_TYPE] as const;
 
 export function downloadSchema(types: readonly string[]) {
@@ -31,7 +31,13 @@ export function sendDownload(reply: FastifyReply, { name, type, parts }: Downloa
   return reply.send(Readable.from(parts));
 }
 
-/** A log as JSON lines, or as CSV with `?format=csv`. `pages`: entries, newest first. Throws RequestError. */
+/**
+ * Log as JSON lines (`?format=jsonl`, the default) or CSV (`?format=csv`).
+ *
+ * @param name File name without extension.
+ * @param pages Entries, newest first.
+ * @throws {RequestError} Another format.
+ */
 export function logDownload<Entry extends object>(
   name: string,
   format: string | undefined,
@@ -55,18 +61,18 @@ async function* csvLines<Entry>(
   for await (const page of pages) yield page.map((entry) => csvLine(fields(entry).map((field) => field ?? ''))).join('');
 }
 
-/** Rows per database read. */
-const PAGE = 500;
+/** Rows per query. */
+const PAGE_ROWS = 500;
 
-/** All rows of a list, page by page. `read`: at most `limit` rows after a position. */
+/** Reads all rows of a list, page by page. `read` returns at most `limit` rows after a position; null: from the beginning. */
 export async function* allPages<Row extends { readonly at: number; readonly id: string }>(
   read: (limit: number, after: { readonly at: number; readonly id: string } | null) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[]> {
   for (let after: Row | null = null; ; ) {
-    const rows: readonly Row[] = await read(PAGE, after);
+    const rows: readonly Row[] = await read(PAGE_ROWS, after);
     yield rows;
     const last = rows.at(-1);
-    if (rows.length < PAGE || last === undefined) return;
+    if (rows.length < PAGE_ROWS || last === undefined) return;
     after = last;
   }
 }

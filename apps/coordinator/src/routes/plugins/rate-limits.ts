@@ -8,6 +8,7 @@ import fastifyPlugin from 'fastify-plugin';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import { networkOf } from '../../limits/network-address.js';
 import type { NetworkLimits } from '../../limits/network-limits.js';
+import { MINUTE_MS } from '../../time-units.js';
 import { sendError } from './send-error.js';
 import { SignInLimits } from './sign-in-limits.js';
 
@@ -51,7 +52,6 @@ export interface RateLimits {
   readonly signIns: SignInLimits;
 }
 
-const MINUTE_MS = 60_000;
 /** Maximum keys, and maximum addresses, counted at a time; the oldest are evicted. */
 const MAX_COUNTED = 20_000;
 

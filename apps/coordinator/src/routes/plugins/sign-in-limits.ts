@@ -4,6 +4,7 @@
  * Unknown clients are delayed together, and refused only while too many wait. Clients with an earlier sign-in are not delayed.
  */
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
+import { HOUR_MS } from '../../time-units.js';
 import { localAttempts } from './attempt-limit.js';
 
 interface SignInLimitOptions {
@@ -39,7 +40,6 @@ export interface SignInBlock {
 }
 
 const QUARTER_MS = 15 * 60_000;
-const HOUR_MS = 60 * 60_000;
 /** Factor on a client's limit, for all unknown clients of an e-mail address, and for one network. */
 const SHARED_LIMIT_FACTOR = 10;
 const DELAY_MS = 5000;

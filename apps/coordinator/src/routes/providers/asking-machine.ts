@@ -1,4 +1,8 @@
-/** Finds the machine that asks for a release: by its session token, else as the only connected machine of the address. */
+/**
+ * `askingMachines`: finds out which machine asks for the list of agent releases, so that a rollout can answer per machine.
+ *
+ * A machine is known by its session token. Without a token, it is guessed if only one machine is connected from the address.
+ */
 import { fromHex, ProviderIdSchema, Sha256HexSchema, toHex } from '@inference/protocol';
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
@@ -9,22 +13,22 @@ import { hashOfToken, providerOfToken } from '../../providers/session/registrati
 import { type ConnectedMachine, ConnectedMachineSchema, connectedMachine } from '../../releases/connected-machine.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 
-/** Only the hash of a token leaves this coordinator. */
+/** Question to peers about a session token, of which they get only the hash. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 const NetworkQuerySchema = Type.String({ minLength: 1, maxLength: 64 });
-/** Two show that the address says nothing. */
+/** Machines per answer. Two suffice to show that the address does not identify a machine. */
 const MAX_FOUND = 2;
 
 export interface AskingMachine {
   /** Null: unknown. */
   readonly machine: ConnectedMachine | null;
-  /** By its session token. False: guessed by the address, from which others may ask. */
+  /** Known by its session token. False: unknown, or guessed by the address. */
   readonly isProven: boolean;
-  /** Network address of the request; null: the machine gave a token that no coordinator knows any more. */
+  /** Network address of the request. Null: the token is not known any more, so the address must not stand for the machine. */
   readonly network: string | null;
 }
 
-/** Finds machines at all coordinators. */
+/** Returns a function that finds the machine behind a request, among the machines of all coordinators. */
 export function askingMachines(registry: ProviderRegistry, views: NetworkViews): (request: FastifyRequest) => Promise<AskingMachine> {
   const findByToken = views.defineLookup('release-machine', { query: TokenQuerySchema, part: ConnectedMachineSchema }, (query) => {
     const provider = registry.snapshotByToken(query.provider_id, fromHex(query.token_sha256));

@@ -1,4 +1,4 @@
-/** `/console/v1/machines/{provider_id}/commands`: an owner controls a connected machine. Commands are never queued. */
+/** `POST /console/v1/machines/{provider_id}/commands`: remote control of a connected machine by its owner. */
 import {
   apiError,
   ConsoleCommandResultSchema,
@@ -16,6 +16,7 @@ import type { OwnerCommandOutcome } from '../../providers/session/owner-commands
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { findOwned } from './owned-provider.js';
 
+/** Maximum commands per minute. */
 const WINDOW_MS = 60_000;
 const MAX_PER_ACCOUNT = 60;
 const MAX_PER_MACHINE = 20;
@@ -23,6 +24,7 @@ const MAX_PER_MACHINE = 20;
 interface OwnerCommandRoutes {
   readonly ownedProviders: OwnedProviderRepository;
   readonly attempts: AttemptCounters;
+  /** Sends a command to a provider at any coordinator. Null: the provider is not connected; commands are never queued. */
   readonly execute: ProviderRegistry['executeOwnerCommand'];
 }
 
@@ -43,7 +45,7 @@ export function addOwnerCommands(api: ConsoleApi, { ownedProviders, attempts, ex
   );
 }
 
-/** Throws RequestError for a command that the machine did not answer. */
+/** Response body. Throws RequestError for a command that the machine did not answer. */
 function resultOf(commandId: string, outcome: OwnerCommandOutcome | null) {
   switch (outcome?.outcome) {
     case 'done':
@@ -70,7 +72,7 @@ function failure(code: 'machine_offline' | 'machine_unsupported' | 'machine_not_
   return new RequestError(code, null, apiError(code).message);
 }
 
-/** Finds what the owner of a provider can control, at whichever coordinator holds its connection. */
+/** Returns a function that reads the remote control state of a provider, at any coordinator. Null: not connected. */
 export function machineControls(
   registry: ProviderRegistry,
   views: NetworkViews,

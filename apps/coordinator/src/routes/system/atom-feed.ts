@@ -1,4 +1,4 @@
-/** Renders incidents as an Atom feed (RFC 4287). All texts are escaped. */
+/** `atomFeed`: renders incidents and maintenance as an Atom feed (RFC 4287). */
 import type { Incident, NetworkStatus } from '@inference/formats';
 
 const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {
@@ -12,7 +12,7 @@ const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {
 };
 const MAX_ENTRIES = 50;
 
-/** `origin`: of the console, such as `https://gateway.example`. */
+/** `origin`: scheme and host of the console, such as `https://gateway.example`. */
 export function atomFeed(status: NetworkStatus, origin: string): string {
   const incidents = [...status.open_incidents, ...status.maintenance, ...status.past_incidents]
     .sort((a, b) => Date.parse(updatedAt(b)) - Date.parse(updatedAt(a)))
@@ -41,7 +41,7 @@ function entryOf(incident: Incident, origin: string): string {
     `<published>${incident.created_at}</published>`,
     `<updated>${updatedAt(incident)}</updated>`,
     `<link rel="alternate" type="text/html" href="${escapeXml(`${origin}/status`)}"/>`,
-    // Readers parse the unescaped text as HTML, so that texts are escaped for both.
+    // Feed readers unescape the XML and then parse HTML. Operators' texts are therefore escaped twice.
     `<content type="html">${escapeXml(contentOf(incident))}</content>`,
     '</entry>',
   ].join('\n');

@@ -1,6 +1,7 @@
 /**
- * Adds request examples to the OpenAPI document: a body, values of path parameters, and a curl command (`x-codeSamples`, an extension
- * that documentation tools read). The commands take the base URL and the credential from the environment.
+ * `addExamples`: adds request bodies, values of path parameters and curl commands to the OpenAPI document.
+ *
+ * The commands read base URL and credential from environment variables. `x-codeSamples` is an extension of documentation tools.
  */
 import { EXAMPLE_MODEL, REQUEST_EXAMPLES } from '@inference/formats';
 
@@ -19,7 +20,7 @@ const PATH_EXAMPLES: Readonly<Record<string, Readonly<Record<string, string>>>> 
   '/v1/e2e/records/{record_sha256}': { record_sha256: '3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea' },
 };
 
-/** Query strings that show what a route offers. */
+/** Query strings of curl commands, by path. */
 const QUERY_EXAMPLES: Readonly<Record<string, string>> = {
   '/v1/models': 'limit=20',
   '/v1/payments/usage': 'limit=20',
@@ -28,12 +29,12 @@ const QUERY_EXAMPLES: Readonly<Record<string, string>> = {
   '/v1/machine/earnings': 'days=7&time_zone=UTC',
 };
 
-/** Variables of credentials other than an API key. */
+/** Environment variables of credentials, for routes that do not accept an API key. */
 const CREDENTIALS: Readonly<Record<string, string>> = { '/v1/machine/earnings': '$MACHINE_TOKEN', '/v1/providers/me': '$SESSION_TOKEN' };
 
 const JSON_TYPE = 'application/json';
 
-/** Changes the operations of these paths. */
+/** Changes the operations in place. `paths`: member `paths` of the OpenAPI document. */
 export function addExamples(paths: Readonly<Record<string, object | undefined>>): void {
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, value] of Object.entries(operations ?? {})) {

@@ -1,4 +1,4 @@
-/** Gauges of periodic checks: readiness, database, disk, money and transparency log. A gauge has no value before its first check. */
+/** `registerCheckGauges`: Prometheus gauges of the periodic checks. A gauge has no value until its check has succeeded once. */
 
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
 import type { PendingMoney } from '../../database/ledger/pending-money.js';
@@ -8,7 +8,7 @@ import type { PeriodicCheck } from './periodic-check.js';
 export interface DatabaseReading {
   readonly isOk: boolean;
   readonly answerMs: number;
-  /** The database's clock minus this process's, in milliseconds. Null: both are the same clock. */
+  /** The database's clock minus this process's, in milliseconds. Null: the database has no clock of its own, or does not answer. */
   readonly clockDifferenceMs: number | null;
 }
 
@@ -18,11 +18,13 @@ export interface DiskReading {
 }
 
 export interface LogReading {
-  /** Leaves. */
+  /** Entries of the transparency log. */
   readonly appended: number;
+  /** Entries covered by the published checkpoint. */
   readonly published: number;
 }
 
+/** All periodic checks of this process, started by wiring/checks.ts. */
 export interface Checks {
   readonly database: PeriodicCheck<DatabaseReading>;
   readonly disk: PeriodicCheck<DiskReading>;
@@ -31,19 +33,20 @@ export interface Checks {
   readonly transparencyLog: PeriodicCheck<LogReading>;
 }
 
-interface CheckedState {
+interface ProcessState {
   readonly isDraining: () => boolean;
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-export function registerCheckGauges(metrics: Metrics, checks: Checks, { isDraining, now }: CheckedState): void {
+export function registerCheckGauges(metrics: Metrics, checks: Checks, { isDraining, now }: ProcessState): void {
   const { database, disk, ledger, pendingMoney, transparencyLog } = checks;
   const gauge = <Value>(name: string, help: string, check: PeriodicCheck<Value>, read: (value: Value) => number | null): void =>
     metrics.gauge(name, help, [], () => {
       const value = check.latest === null ? null : read(check.latest.value);
       return value === null ? [] : [[{}, value]];
     });
-  const age = (at: number | null): number => (at === null ? 0 : Math.max(0, (now() - at) / 1000));
+  const ageSeconds = (at: number | null): number => (at === null ? 0 : Math.max(0, (now() - at) / 1000));
 
   gauge('ready', '1 while this process accepts requests: the database answers, and no shutdown has begun.', database, ({ isOk }) =>
     isOk && !isDraining() ? 1 : 0,
@@ -59,11 +62,11 @@ export function registerCheckGauges(metrics: Metrics, checks: Checks, { isDraini
   metrics.gauge('ledger_micro_usd', 'Sums of the ledger, by kind.', ['kind'], () => readingsOf(ledger, moneyReadings));
   gauge('ledger_reservations', 'Reservations of all coordinators.', pendingMoney, ({ reservations }) => reservations);
   gauge('ledger_oldest_reservation_seconds', 'Age of the oldest reservation; 0 without one.', pendingMoney, ({ oldestReservationAt }) =>
-    age(oldestReservationAt),
+    ageSeconds(oldestReservationAt),
   );
   gauge('transfers_unfinished', 'Withdrawals whose transfer began and has no known outcome.', pendingMoney, ({ transfers }) => transfers);
   gauge('transfers_oldest_unfinished_seconds', 'Age of the oldest of these; 0 without one.', pendingMoney, ({ oldestTransferAt }) =>
-    age(oldestTransferAt),
+    ageSeconds(oldestTransferAt),
   );
   metrics.gauge('log_entries', 'Entries of the transparency log: all, and those in the published checkpoint.', ['state'], () =>
     readingsOf(transparencyLog, ({ appended, published }) => [

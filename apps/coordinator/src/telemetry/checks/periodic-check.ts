@@ -1,7 +1,7 @@
-/** `PeriodicCheck`: a fact that costs a query, read by a timer, so that a scrape of the metrics never waits for it. */
+/** `PeriodicCheck`: reads a value by a timer and caches it, so that a scrape of the metrics never waits for a query. */
 
 interface PeriodicCheckOptions<Value> {
-  /** Value of the label `check`. */
+  /** Name in logs, and value of the metric label `check`. */
   readonly name: string;
   readonly everyMs: number;
   readonly read: () => Promise<Value>;
@@ -15,7 +15,7 @@ export class PeriodicCheck<Value> {
   #running: Promise<void> | null = null;
   #latest: { readonly value: Value; readonly at: number } | null = null;
 
-  /** Reads for the first time at once. */
+  /** The first reading starts at once. */
   constructor(options: PeriodicCheckOptions<Value>) {
     this.#options = options;
     this.#timer = setInterval(() => void this.run(), options.everyMs);
@@ -27,7 +27,7 @@ export class PeriodicCheck<Value> {
     return this.#options.name;
   }
 
-  /** Latest successful reading, and its time in milliseconds. Null before the first one. */
+  /** Latest successful reading, and its time in milliseconds since 1970. Null: none has succeeded yet. */
   get latest(): { readonly value: Value; readonly at: number } | null {
     return this.#latest;
   }

@@ -1,31 +1,41 @@
-/** `HealthFigures`: what one coordinator observed during an interval, in a form that can be merged. Pure. */
+/**
+ * `HealthFigures`: measurements of one coordinator over an interval, for the charts of the admin console. Pure.
+ *
+ * Averages are stored as sums with a sample count, so that figures of two intervals can be merged.
+ */
 import Type, { type Static } from 'typebox';
 
-const amount = Type.Number();
+const number = Type.Number();
+/** Counts by key: an outcome, a reason, or the upper bound of a histogram bucket. */
 const counts = Type.Record(Type.String({ maxLength: 64 }), Type.Number({ minimum: 0 }));
 
 export const HealthFiguresSchema = Type.Object({
-  /** Readings of the gauges below. */
+  /** Number of gauge readings that the sums below add up. */
   samples: Type.Integer({ minimum: 0 }),
   /** Ended jobs by outcome: `delivered`, `client_gone`, `refused`, or an error code. */
   jobs: counts,
   /** Failed attempts by reason. */
   failedAttempts: counts,
-  /** Job durations: observations per bucket, by upper bound in seconds. Not cumulative. */
+  /** Job durations: histogram with the jobs of each bucket, by upper bound in seconds. Not cumulative. */
   jobSeconds: counts,
-  /** Times to the first content of a stream, in the same form. */
+  /** Times from request to first content of streams: histogram of the same form. */
   firstTokenSeconds: counts,
-  /** Sums of gauges over all readings. `routable`: providers that can take jobs. */
-  sums: Type.Object({ waiting: amount, running: amount, routable: amount, slots: amount, usedSlots: amount }),
-  /** Sums of connected providers over all readings, by trust level. */
+  /** Sums of gauges over all samples. `waiting`, `running`: jobs; `routable`: providers that can take jobs. */
+  sums: Type.Object({ waiting: number, running: number, routable: number, slots: number, usedSlots: number }),
+  /** Sums of connected providers over all samples, by trust level. */
   providers: counts,
-  maxWaiting: amount,
-  /** Longest delay of a timer, in milliseconds. */
-  maxLoopLagMs: amount,
-  /** Latest quick check of the ledger, perhaps from before the interval; amounts in micro-USD. Null: none since the start. */
+  /** Maximum of waiting jobs in one sample. */
+  maxWaiting: number,
+  /** Longest delay of a timer by a busy event loop, in milliseconds. */
+  maxLoopLagMs: number,
+  /**
+   * Latest periodic check of the ledger, perhaps from before the interval. Null: none since the start of the process.
+   *
+   * `at`: milliseconds since 1970. `owed` (balances of accounts), `held` (reservations), `fees` and `requestedWithdrawals`: micro-USD.
+   */
   ledger: Type.Union([
     Type.Null(),
-    Type.Object({ at: amount, owed: amount, held: amount, fees: amount, requestedWithdrawals: amount, problems: amount }),
+    Type.Object({ at: number, owed: number, held: number, fees: number, requestedWithdrawals: number, problems: number }),
   ]),
 });
 export type HealthFigures = Static<typeof HealthFiguresSchema>;
@@ -45,7 +55,7 @@ export const NO_FIGURES: HealthFigures = {
   ledger: null,
 };
 
-/** Merges two parts of one coordinator's interval. health-points.ts combines coordinators, whose averages add up. */
+/** Merges figures of one coordinator from two times. health-points.ts combines several coordinators, whose averages add up instead. */
 export function mergeFigures(a: HealthFigures, b: HealthFigures): HealthFigures {
   return {
     samples: a.samples + b.samples,
@@ -73,18 +83,20 @@ export function addCounts(a: Counts, b: Counts): Counts {
   return sum;
 }
 
+/** The later of two ledger checks. */
 export function laterLedger(a: HealthFigures['ledger'], b: HealthFigures['ledger']): HealthFigures['ledger'] {
   return a === null || (b !== null && b.at >= a.at) ? b : a;
 }
 
 /**
- * Quantile of observations by upper bound, interpolated within its bucket as by PromQL's `histogram_quantile`.
+ * Estimates a quantile of a histogram, interpolated within its bucket like PromQL's `histogram_quantile`.
  *
+ * @param histogram Observations per bucket, by upper bound. Not cumulative.
  * @param quantile From 0 to 1.
- * @returns In the unit of the bounds; null without observations. Beyond the last bound: the last bound.
+ * @returns Value in the unit of the bounds, at most the last finite bound. Null: the histogram is empty.
  */
-export function quantileOf(observations: Counts, quantile: number): number | null {
-  const buckets = Object.entries(observations)
+export function quantileOf(histogram: Counts, quantile: number): number | null {
+  const buckets = Object.entries(histogram)
     .map(([bound, count]) => ({ bound: bound === '+Inf' ? Number.POSITIVE_INFINITY : Number(bound), count }))
     .sort((a, b) => a.bound - b.bound);
   const total = buckets.reduce((sum, { count }) => sum + count, 0);

@@ -1,17 +1,18 @@
-/** Points of the health history: figures of coordinators per interval, in the form of the admin API. Pure. */
+/** `healthPoints`: converts stored figures of all coordinators to the chart points of `GET /admin/v1/health/history`. Pure. */
 import { type AdminHealthPoint, ERRORS } from '@inference/formats';
 import { addCounts, type Counts, type HealthFigures, laterLedger, quantileOf } from './health-figures.js';
 
-/** Maximum codes and trust levels per point. */
-const MAX_CODES = 20;
+/** Maximum error codes, and maximum trust levels, per point. */
+const MAX_KEYS = 20;
 
+/** Figures of one coordinator in one slot, an interval of fixed length. */
 interface SlotFigures {
-  /** Beginning of the slot, in milliseconds since 1970. */
+  /** Start of the slot, in milliseconds since 1970. */
   readonly slotAt: number;
   readonly figures: HealthFigures;
 }
 
-/** One point per slot from `from` to before `to`, in milliseconds, also for slots without figures. */
+/** One point per slot that starts in [from, to), also for slots without figures. Times are in milliseconds since 1970. */
 export function healthPoints(
   rows: readonly SlotFigures[],
   { from, to, slotMs }: { readonly from: number; readonly to: number; readonly slotMs: number },
@@ -24,13 +25,14 @@ export function healthPoints(
   });
 }
 
+/** `parts`: figures of each coordinator that ran in the slot. */
 function pointOf(at: number, parts: readonly HealthFigures[]): AdminHealthPoint {
   const jobs = total(parts, (part) => part.jobs);
-  const failures = Object.entries(jobs).filter(([code]) => kindOf(code) === 'failed');
+  const failures = Object.entries(jobs).filter(([outcome]) => kindOf(outcome) === 'failed');
   const average = (read: (part: HealthFigures) => number): number =>
     rounded(parts.reduce((sum, part) => sum + read(part) / Math.max(1, part.samples), 0));
   const ledger = parts.reduce((latest: HealthFigures['ledger'], part) => laterLedger(latest, part.ledger), null);
-  const levels = [...new Set(parts.flatMap(({ providers }) => Object.keys(providers)))].sort().slice(0, MAX_CODES);
+  const levels = [...new Set(parts.flatMap(({ providers }) => Object.keys(providers)))].sort().slice(0, MAX_KEYS);
   return {
     at: new Date(at).toISOString(),
     coordinators: parts.length,
@@ -38,7 +40,7 @@ function pointOf(at: number, parts: readonly HealthFigures[]): AdminHealthPoint 
     failures: failures
       .map(([code, count]) => ({ code, count }))
       .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1))
-      .slice(0, MAX_CODES),
+      .slice(0, MAX_KEYS),
     latency_ms: percentiles(total(parts, (part) => part.jobSeconds)),
     first_token_ms: percentiles(total(parts, (part) => part.firstTokenSeconds)),
     queue: { average: average(({ sums }) => sums.waiting), max: parts.reduce((sum, { maxWaiting }) => sum + maxWaiting, 0) },
@@ -63,18 +65,18 @@ function pointOf(at: number, parts: readonly HealthFigures[]): AdminHealthPoint 
 
 type RequestKind = keyof AdminHealthPoint['requests'];
 
-/** A provider that refuses a sealed request answers, so the network did not fail. Statuses from 500 on are failures. */
-function kindOf(end: string): RequestKind {
-  if (end === 'delivered') return 'delivered';
-  if (end === 'client_gone') return 'cancelled';
-  if (end === 'refused') return 'refused';
-  const status = end in ERRORS ? ERRORS[end as keyof typeof ERRORS].status : 500;
+/** Kind of a job by its outcome. Error codes with HTTP status 500 or more are failures of the network; others, of the request. */
+function kindOf(outcome: string): RequestKind {
+  if (outcome === 'delivered') return 'delivered';
+  if (outcome === 'client_gone') return 'cancelled';
+  if (outcome === 'refused') return 'refused';
+  const status = outcome in ERRORS ? ERRORS[outcome as keyof typeof ERRORS].status : 500;
   return status < 500 ? 'refused' : 'failed';
 }
 
 function requestCounts(jobs: Counts): AdminHealthPoint['requests'] {
   const counts = { delivered: 0, cancelled: 0, refused: 0, failed: 0 };
-  for (const [end, count] of Object.entries(jobs)) counts[kindOf(end)] += count;
+  for (const [outcome, count] of Object.entries(jobs)) counts[kindOf(outcome)] += count;
   return counts;
 }
 
@@ -87,7 +89,7 @@ function total(parts: readonly HealthFigures[], read: (part: HealthFigures) => C
   return parts.reduce((sum: Counts, part) => addCounts(sum, read(part)), {});
 }
 
-/** One decimal. */
+/** Rounds to one decimal. */
 function rounded(value: number): number {
   return Math.round(10 * value) / 10;
 }

@@ -1,5 +1,6 @@
-/** `HealthRecorder` reads gauges several times a minute, and hands the figures of each ended minute to storage. */
+/** `HealthRecorder`: samples this coordinator's gauges and counters by a timer, and stores the figures of each minute that ended. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
+import { MINUTE_MS } from '../../time-units.js';
 import { type HealthFigures, mergeFigures, NO_FIGURES } from './health-figures.js';
 import type { JobCounts } from './job-counts.js';
 
@@ -9,17 +10,16 @@ export type HealthReading = Pick<HealthFigures, 'sums' | 'providers' | 'ledger'>
 interface HealthRecorderOptions {
   readonly counts: Pick<JobCounts, 'sincePrevious'>;
   readonly read: () => HealthReading;
-  /** Adds figures to the minute that begins at `at`, in milliseconds since 1970. */
+  /** Stores figures of the minute that began at `at`, in milliseconds since 1970. Adds to figures stored before. */
   readonly store: (at: number, figures: HealthFigures) => Promise<unknown>;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
   readonly sampleMs?: number;
 }
 
-const MINUTE_MS = 60_000;
 const SAMPLE_MS = 15_000;
 const LAG_TIMER_MS = 1000;
-/** Maximum of minutes in memory while the database does not answer; older ones are dropped. */
+/** Maximum minutes in memory while the database does not answer. The oldest are dropped. */
 const MAX_UNSTORED_MINUTES = 120;
 
 export class HealthRecorder {
@@ -37,15 +37,15 @@ export class HealthRecorder {
     this.#options = options;
     this.#sampleTimer = setInterval(() => void this.sample(), options.sampleMs ?? SAMPLE_MS);
     this.#sampleTimer.unref();
-    // A timer per second costs an idle process less than the histogram of the event loop.
+    // In an idle process, a timer per second costs less than `monitorEventLoopDelay` of Node.js.
     this.#lagTimer = setInterval(() => this.#measureLag(), LAG_TIMER_MS);
     this.#lagTimer.unref();
   }
 
-  /** Reads the gauges, and stores the minutes that have ended. While a sample runs, another one is left out. Never rejects. */
+  /** Takes a sample, and stores minutes that have ended. A call during a sample waits for that sample instead. Never rejects. */
   sample(): Promise<void> {
-    this.#sampling ??= this.#next(async () => {
-      await this.#add();
+    this.#sampling ??= this.#enqueue(async () => {
+      await this.#addSample();
       const { now } = this.#options;
       await this.#store(now() - MINUTE_MS);
     }).finally(() => {
@@ -54,32 +54,33 @@ export class HealthRecorder {
     return this.#sampling;
   }
 
-  /** Stores the running minute too. Never rejects. */
+  /** Takes a last sample, and stores all minutes including the current one. Never rejects. */
   async close(): Promise<void> {
     clearInterval(this.#sampleTimer);
     clearInterval(this.#lagTimer);
-    await this.#next(async () => {
-      await this.#add();
+    await this.#enqueue(async () => {
+      await this.#addSample();
       await this.#store(Number.POSITIVE_INFINITY);
     });
   }
 
-  #next(work: () => Promise<void>): Promise<void> {
+  /** Runs work after all work before. */
+  #enqueue(work: () => Promise<void>): Promise<void> {
     this.#running = this.#running.then(work).catch(this.#options.onError);
     return this.#running;
   }
 
-  async #add(): Promise<void> {
+  async #addSample(): Promise<void> {
     const { counts, read, now } = this.#options;
-    const gained = await counts.sincePrevious();
+    const increases = await counts.sincePrevious();
     const reading = read();
     const minute = Math.floor(now() / MINUTE_MS) * MINUTE_MS;
-    const figures = { ...gained, ...reading, samples: 1, maxWaiting: reading.sums.waiting, maxLoopLagMs: this.#maxLoopLagMs };
+    const figures = { ...increases, ...reading, samples: 1, maxWaiting: reading.sums.waiting, maxLoopLagMs: this.#maxLoopLagMs };
     this.#maxLoopLagMs = 0;
     this.#unstored.set(minute, mergeFigures(this.#unstored.get(minute) ?? NO_FIGURES, figures));
   }
 
-  /** Stores minutes that began at or before `latest`. A failed minute stays for the next call. */
+  /** Stores minutes that began at or before `latest`. A minute that cannot be stored stays for the next call. */
   async #store(latest: number): Promise<void> {
     for (const [minute, figures] of [...this.#unstored]) {
       if (minute > latest) continue;

@@ -1,13 +1,14 @@
-/** `JobCounts`: what the counters of jobs have gained since the previous reading. Same figures as in the metrics, without own counting. */
+/** `JobCounts`: increases of the job metrics (Prometheus counters and histograms) since the previous reading. */
 import type { Registry } from 'prom-client';
 import { addCounts, type Counts, type HealthFigures } from './health-figures.js';
 
 type JobFigures = Pick<HealthFigures, 'jobs' | 'failedAttempts' | 'jobSeconds' | 'firstTokenSeconds'>;
 
+/** A value of a metric as prom-client returns it. */
 interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
-  /** Name of the sample: a histogram has `_bucket`, `_sum` and `_count`. */
+  /** In a histogram: the metric's name with `_bucket`, `_sum` or `_count`. */
   readonly metricName?: string;
 }
 
@@ -19,6 +20,7 @@ export class JobCounts {
     this.#registry = registry;
   }
 
+  /** Increases since the previous call, or since the start of the process. */
   async sincePrevious(): Promise<JobFigures> {
     const current: JobFigures = {
       jobs: await this.#byLabel('inference_jobs_total', 'end'),
@@ -36,13 +38,14 @@ export class JobCounts {
     };
   }
 
+  /** Values of a counter by one label, summed over the others. */
   async #byLabel(name: string, label: string): Promise<Counts> {
     let counts: Counts = {};
     for (const { labels, value } of await this.#samples(name)) counts = addCounts(counts, { [String(labels[label])]: value });
     return counts;
   }
 
-  /** Observations per bucket; the metric counts all up to its bound. */
+  /** Observations of a histogram per bucket. The metric itself is cumulative: each bucket counts the lower ones too. */
   async #byBucket(name: string): Promise<Counts> {
     let cumulative: Counts = {};
     for (const { labels, value, metricName } of await this.#samples(name)) {
@@ -68,18 +71,18 @@ function boundOf(text: string): number {
   return text === '+Inf' ? Number.POSITIVE_INFINITY : Number(text);
 }
 
-/** Empty buckets stay while any has observations: quantiles need the lower bound of each. */
+/** Increases per bucket. Includes empty buckets, because a quantile needs the bounds of all; `{}` if all are empty. */
 function bucketDifference(current: Counts, previous: Counts): Counts {
-  const gained = Object.entries(current).map(([bound, count]) => [bound, count - (previous[bound] ?? 0)] as const);
-  return gained.some(([, count]) => count > 0) ? Object.fromEntries(gained) : {};
+  const increases = Object.entries(current).map(([bound, count]) => [bound, count - (previous[bound] ?? 0)] as const);
+  return increases.some(([, count]) => count > 0) ? Object.fromEntries(increases) : {};
 }
 
-/** Positive differences only. */
+/** Increases by key. Omits keys without an increase. */
 function difference(current: Counts, previous: Counts): Counts {
   return Object.fromEntries(
     Object.entries(current).flatMap(([key, count]) => {
-      const gained = count - (previous[key] ?? 0);
-      return gained > 0 ? [[key, gained]] : [];
+      const increase = count - (previous[key] ?? 0);
+      return increase > 0 ? [[key, increase]] : [];
     }),
   );
 }

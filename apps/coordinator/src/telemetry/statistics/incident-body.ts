@@ -1,4 +1,4 @@
-/** Public form of an incident. The state of maintenance follows from its scheduled time unless an operator ended it earlier. */
+/** `incidentBody`: an incident as the status page and the API show it. */
 import { type Incident, STATUS_COMPONENTS } from '@inference/formats';
 import type { Incident as StoredIncident } from '../../database/incident-repository.js';
 
@@ -22,6 +22,7 @@ export function incidentBody(incident: StoredIncident, now: number): Incident {
   };
 }
 
+/** Status of the latest update; for maintenance, by its scheduled times, unless an update started or ended it earlier. */
 function statusOf({ kind, startsAt, endsAt, resolvedAt, updates }: StoredIncident, now: number): Incident['status'] {
   if (kind === 'incident') return updates[0]?.status ?? 'investigating';
   if (resolvedAt !== null || (endsAt !== null && now >= endsAt)) return 'completed';

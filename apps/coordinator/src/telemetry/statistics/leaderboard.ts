@@ -1,7 +1,8 @@
-/** `leaderboard` and `networkTotals` (spec: leaderboard, network totals), computed from stored sums. Pure. */
+/** `leaderboard` and `networkTotals`: response bodies of the two public statistics, from sums in the database. Pure. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Totals } from '@inference/formats';
 import type { ActivitySums, Served, ServedMetric } from '../../database/statistics-repository.js';
 
+/** Sum by which each leaderboard is ordered. */
 export const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = {
   earnings: 'earned',
   tokens: 'served_tokens',
@@ -29,7 +30,7 @@ export function leaderboard(
   };
 }
 
-/** Counts all jobs of the network, also those without earnings, for example on own providers. */
+/** Counts all jobs of the network, also those without earnings: an account pays nothing on its own providers. */
 export function networkTotals(window: StatisticsWindow, sums: ActivitySums, now: number): Totals {
   return {
     window,

@@ -1,27 +1,32 @@
-/** `ModelPerformance`: response times and speeds per model, as histograms of the last hours. Coordinators add up their histograms. */
+/**
+ * `ModelPerformance`: histograms of response times and speeds per model, over the last 24 hours, at this coordinator.
+ *
+ * `networkPerformance` adds the histograms of all coordinators up, and computes percentiles for the models pages.
+ */
 import { PERFORMANCE_HOURS, type Percentiles } from '@inference/formats';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import Type, { type Static } from 'typebox';
 
-/** Logarithmic buckets: 8 per doubling, so the middle of a bucket is within 5 percent of its values. */
+/** Buckets are logarithmic. With 8 per doubling, the middle of a bucket is within 5 percent of its values. */
 const BUCKETS_PER_DOUBLING = 8;
-/** Values from 1 to 2^20. */
-const BUCKETS = 20 * BUCKETS_PER_DOUBLING;
+/** Buckets for values from 1 to 2^20. */
+const BUCKET_COUNT = 20 * BUCKETS_PER_DOUBLING;
+/** A histogram consists of slices. The oldest slice is dropped when a new one begins. */
 const SLICE_HOURS = 4;
 const SLICE_MS = SLICE_HOURS * 3_600_000;
-/** The running slice, and those before. */
-const SLICES = PERFORMANCE_HOURS / SLICE_HOURS + 1;
-/** Some 14 kB each at most. */
+/** Slices that cover the whole period, and the slice that is still filling. */
+const SLICE_COUNT = PERFORMANCE_HOURS / SLICE_HOURS + 1;
+/** Bounds memory: a model takes up to 14 kB. */
 const MAX_MODELS = 512;
-/** Shorter answers measure the network rather than the model. */
+/** Shorter answers say more about the network than about the model's speed. */
 const MIN_DECODED_TOKENS = 16;
-/** Slower speeds than one token per second need buckets too. */
-const SPEED_UNITS = 10;
+/** Speeds are counted in tenths of a token per second, because the smallest bucket begins at 1. */
+const SPEED_UNITS_PER_TPS = 10;
 
 const METRICS = ['first_token_ms', 'tokens_per_second', 'duration_ms'] as const;
 type Metric = (typeof METRICS)[number];
 
-/** A settled request of a client that did not slow its provider down. Times are in milliseconds. */
+/** Times of a settled request. Requests whose client read too slowly are not counted. */
 export interface AnswerTimes {
   readonly model: string;
   /** From the request to the first content of the stream; null: not streamed. */
@@ -32,12 +37,13 @@ export interface AnswerTimes {
   readonly decodedTokens: number | null;
 }
 
-const BucketCountsSchema = Type.Array(Type.Tuple([Type.Integer({ minimum: 0, maximum: BUCKETS - 1 }), Type.Integer({ minimum: 1 })]), {
-  maxItems: BUCKETS,
+/** Pairs of bucket and count, without empty buckets. */
+const BucketCountsSchema = Type.Array(Type.Tuple([Type.Integer({ minimum: 0, maximum: BUCKET_COUNT - 1 }), Type.Integer({ minimum: 1 })]), {
+  maxItems: BUCKET_COUNT,
 });
 type BucketCounts = Static<typeof BucketCountsSchema>;
 
-/** The histograms of one coordinator. */
+/** Histograms of all models of one coordinator, as peers exchange them. */
 export const PerformancePartSchema = Type.Array(
   Type.Object({
     id: Type.String({ maxLength: 512 }),
@@ -76,9 +82,10 @@ export class ModelPerformance {
     histograms.first_token_ms.add(firstTokenMs, slice);
     const decodeMs = durationMs - firstTokenMs;
     if (decodedTokens === null || decodedTokens < MIN_DECODED_TOKENS || decodeMs <= 0) return;
-    histograms.tokens_per_second.add((SPEED_UNITS * 1000 * decodedTokens) / decodeMs, slice);
+    histograms.tokens_per_second.add((SPEED_UNITS_PER_TPS * 1000 * decodedTokens) / decodeMs, slice);
   }
 
+  /** Histograms of this coordinator. */
   part(): PerformancePart {
     const slice = this.#slice();
     return [...this.#models].map(([id, histograms]) => ({
@@ -89,6 +96,7 @@ export class ModelPerformance {
     }));
   }
 
+  /** Number of the current slice, since 1970. */
   #slice(): number {
     return Math.floor(this.#now() / SLICE_MS);
   }
@@ -105,7 +113,7 @@ export function networkPerformance(parts: readonly PerformancePart[]): ReadonlyM
         first_token_ms: percentiles(parts.map(({ first_token_ms }) => first_token_ms)),
         tokens_per_second: percentiles(
           parts.map(({ tokens_per_second }) => tokens_per_second),
-          SPEED_UNITS,
+          SPEED_UNITS_PER_TPS,
         ),
         duration_ms: percentiles(parts.map(({ duration_ms }) => duration_ms)),
       },
@@ -113,7 +121,8 @@ export function networkPerformance(parts: readonly PerformancePart[]): ReadonlyM
   );
 }
 
-function percentiles(parts: readonly BucketCounts[], units = 1): Percentiles | null {
+/** Percentiles of several histograms together. `scale`: counted units per unit of the result. */
+function percentiles(parts: readonly BucketCounts[], scale = 1): Percentiles | null {
   const buckets = new Map<number, number>();
   for (const [bucket, count] of parts.flat()) buckets.set(bucket, (buckets.get(bucket) ?? 0) + count);
   const sorted = [...buckets].sort(([a], [b]) => a - b);
@@ -123,7 +132,7 @@ function percentiles(parts: readonly BucketCounts[], units = 1): Percentiles | n
     let below = 0;
     for (const [bucket, count] of sorted) {
       below += count;
-      if (below >= share * requests) return Number((middleOf(bucket) / units).toPrecision(3));
+      if (below >= share * requests) return Number((middleOf(bucket) / scale).toPrecision(3));
     }
     return 0;
   };
@@ -131,15 +140,15 @@ function percentiles(parts: readonly BucketCounts[], units = 1): Percentiles | n
 }
 
 function bucketOf(value: number): number {
-  return Math.min(BUCKETS - 1, Math.floor(BUCKETS_PER_DOUBLING * Math.log2(Math.max(1, value))));
+  return Math.min(BUCKET_COUNT - 1, Math.floor(BUCKETS_PER_DOUBLING * Math.log2(Math.max(1, value))));
 }
 
-/** Geometric middle. */
+/** Geometric mean of a bucket's bounds. */
 function middleOf(bucket: number): number {
   return 2 ** ((bucket + 0.5) / BUCKETS_PER_DOUBLING);
 }
 
-/** Counts per bucket, in slices of a few hours. */
+/** Histogram of one metric of one model, in slices of a few hours. */
 class RecentHistogram {
   readonly #slices = new Map<number, Uint32Array>();
 
@@ -147,23 +156,23 @@ class RecentHistogram {
     let counts = this.#slices.get(slice);
     if (counts === undefined) {
       this.#dropOld(slice);
-      counts = new Uint32Array(BUCKETS);
+      counts = new Uint32Array(BUCKET_COUNT);
       this.#slices.set(slice, counts);
     }
     const bucket = bucketOf(value);
     counts[bucket] = (counts[bucket] ?? 0) + 1;
   }
 
-  /** Buckets with values. */
+  /** Sums of all slices that have not expired at `slice`. */
   counts(slice: number): BucketCounts {
     this.#dropOld(slice);
-    const sums = new Uint32Array(BUCKETS);
+    const sums = new Uint32Array(BUCKET_COUNT);
     for (const counts of this.#slices.values()) for (const [bucket, count] of counts.entries()) sums[bucket] = (sums[bucket] ?? 0) + count;
     return [...sums.entries()].filter(([, count]) => count > 0);
   }
 
-  /** Slices of the future remain from a clock that was set back. */
+  /** Also drops slices of the future, which a clock that was set back leaves behind. */
   #dropOld(slice: number): void {
-    for (const old of this.#slices.keys()) if (old <= slice - SLICES || old > slice) this.#slices.delete(old);
+    for (const old of this.#slices.keys()) if (old <= slice - SLICE_COUNT || old > slice) this.#slices.delete(old);
   }
 }

@@ -1,4 +1,8 @@
-/** `networkStats`: lifetime, last half hour, and connected providers. `statisticsPart`: one coordinator's contribution. */
+/**
+ * `networkStats`: body of the public statistics: lifetime sums, requests of the last 30 minutes, connected providers.
+ *
+ * `statisticsPart` is the contribution of one coordinator, which peers request from each other.
+ */
 
 import { STATS_SCHEMAS, type Stats } from '@inference/formats';
 import { ProviderIdSchema } from '@inference/protocol';
@@ -7,6 +11,7 @@ import type { ActivitySums, MinuteSums } from '../../database/statistics-reposit
 import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ModelDirectory } from '../../providers/placement/model-directory.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
+import { MINUTE_MS } from '../../time-units.js';
 
 /** Connected providers and their models, as statistics read them. */
 export interface RegistryView {
@@ -16,15 +21,14 @@ export interface RegistryView {
 
 /** Buckets of the time series, one per minute. */
 const SERIES_MINUTES = 30;
-const MINUTE_MS = 60_000;
-const NOTHING = { requests: 0, promptTokens: 0, completionTokens: 0 };
+const IDLE_MINUTE = { requests: 0, promptTokens: 0, completionTokens: 0 };
 
-/** First millisecond of the time series that ends with the minute of `now`. */
+/** Start of the time series that ends with the current minute, in milliseconds since 1970. */
 export function seriesStart(now: number): number {
   return (Math.floor(now / MINUTE_MS) - (SERIES_MINUTES - 1)) * MINUTE_MS;
 }
 
-/** The providers of one coordinator. */
+/** Providers and models of one coordinator. `shown`: the public part of a provider. */
 export const StatisticsPartSchema = Type.Object({
   providers: Type.Array(
     Type.Object({
@@ -57,7 +61,7 @@ export function statisticsPart(registry: RegistryView): StatisticsPart {
   };
 }
 
-/** `minutes` may omit idle minutes and may begin before the series. */
+/** Combines the parts of all coordinators with sums of the database. `minutes` may omit idle minutes, and begin before the series. */
 export function networkStats(parts: readonly StatisticsPart[], lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
   const providers = newestRegistrations(parts.map((part) => part.providers));
   const total = (of: (provider: ProviderPart) => number): number => providers.reduce((sum, provider) => sum + of(provider), 0);
@@ -72,7 +76,7 @@ export function networkStats(parts: readonly StatisticsPart[], lifetime: Activit
     total_gpu_cores: total(({ shown }) => shown.gpu_cores),
     total_cpu_cores: total(({ cpu_cores }) => cpu_cores),
     total_memory_gb: total(({ shown }) => shown.memory_gb),
-    // Rounds away floating-point noise of a sum of tenths.
+    // A floating-point sum of tenths has noise in the last digits.
     total_bandwidth_gbs: Math.round(total(({ bandwidth_gbs }) => bandwidth_gbs) * 100) / 100,
     providers: providers.map(({ shown }) => shown),
     models: modelsOf(parts),
@@ -111,7 +115,7 @@ function timeSeries(minutes: readonly MinuteSums[], now: number): Stats['time_se
   const start = seriesStart(now);
   return Array.from({ length: SERIES_MINUTES }, (_, index) => {
     const minute = start + index * MINUTE_MS;
-    const { requests, promptTokens, completionTokens } = counted.get(minute) ?? NOTHING;
+    const { requests, promptTokens, completionTokens } = counted.get(minute) ?? IDLE_MINUTE;
     return {
       timestamp: new Date(minute).toISOString().replace('.000Z', 'Z'),
       requests,

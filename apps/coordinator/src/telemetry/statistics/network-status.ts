@@ -1,6 +1,7 @@
 /**
- * `NetworkStatusService`: the public status, computed at most every 30 seconds from coordinator reports, model checks and incidents.
- * While the database does not answer, the last known status is served as an outage.
+ * `NetworkStatusService`: the content of the status page, from reports of coordinators, model checks and incidents in the database.
+ *
+ * Computed at most every 30 seconds. While the database does not answer, the last status is shown with all components down.
  */
 import {
   COMPONENT_STATES,
@@ -20,38 +21,38 @@ import {
 } from '../../database/component-availability-repository.js';
 import type { IncidentRepository, Incident as StoredIncident } from '../../database/incident-repository.js';
 import type { ModelAvailabilityRepository } from '../../database/model-availability-repository.js';
+import { DAY_MS, MINUTE_MS } from '../../time-units.js';
 import { incidentBody } from './incident-body.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
 /** Maximum age of the cached status, in seconds. */
 export const STATUS_MAX_AGE_SECONDS = 30;
-/** Name of the rows that count minutes with a failed call to the payment processor. */
+/** Component name in the database for minutes in which a call to the payment processor failed. */
 export const PAYMENTS_FAILED = 'payments_failed';
-/** Models that were not served for longer are not listed. */
-const MODEL_DAYS = 7;
+/** Models are listed if a provider served them in this many days. */
+const LISTED_MODEL_DAYS = 7;
 /** Bounds the rows of one computation. */
 const MAX_MODELS = 500;
 const MAX_PAST_INCIDENTS = 50;
-/** Open incidents, maintenance and past incidents. */
+/** Incidents per read, whatever their state. */
 const MAX_READ_INCIDENTS = 100;
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
-/** A component without a report for longer has a partial outage. Coordinators report several times per minute. */
-const SILENT_MINUTES = 3;
-/** A component that no coordinator has reported for longer is no part of the network any more. */
-const MAX_SILENT_MINUTES = 7 * 1440;
-/** A failed call degrades payments for this long. */
-const FAILED_MINUTES = 5;
+/** A component without reports for longer has a partial outage. Coordinators report several times per minute. */
+const MAX_SILENT_MINUTES = 3;
+/** A component without reports for longer has left the network, and is not shown. */
+const REMOVED_AFTER_SILENT_MINUTES = 7 * 1440;
+/** Payments are shown as degraded for this long after a failed call. */
+const DEGRADED_MINUTES = 5;
 
-const NAMES: Readonly<Record<StatusComponentId, string>> = { api: 'API', payments: 'Payments', console: 'Console' };
+const COMPONENT_NAMES: Readonly<Record<StatusComponentId, string>> = { api: 'API', payments: 'Payments', console: 'Console' };
 const STATE_OF_IMPACT: Readonly<Record<Incident['impact'], ComponentState>> = {
   none: 'operational',
   minor: 'degraded_performance',
   major: 'partial_outage',
   critical: 'major_outage',
 };
+/** Indicators of the overall status by severity, which is also the index in `COMPONENT_STATES`. */
 const INDICATORS = ['none', 'minor', 'major', 'critical'] as const;
-const SENTENCES: Readonly<Record<NetworkStatus['status']['indicator'], string>> = {
+const DESCRIPTIONS: Readonly<Record<NetworkStatus['status']['indicator'], string>> = {
   none: 'All systems operational',
   minor: 'Degraded performance',
   major: 'Partial outage',
@@ -59,14 +60,15 @@ const SENTENCES: Readonly<Record<NetworkStatus['status']['indicator'], string>> 
   maintenance: 'Maintenance in progress',
 };
 
-interface StatusSnapshot extends Omit<NetworkStatus, 'model_count'> {
-  /** Up to {@link MAX_MODELS}. */
-  readonly models: StatusModel[];
-}
+/** The cached status: all models and days, from which {@link NetworkStatusService.read} selects. */
+type StatusSnapshot = Omit<NetworkStatus, 'model_count'>;
 
 export interface StatusSelection {
+  /** Days of history, today included. */
   readonly days: number;
+  /** Maximum number of models. */
   readonly limit: number;
+  /** Part of a model id, in any case; empty: all models. */
   readonly search: string;
 }
 
@@ -83,6 +85,7 @@ interface NetworkStatusDeps {
 export class NetworkStatusService {
   readonly #deps: NetworkStatusDeps;
   readonly #cache: TimedCache<StatusSnapshot>;
+  /** Latest status that was computed from the database. */
   #last: StatusSnapshot | null = null;
 
   constructor(deps: NetworkStatusDeps) {
@@ -111,6 +114,7 @@ export class NetworkStatusService {
     };
   }
 
+  /** Throws the database's error if there is no earlier status. */
   async #compute(now: number): Promise<StatusSnapshot> {
     try {
       this.#last = await this.#fromDatabase(now);
@@ -119,13 +123,13 @@ export class NetworkStatusService {
       if (this.#last === null) throw error;
       this.#deps.onError(error);
       const components = this.#last.components.map((component) => ({ ...component, state: 'major_outage' as const }));
-      return { ...this.#last, components, status: { indicator: 'critical', description: `${SENTENCES.critical}.` } };
+      return { ...this.#last, components, status: { indicator: 'critical', description: `${DESCRIPTIONS.critical}.` } };
     }
   }
 
   async #fromDatabase(now: number): Promise<StatusSnapshot> {
     const { components, models, incidents, readServed } = this.#deps;
-    const names = await models.recentModels(now, { days: MODEL_DAYS, limit: MAX_MODELS });
+    const names = await models.recentModels(now, { days: LISTED_MODEL_DAYS, limit: MAX_MODELS });
     const [minutes, uptimes, served, stored] = await Promise.all([
       components.read(),
       names.length === 0 ? new Map() : models.read(now, { days: MAX_STATUS_DAYS, models: names }),
@@ -133,17 +137,17 @@ export class NetworkStatusService {
       incidents.list({ limit: MAX_READ_INCIDENTS, endedAfter: now - MAX_STATUS_DAYS * DAY_MS }),
     ]);
     const groups = groupIncidents(stored, now);
-    const inEffect = [...groups.open, ...groups.maintenance.filter(({ status }) => status === 'in_progress')];
+    const active = [...groups.open, ...groups.maintenance.filter(({ status }) => status === 'in_progress')];
     const componentBodies = STATUS_COMPONENTS.flatMap((id) => {
-      const own = minutes.get(id);
-      if (own === undefined || own.lastMinute < Math.floor(now / MINUTE_MS) - MAX_SILENT_MINUTES) return [];
+      const reported = minutes.get(id);
+      if (reported === undefined || reported.lastMinute < Math.floor(now / MINUTE_MS) - REMOVED_AFTER_SILENT_MINUTES) return [];
       const failed = id === 'payments' ? minutes.get(PAYMENTS_FAILED) : undefined;
-      const affecting = inEffect.filter(({ components: affected }) => affected.includes(id));
-      return [componentBody(id, own, { failed, affecting, now })];
+      const affecting = active.filter(({ components: affected }) => affected.includes(id));
+      return [componentBody(id, { reported, failed, affecting, now })];
     });
     const modelBodies = names.map((id): StatusModel => {
       const uptime = uptimes.get(id);
-      const affecting = inEffect.filter(({ models: affected }) => affected.includes(id));
+      const affecting = active.filter(({ models: affected }) => affected.includes(id));
       return {
         id,
         state: stateOf(served.has(id) ? 'operational' : 'major_outage', affecting),
@@ -153,7 +157,7 @@ export class NetworkStatusService {
     });
     return {
       updated_at: new Date(now).toISOString(),
-      status: overallStatus(componentBodies, modelBodies, inEffect),
+      status: overallStatus(componentBodies, modelBodies, active),
       components: componentBodies,
       models: modelBodies,
       open_incidents: groups.open,
@@ -163,7 +167,7 @@ export class NetworkStatusService {
   }
 }
 
-/** Incidents: newest first. Maintenance: earliest start first. */
+/** Groups of the status page. Incidents are ordered newest first; planned and current maintenance, earliest start first. */
 function groupIncidents(stored: readonly StoredIncident[], now: number): { open: Incident[]; maintenance: Incident[]; past: Incident[] } {
   const bodies = stored.map((incident) => incidentBody(incident, now));
   const hasEnded = ({ status }: Incident): boolean => status === 'resolved' || status === 'completed';
@@ -177,26 +181,29 @@ function groupIncidents(stored: readonly StoredIncident[], now: number): { open:
 }
 
 interface ComponentFacts {
-  /** Minutes with a failed call. */
+  /** Minutes in which a coordinator reported the component. */
+  readonly reported: ComponentMinutes;
+  /** Minutes in which a call to the payment processor failed; undefined: none, or another component. */
   readonly failed: ComponentMinutes | undefined;
+  /** Active incidents and maintenance of the component. */
   readonly affecting: readonly Incident[];
   readonly now: number;
 }
 
-function componentBody(id: StatusComponentId, own: ComponentMinutes, { failed, affecting, now }: ComponentFacts): StatusComponent {
+function componentBody(id: StatusComponentId, { reported, failed, affecting, now }: ComponentFacts): StatusComponent {
   const minute = Math.floor(now / MINUTE_MS);
   const today = Math.floor(now / DAY_MS);
-  const days = minutesPerDay(own, now, MAX_STATUS_DAYS).map(({ observed, up }, index) => {
+  const days = minutesPerDay(reported, now, MAX_STATUS_DAYS).map(({ observed, up }, index) => {
     const failures = failed?.byDay.get(today - (MAX_STATUS_DAYS - 1) + index) ?? 0;
     return { observed, up: Math.max(0, up - failures) };
   });
   const observed = days.reduce((sum, day) => sum + day.observed, 0);
   const up = days.reduce((sum, day) => sum + day.up, 0);
-  const isSilent = own.lastMinute < minute - SILENT_MINUTES;
-  const hasFailed = failed !== undefined && failed.lastMinute >= minute - FAILED_MINUTES;
+  const isSilent = reported.lastMinute < minute - MAX_SILENT_MINUTES;
+  const hasFailed = failed !== undefined && failed.lastMinute >= minute - DEGRADED_MINUTES;
   return {
     id,
-    name: NAMES[id],
+    name: COMPONENT_NAMES[id],
     state: stateOf(isSilent ? 'partial_outage' : hasFailed ? 'degraded_performance' : 'operational', affecting),
     uptime: observed === 0 ? null : rounded(up / observed),
     days: days.map((day) => (day.observed === 0 ? null : rounded(day.up / day.observed))),
@@ -204,34 +211,38 @@ function componentBody(id: StatusComponentId, own: ComponentMinutes, { failed, a
   };
 }
 
-/** The worst of the measured state and the incidents. Maintenance shows only where nothing is worse. */
+/**
+ * State of a component or model: the worst of the measured state and the incidents' impacts.
+ *
+ * During maintenance without a harmful incident, the state is `under_maintenance`, also if the measured state is an outage.
+ */
 function stateOf(measured: ComponentState, affecting: readonly Incident[]): ComponentState {
   const states = affecting.map(({ kind, impact }) => (kind === 'maintenance' ? 'under_maintenance' : STATE_OF_IMPACT[impact]));
   const severity = (state: ComponentState): number => (state === 'under_maintenance' ? 0 : COMPONENT_STATES.indexOf(state));
-  const worst = [measured, ...states].reduce((one, other) => (severity(other) > severity(one) ? other : one));
-  // A model or a component that maintenance takes away is not broken.
+  const worst = [measured, ...states].reduce((worstYet, state) => (severity(state) > severity(worstYet) ? state : worstYet));
   return states.includes('under_maintenance') && states.every((state) => severity(state) === 0) ? 'under_maintenance' : worst;
 }
 
 function overallStatus(
   components: readonly StatusComponent[],
   models: readonly StatusModel[],
-  inEffect: readonly Incident[],
+  active: readonly Incident[],
 ): NetworkStatus['status'] {
   const unavailable = models.filter(({ state }) => state === 'major_outage').length;
   const severities = [
     ...components.map(({ state }) => (state === 'under_maintenance' ? 0 : COMPONENT_STATES.indexOf(state))),
-    ...inEffect.filter(({ kind }) => kind === 'incident').map(({ impact }) => INDICATORS.indexOf(impact)),
-    // Without any model, no request for inference succeeds.
+    ...active.filter(({ kind }) => kind === 'incident').map(({ impact }) => INDICATORS.indexOf(impact)),
+    // If every model is unavailable, no request for inference succeeds.
     models.length > 0 && unavailable === models.length ? INDICATORS.indexOf('major') : 0,
   ];
   const worst = INDICATORS[Math.max(0, ...severities)] ?? 'critical';
-  const indicator = worst === 'none' && inEffect.some(({ kind }) => kind === 'maintenance') ? 'maintenance' : worst;
-  const ofModels = unavailable === 0 ? '' : `, ${unavailable} of ${models.length} ${models.length === 1 ? 'model' : 'models'} unavailable`;
-  return { indicator, description: `${SENTENCES[indicator]}${ofModels}.` };
+  const indicator = worst === 'none' && active.some(({ kind }) => kind === 'maintenance') ? 'maintenance' : worst;
+  const modelsText =
+    unavailable === 0 ? '' : `, ${unavailable} of ${models.length} ${models.length === 1 ? 'model' : 'models'} unavailable`;
+  return { indicator, description: `${DESCRIPTIONS[indicator]}${modelsText}.` };
 }
 
-/** Rounded down, so that only a time without a failure is 1. */
+/** Rounds an uptime down to four decimals, so that only a time without any failure is 1. */
 function rounded(share: number): number {
   return Math.floor(share * 10_000) / 10_000;
 }

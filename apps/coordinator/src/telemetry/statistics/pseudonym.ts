@@ -1,4 +1,4 @@
-/** `pseudonyms`: leaderboard names, by a keyed hash of the account id. Unlinkable to the account without the key. */
+/** `pseudonyms`: names of accounts on the leaderboard, from a keyed hash of the account id. Only the key links a name to its account. */
 import { createHmac } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
@@ -17,16 +17,16 @@ const ANIMALS = (
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** Maximum number of cached names: leaderboards show about two thousand accounts together. */
-const MAX_REMEMBERED = 4096;
+const MAX_CACHED_NAMES = 4096;
 
-/** Names like `keen-otter-7k3m9q2x`: 52 bits, so collisions are rare among a million accounts. Recent names are cached. */
+/** Returns a function that names accounts, like `keen-otter-7k3m9q2x`. 52 bits make collisions rare among a million accounts. */
 export function pseudonyms(secret: Uint8Array): (accountId: string) => string {
-  const remembered = new BoundedMap<string, string>(MAX_REMEMBERED);
+  const cache = new BoundedMap<string, string>(MAX_CACHED_NAMES);
   return (accountId) => {
-    const known = remembered.get(accountId);
-    if (known !== undefined) return known;
+    const cached = cache.get(accountId);
+    if (cached !== undefined) return cached;
     const name = nameOf(createHmac('sha256', secret).update('leaderboard/v1\0').update(accountId).digest());
-    remembered.set(accountId, name);
+    cache.set(accountId, name);
     return name;
   };
 }

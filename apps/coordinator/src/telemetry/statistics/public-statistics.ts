@@ -1,4 +1,4 @@
-/** `PublicStatistics`: statistics, leaderboard and totals without a key. Computed once per period, whatever the number of requests. */
+/** `PublicStatistics`: network statistics, leaderboard and totals, which anyone may read. Each is computed at most once per period. */
 import {
   LEADERBOARD_METRICS,
   type Leaderboard,
@@ -18,17 +18,17 @@ import { networkStats, type RegistryView, StatisticsPartSchema, seriesStart, sta
 import { pseudonyms } from './pseudonym.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
-/** Maximum age of each cached answer, in seconds. */
+/** Maximum age of each cached statistic, in seconds. */
 export const MAX_AGE_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
 /** Name of the secret shared by the coordinators of one database, so an account has one pseudonym. */
 export const LEADERBOARD_SECRET = 'leaderboard';
-/** Maximum length of a leaderboard. All lengths are cut from one computed list. */
+/** Length of the cached leaderboard, of which each request gets a part. */
 const MAX_LEADERS = 200;
 
 interface PublicStatisticsOptions {
   readonly database: Database;
   readonly registry: RegistryView;
-  /** Default: the registry is the whole network. */
+  /** Statistics of peers. Default: this coordinator has none. */
   readonly views?: NetworkViews;
   readonly now: () => number;
 }
@@ -42,8 +42,8 @@ export class PublicStatistics {
   constructor(options: PublicStatisticsOptions) {
     const { database, registry, views = LOCAL_VIEWS, now } = options;
     const readParts = views.define('statistics', { query: Type.Null(), part: StatisticsPartSchema }, () => statisticsPart(registry));
-    const cached = <T>(seconds: number, make: (now: number) => Promise<T>) => new TimedCache({ maxAgeMs: seconds * 1000, now, make });
-    this.#stats = cached(MAX_AGE_SECONDS.stats, async (time) => {
+    const cacheOf = <T>(seconds: number, make: (now: number) => Promise<T>) => new TimedCache({ maxAgeMs: seconds * 1000, now, make });
+    this.#stats = cacheOf(MAX_AGE_SECONDS.stats, async (time) => {
       const lifetime = await readNetworkTotals(database, 'all');
       const minutes = await readMinutes(database, seriesStart(time));
       return networkStats(await readParts(null), lifetime, minutes, time);
@@ -52,7 +52,7 @@ export class PublicStatistics {
     this.#leaderboards = new Map(
       choices.map((choice) => [
         keyOf(choice),
-        cached(MAX_AGE_SECONDS.leaderboard, async (time) => {
+        cacheOf(MAX_AGE_SECONDS.leaderboard, async (time) => {
           const leaders = await readLeaders(database, choice.window, COLUMN_OF[choice.metric], MAX_LEADERS);
           this.#pseudonym ??= pseudonyms(await sharedSecret(database, LEADERBOARD_SECRET));
           return leaderboard(choice, leaders, this.#pseudonym, time);
@@ -62,7 +62,7 @@ export class PublicStatistics {
     this.#totals = new Map(
       STATISTICS_WINDOWS.map((window) => [
         window,
-        cached(MAX_AGE_SECONDS.totals, async (time) => networkTotals(window, await readNetworkTotals(database, window), time)),
+        cacheOf(MAX_AGE_SECONDS.totals, async (time) => networkTotals(window, await readNetworkTotals(database, window), time)),
       ]),
     );
   }

@@ -1,8 +1,8 @@
-/** `TimedCache`: a value computed at most once per period, in one computation for all callers. Failures are not cached. */
+/** `TimedCache`: caches one computed value for a period. Concurrent callers share a computation. Failures are not cached. */
 
 export interface Cached<T> {
   readonly value: T;
-  /** Whole seconds since the computation began; HTTP Age (RFC 9111 section 5.1). */
+  /** Whole seconds since the computation began, as in the HTTP header `age` (RFC 9111 section 5.1). */
   readonly ageSeconds: number;
 }
 
@@ -11,7 +11,7 @@ export class TimedCache<T> {
   readonly #now: () => number;
   readonly #compute: (now: number) => Promise<T>;
   #value: { readonly value: T; readonly computedAt: number } | null = null;
-  #making: Promise<Cached<T>> | null = null;
+  #computation: Promise<Cached<T>> | null = null;
 
   constructor(options: { readonly maxAgeMs: number; readonly now: () => number; readonly make: (now: number) => Promise<T> }) {
     this.#maxAgeMs = options.maxAgeMs;
@@ -26,13 +26,13 @@ export class TimedCache<T> {
       // A negative age means that the clock was set back; the value is then recomputed.
       if (age >= 0 && age < this.#maxAgeMs) return { value: this.#value.value, ageSeconds: Math.floor(age / 1000) };
     }
-    this.#making ??= this.#remake().finally(() => {
-      this.#making = null;
+    this.#computation ??= this.#recompute().finally(() => {
+      this.#computation = null;
     });
-    return this.#making;
+    return this.#computation;
   }
 
-  async #remake(): Promise<Cached<T>> {
+  async #recompute(): Promise<Cached<T>> {
     const computedAt = this.#now();
     const value = await this.#compute(computedAt);
     this.#value = { value, computedAt };

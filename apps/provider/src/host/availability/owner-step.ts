@@ -1,4 +1,4 @@
-/** `ownerStep`: what the owner can do about a reason why this machine is not accepting requests. */
+/** `ownerStep`: next step for the owner, by the reason why this machine does not accept requests. */
 
 const STEPS: Readonly<Record<string, string>> = {
   paused: 'Resume: inference-provider resume',
@@ -11,7 +11,7 @@ const STEPS: Readonly<Record<string, string>> = {
   no_memory: 'Close programs, or serve a smaller model: inference-provider models recommend',
 };
 
-/** One sentence or command; null: the reason ends by itself. */
+/** `code`: reason from the availability policy. Returns a sentence or command; null: nothing to do, the reason ends by itself. */
 export function ownerStep(code: string): string | null {
   return STEPS[code] ?? null;
 }

@@ -1,4 +1,4 @@
-/** `OwnerActivityMonitor` polls the time since the owner's last input while enabled. */
+/** `OwnerActivityMonitor`: polls the time since the owner's last keyboard or mouse input, while availability depends on it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostSource } from '../command-output.js';
 import { readIdleMs } from './idle-time.js';
@@ -23,7 +23,7 @@ export class OwnerActivityMonitor {
     return this.#idleMs;
   }
 
-  /** Enables or disables polling. Resolves after the first reading. */
+  /** Enables or disables polling. When enabled, resolves after the first reading. */
   async setEnabled(enabled: boolean): Promise<void> {
     this.#enabled = enabled;
     if (!enabled || this.#polling !== null) return;

@@ -1,4 +1,4 @@
-/** Publishes an incident or maintenance on the status page, or edits one. */
+/** `IncidentDialog`: publishes an incident or maintenance on the status page, or edits one. */
 import type { AdminIncidentChange, AdminIncidentCreate, Incident } from '@inference/formats';
 import { api } from '../../../api/api-client.js';
 import { COMPONENTS, IMPACTS, STATUSES } from '../../../features/incidents/incident-texts.js';
@@ -14,7 +14,7 @@ const FIRST_STATUSES = (['investigating', 'identified', 'monitoring'] as const).
 
 interface IncidentDialogProps {
   readonly kind: Incident['kind'];
-  /** Null: a new one. */
+  /** Incident to edit; null: publish a new one. */
   readonly incident: Incident | null;
   readonly onClose: () => void;
 }
@@ -142,7 +142,7 @@ function asText(value: Fields[keyof Fields]): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** One per line, none twice. */
+/** Distinct model ids of a text with one per line. */
 function modelsOf(text: string): string[] {
   return [...new Set(text.split('\n').map((line) => line.trim()))].filter((line) => line !== '');
 }

@@ -1,4 +1,4 @@
-/** `/admin/incidents`: incidents and maintenance on the status page. */
+/** `/admin/incidents`: operators publish, update and end incidents and maintenance of the status page. */
 import type { Incident, IncidentUpdate } from '@inference/formats';
 import { CalendarClock, Plus } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
@@ -18,6 +18,7 @@ import { incidentPath, useIncidents, useReportChange } from '../queries.js';
 import { IncidentDialog } from './incident-dialog.js';
 import { EditUpdateDialog, UpdateDialog } from './update-dialog.js';
 
+/** The open dialog. */
 type Open =
   | { readonly what: 'new'; readonly kind: Incident['kind'] }
   | { readonly what: 'edit' | 'delete' | 'update' | 'resolve' | 'reopen' | 'updates'; readonly incident: Incident }
@@ -129,7 +130,7 @@ function CurrentActions({ incident, onOpen }: ActionsProps) {
 
 function PastActions({ incident, onOpen }: ActionsProps) {
   const { title, ends_at } = incident;
-  // Maintenance past its scheduled end stays completed.
+  // Maintenance whose scheduled end has passed stays completed.
   const canReopen = ends_at === null || Date.parse(ends_at) > Date.now();
   return (
     <span className="cell-actions">

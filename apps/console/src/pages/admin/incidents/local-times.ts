@@ -1,8 +1,8 @@
-/** Values of `datetime-local` inputs, which are in the operator's time zone. */
+/** Converts times for inputs of type `datetime-local`, whose values are in the browser's time zone. */
 
 const UTC = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 
-/** `2026-11-26T09:30` for an ISO 8601 time. */
+/** Converts an ISO 8601 time to the value of an input, such as `2026-11-26T09:30`. */
 export function toLocalInput(iso: string): string {
   const date = new Date(iso);
   const two = (value: number): string => String(value).padStart(2, '0');
@@ -10,13 +10,13 @@ export function toLocalInput(iso: string): string {
   return `${day}T${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** ISO 8601 in UTC; null: no complete time. */
+/** Converts the value of an input to an ISO 8601 time in UTC; null: the input is incomplete. */
 export function fromLocalInput(value: string): string | null {
   const date = new Date(value);
   return value === '' || Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
-/** The same time in UTC, below the input. */
+/** Hint below an input: the same time in UTC, and the name of the browser's time zone. */
 export function utcHint(value: string): string {
   const iso = fromLocalInput(value);
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,4 +1,4 @@
-/** Adds an update to an incident, which may resolve or reopen it, or edits the message of one. */
+/** `UpdateDialog`: adds an update to an incident, which may resolve or reopen it. `EditUpdateDialog`: edits the message of an update. */
 import type { AdminIncidentUpdate, AdminIncidentUpdateChange, Incident, IncidentUpdate } from '@inference/formats';
 import { api } from '../../../api/api-client.js';
 import { hasEnded, STATUSES } from '../../../features/incidents/incident-texts.js';
@@ -7,8 +7,9 @@ import { Select, TextAreaField } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
 import { incidentPath, useReportChange } from '../queries.js';
 
-export type UpdateAct = 'update' | 'resolve' | 'reopen';
+type UpdateAct = 'update' | 'resolve' | 'reopen';
 
+/** Statuses that an update may have, in the order of time. */
 const STATUS_OPTIONS: Readonly<Record<Incident['kind'], readonly Incident['status'][]>> = {
   incident: ['investigating', 'identified', 'monitoring', 'resolved'],
   maintenance: ['scheduled', 'in_progress', 'completed'],

@@ -1,4 +1,4 @@
-/** Card of the health page: charts of the last hour, day or week over all coordinators. */
+/** `HealthHistoryCard`: charts of all coordinators over the last hour, day or week, on the health page for operators. */
 import type { AdminHealthHistory } from '@inference/formats';
 import { useState } from 'react';
 import { Chart } from '../../../ui/chart/chart.js';

@@ -1,4 +1,4 @@
-/** Health history as chart series. Intervals without figures stay empty, so that an outage is not drawn as zero. Pure. */
+/** `healthCharts`: converts the health history to charts. Intervals without figures stay empty, so that an outage is no zero. Pure. */
 import type { AdminHealthHistory, AdminHealthPoint } from '@inference/formats';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
 import { formatDuration, formatShort, formatUsd } from '../../../ui/display/figures.js';
@@ -8,14 +8,15 @@ export interface HealthChart {
   readonly kind: 'line' | 'bar';
   readonly isStacked: boolean;
   readonly format: (value: number) => string;
+  /** `colour`: number of a chart colour; absent: by position. */
   readonly series: readonly { readonly label: string; readonly values: readonly (number | null)[]; readonly colour?: number }[];
 }
 
-/** Error codes with their own series; the others share one. */
+/** Maximum error codes with their own series. The others share one. */
 const MAX_CODES = 5;
 const OTHER_ERRORS = 'Other errors';
 
-/** Failures in the warm colour, beside deliveries in the first one. */
+/** Colour numbers by label, so that failures have the warm colour. */
 const REQUEST_COLOURS: Readonly<Record<string, number>> = { Delivered: 1, Failed: 3, Refused: 4, Cancelled: 2 };
 
 function colourOf(label: string): { readonly colour?: number } {
@@ -29,7 +30,7 @@ export function hasFigures({ data }: AdminHealthHistory): boolean {
   return data.some(({ coordinators }) => coordinators > 0);
 }
 
-/** Beginnings of the intervals in the browser's time zone, each text once per range. */
+/** Labels of the time axis: start of each interval in the browser's time zone, or in `timeZone`. */
 export function timeLabels({ range, data }: AdminHealthHistory, timeZone?: string): string[] {
   const format = new Intl.DateTimeFormat('en', {
     hour: '2-digit',
@@ -100,9 +101,10 @@ export function healthCharts({ data }: AdminHealthHistory): readonly HealthChart
   ];
 }
 
+/** Reads the value of each series from a point, by label. */
 type Readers = Record<string, (point: AdminHealthPoint) => number>;
 
-/** The most frequent codes of the range, one series each. */
+/** One series for each of the most frequent error codes, and one for the others. */
 function failuresByCode(data: readonly AdminHealthPoint[]): Readers {
   const totals = new Map<string, number>();
   for (const { code, count } of data.flatMap(({ failures }) => failures)) totals.set(code, (totals.get(code) ?? 0) + count);
@@ -111,7 +113,9 @@ function failuresByCode(data: readonly AdminHealthPoint[]): Readers {
   const countOf = (point: AdminHealthPoint, isCounted: (code: string) => boolean): number =>
     point.failures.reduce((sum, { code, count }) => sum + (isCounted(code) ? count : 0), 0);
   return {
-    ...Object.fromEntries(shown.map((one) => [humanizeCode(one), (point: AdminHealthPoint) => countOf(point, (code) => code === one)])),
+    ...Object.fromEntries(
+      shown.map((shownCode) => [humanizeCode(shownCode), (point: AdminHealthPoint) => countOf(point, (code) => code === shownCode)]),
+    ),
     ...(codes.length > MAX_CODES ? { [OTHER_ERRORS]: (point) => countOf(point, (code) => !shown.includes(code)) } : {}),
   };
 }

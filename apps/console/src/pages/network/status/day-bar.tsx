@@ -1,12 +1,17 @@
-/** One bar per day. Pointer, focus and arrow keys choose a day, whose details appear below; screen readers get the same text. */
+/**
+ * `DayBar`: uptime per day, one bar each.
+ *
+ * Pointer and arrow keys choose a day, whose details appear below the bars. Screen readers get the same text.
+ */
 import { type KeyboardEvent, type PointerEvent, useState } from 'react';
 import { formatUptime } from '../../../features/models/model-figures.js';
 import { pluralize } from '../../../ui/display/figures.js';
 
 interface DayBarProps {
   readonly label: string;
-  /** Share per UTC day, the oldest first, today last; null: no records. */
+  /** Uptime per UTC day from 0 to 1, oldest first, today last; null: no records. */
   readonly days: readonly (number | null)[];
+  /** Minutes of downtime per day; null: unknown for models. */
   readonly downMinutes: readonly (number | null)[] | null;
   /** Uptime of all days as text. */
   readonly uptime: string;
@@ -15,7 +20,7 @@ interface DayBarProps {
 const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const DAY_MS = 86_400_000;
 const LEVELS = ['none', 'good', 'warn', 'bad'] as const;
-/** Heights repeat the colours. */
+/** Height of a bar by its level, so that the level does not depend on the colour alone. */
 const HEIGHTS: Readonly<Record<(typeof LEVELS)[number], number>> = { none: 0.3, good: 1, warn: 0.75, bad: 0.5 };
 
 export function DayBar({ label, days, downMinutes, uptime }: DayBarProps) {

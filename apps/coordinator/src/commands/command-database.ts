@@ -1,4 +1,4 @@
-/** The database of the settings, for the time of a command. */
+/** Opens the database that the settings name, for the duration of one command. `serve` opens its own in wiring/database.ts. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -9,7 +9,7 @@ import { type DatabaseTarget, databaseError, openDatabase } from '../database/co
 import { postgresDialect } from '../database/connection/postgres.js';
 import type { Database, Tables } from '../database/tables.js';
 
-type Place = Pick<Config, 'dataDir' | 'databaseUrl'>;
+type DatabaseSettings = Pick<Config, 'dataDir' | 'databaseUrl'>;
 
 /** The coordinator's folder in the data directory, with the database file, keys and images. */
 export function coordinatorDirectory({ dataDir }: Pick<Config, 'dataDir'>): string {
@@ -17,20 +17,20 @@ export function coordinatorDirectory({ dataDir }: Pick<Config, 'dataDir'>): stri
 }
 
 /** PostgreSQL at `DATABASE_URL`, else the file in the data directory. */
-export function databaseTarget(config: Place): DatabaseTarget {
+export function databaseTarget(config: DatabaseSettings): DatabaseTarget {
   return config.databaseUrl === null ? { file: join(coordinatorDirectory(config), 'coordinator.db') } : { url: config.databaseUrl };
 }
 
-/** Where the database is, without user and password. */
-export function databasePlace(config: Place): string {
+/** Describes the database for output, without user and password: `SQLite, /data/coordinator/coordinator.db`. */
+export function databasePlace(config: DatabaseSettings): string {
   const target = databaseTarget(config);
   if ('file' in target) return `SQLite, ${target.file}`;
   const { hostname, port, pathname } = new URL(target.url);
   return `PostgreSQL, ${decodeURIComponent(pathname.slice(1)) || 'default database'} on ${hostname || 'the local socket'}${port && `:${port}`}`;
 }
 
-/** Opens an existing database with all migrations, runs `work` and closes it. Throws StartupError. */
-export async function withDatabase<T>(config: Place, work: (database: Database) => Promise<T>): Promise<T> {
+/** Runs `work` on an existing database whose schema is up to date. Throws StartupError for a missing, older or newer database. */
+export async function withDatabase<T>(config: DatabaseSettings, work: (database: Database) => Promise<T>): Promise<T> {
   const target = databaseTarget(config);
   if ('file' in target && !existsSync(target.file)) {
     throw new StartupError(
@@ -45,11 +45,11 @@ export async function withDatabase<T>(config: Place, work: (database: Database) 
   }
 }
 
-/** Runs `work` on the database as it is, whatever its schema. Null: there is no database yet. Changes nothing. Throws StartupError. */
-export async function withUnmigrated<T>(config: Place, work: (database: Database | null) => Promise<T>): Promise<T> {
+/** Runs `work` on a database with any schema, without migrating. `work` gets null if the database file is missing. Throws StartupError. */
+export async function withUnmigrated<T>(config: DatabaseSettings, work: (database: Database | null) => Promise<T>): Promise<T> {
   const target = databaseTarget(config);
   if ('file' in target && !existsSync(target.file)) return work(null);
-  const dialect = 'url' in target ? postgresDialect({ url: target.url, maxConnections: 1 }) : readOnly(target.file);
+  const dialect = 'url' in target ? postgresDialect({ url: target.url, maxConnections: 1 }) : readOnlySqlite(target.file);
   const database = new Kysely<Tables>({ dialect });
   try {
     return await work(database);
@@ -60,7 +60,7 @@ export async function withUnmigrated<T>(config: Place, work: (database: Database
   }
 }
 
-function readOnly(file: string): SqliteDialect {
+function readOnlySqlite(file: string): SqliteDialect {
   try {
     return new SqliteDialect({ database: new Sqlite(file, { readonly: true, fileMustExist: true }) });
   } catch (error) {
