@@ -92,7 +92,11 @@ export async function checkPayments({ stripe, development, console: { publicOrig
       return [...findings, problem('Stripe refuses STRIPE_SECRET_KEY', 'Copy the secret key again; it begins with sk_ or rk_.')];
     if (statusCode === 403)
       findings.push(warning('STRIPE_SECRET_KEY is restricted and may not read the balance', 'Give it Checkout, Connect and Transfers.'));
-    else return [...findings, unreachable('Stripe', error, 'Check the network, and STRIPE_API_URL if set.')];
+    else
+      return [
+        ...findings,
+        unreachable('Stripe', (error as { detail?: unknown }).detail ?? error, 'Check the network, and STRIPE_API_URL if set.'),
+      ];
   }
   if (publicOrigin === null) return findings;
   try {
