@@ -28,9 +28,6 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npx turbo run build --filter=inference-provider \
     && npx tsx scripts/deploy/stage-image.ts agent /out
-
-RUN cd /out/sbom/inference-provider \
-    && npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application > /out/app/sbom.cdx.json
 # The volume's first content: a folder of the image's user.
 RUN mkdir -m 700 /data && chown 65532:65532 /data
 
@@ -46,7 +43,7 @@ LABEL org.opencontainers.image.title="inference-provider" \
 COPY --from=build /usr/bin/env /usr/bin/env
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build --chown=65532:65532 /data/ /data/
-COPY --from=build /out/app/ /app/
+COPY --from=build /out/ /app/
 ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin \
     NODE_ENV=production \
     INFERENCE_PROVIDER_HOME=/data

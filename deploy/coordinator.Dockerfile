@@ -35,14 +35,11 @@ RUN npx turbo run build --filter=@inference/coordinator --filter=@inference/cons
 FROM ${NODE_IMAGE} AS packages
 RUN npm install --global --no-audit --no-fund npm@11.19.1
 WORKDIR /app
-COPY --from=build /out/app/package.json /out/app/package-lock.json ./
+COPY --from=build /out/package.json /out/npm-shrinkwrap.json ./
 ENV npm_config_nodedir=/usr/local npm_config_build_from_source=true
 RUN npm ci --omit=dev --no-audit --no-fund \
     && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src \
     && find node_modules/better-sqlite3/build -type f ! -name better_sqlite3.node -delete
-WORKDIR /sbom
-COPY --from=build /out/sbom/ ./
-RUN cd coordinator && npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application > /sbom.cdx.json
 # The volume's first content: a folder of the image's user.
 RUN mkdir -m 700 /data && chown 65532:65532 /data
 
@@ -67,9 +64,8 @@ COPY --from=packages /usr/bin/env /usr/bin/env
 COPY --from=packages /usr/local/bin/node /usr/local/bin/node
 COPY --from=postgres /tools/ /
 COPY --from=packages /app/node_modules/ /app/node_modules/
-COPY --from=packages /sbom.cdx.json /app/sbom.cdx.json
 COPY --from=packages --chown=65532:65532 /data/ /data/
-COPY --from=build /out/app/ /app/
+COPY --from=build /out/ /app/
 ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin \
     NODE_ENV=production \
     HOST=0.0.0.0 \

@@ -4,7 +4,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { normalizeModes, repositoryField } from './release/stage.js';
+import { repositoryField } from './release/manifest.js';
+import { normalizeModes } from './release/stage.js';
 
 const PACKAGES = fileURLToPath(new URL('../packages', import.meta.url));
 const CLIENT_FILES = ['bin', 'dist', 'examples', 'README.md'];

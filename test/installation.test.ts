@@ -7,8 +7,9 @@ import { type CoordinatorAlone, startCoordinatorAlone } from '../scripts/network
 import { archive } from '../scripts/release/archive.js';
 import { addRelease } from '../scripts/release/feed.js';
 import { makeReleaseKey, readReleaseKey, signRelease } from '../scripts/release/keys.js';
+import { ROOT } from '../scripts/release/manifest.js';
 import { measure } from '../scripts/release/pack.js';
-import { ROOT, stage } from '../scripts/release/stage.js';
+import { stage } from '../scripts/release/stage.js';
 import { type FileHost, startFileHost } from './support/file-host.js';
 import { runCommand } from './support/run-command.js';
 import { temporaryDirectory } from './support/temporary-directory.js';

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { filesBelow, ROOT } from '../release/stage.js';
+import { ROOT } from '../release/manifest.js';
+import { filesBelow } from '../release/stage.js';
 
 export const CHART = join(ROOT, 'deploy/helm/inference-coordinator');
 export const RENDERED = join(ROOT, 'deploy/helm/rendered');

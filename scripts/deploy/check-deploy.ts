@@ -7,7 +7,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ROOT } from '../release/stage.js';
+import { ROOT } from '../release/manifest.js';
 import { CASES, CHART, chartDigest, RENDERED } from './chart.js';
 import { findHelm } from './helm-program.js';
 import { run, works } from './run-program.js';

@@ -4,7 +4,7 @@ import { DCLinter } from 'dclint';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { SECRET_SETTINGS } from '../../apps/coordinator/src/config/secret-files.js';
-import { ROOT } from '../release/stage.js';
+import { ROOT } from '../release/manifest.js';
 
 const FILE = join(ROOT, 'deploy/compose.yaml');
 

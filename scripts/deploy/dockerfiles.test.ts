@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Copy, DockerfileParser, type From } from 'dockerfile-ast';
 import { validate } from 'dockerfile-utils';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from '../release/stage.js';
+import { ROOT } from '../release/manifest.js';
 
 const TRACKED = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).split('\n');
 

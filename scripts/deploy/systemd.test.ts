@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ROOT } from '../release/stage.js';
+import { ROOT } from '../release/manifest.js';
 
 const UNITS = join(ROOT, 'deploy/systemd');
 const services = readdirSync(UNITS).filter((file) => file.endsWith('.service'));

@@ -31,6 +31,13 @@ describe('alerts', () => {
     }
   });
 
+  it('on shares of requests also need a minimum of bad ones', () => {
+    const shares = alerts.filter(({ expr }) => /inference:\w+:ratio_rate/.test(expr));
+    expect(shares.length).toBeGreaterThan(5);
+    for (const { alert, expr } of shares)
+      expect(expr, alert).toMatch(/inference:(\w+):ratio_rate[\s\S]*inference:(?:\1|first_tokens):increase\w+ > \d+/);
+  });
+
   it('and sections of the runbooks correspond', () => {
     const names = alerts.map(({ alert }) => alert);
     expect(new Set(names).size).toBe(names.length);
@@ -41,22 +48,35 @@ describe('alerts', () => {
 const promtool = (...args: readonly string[]): string =>
   execFileSync('promtool', args, { cwd: PROMETHEUS_DIRECTORY, encoding: 'utf8', stdio: 'pipe' });
 
-function hasPromtool(): boolean {
+function hasProgram(name: string): boolean {
   try {
-    execFileSync('promtool', ['--version'], { stdio: 'ignore' });
+    execFileSync(name, ['--version'], { stdio: 'ignore' });
     return true;
   } catch {
     return false;
   }
 }
 
-describe.skipIf(!hasPromtool())('promtool (apt-get install prometheus)', () => {
+describe.skipIf(!hasProgram('promtool'))('promtool (apt-get install prometheus)', () => {
   it('accepts the configuration and the rules', () => {
     expect(promtool('check', 'config', 'prometheus.yml')).toContain('SUCCESS');
   });
 
   it('passes the unit tests of the rules', () => {
     promtool('test', 'rules', ...readdirSync(join(PROMETHEUS_DIRECTORY, 'tests')).map((file) => join('tests', file)));
+  });
+});
+
+describe.skipIf(!hasProgram('amtool'))('amtool (apt-get install prometheus-alertmanager)', () => {
+  it('accepts the configuration, and sends warnings less often', () => {
+    const file = join(ROOT, 'deploy/alertmanager/alertmanager.yml');
+    const amtool = (...args: readonly string[]): string => execFileSync('amtool', args, { encoding: 'utf8', stdio: 'pipe' });
+    expect(amtool('check-config', file)).toContain('1 receivers');
+    const routes = amtool('config', 'routes', 'show', `--config.file=${file}`);
+    expect(routes).toContain('severity="warning"');
+    for (const severity of ['critical', 'warning']) {
+      expect(amtool('config', 'routes', 'test', `--config.file=${file}`, `severity=${severity}`).trim()).toBe('operators');
+    }
   });
 });
 

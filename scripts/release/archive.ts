@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ReleasePlatform } from '@inference/protocol';
 import { create } from 'tar';
-import type { LockEntry } from './shrinkwrap.js';
+import { admits, type LockEntry } from './shrinkwrap.js';
 import { filesBelow, normalizeModes } from './stage.js';
 
 const EPOCH = new Date('2000-01-01T00:00:00Z');
@@ -57,10 +57,8 @@ function requireEngines(modules: string, platform: ReleasePlatform): void {
 
 /** Throws when a package for this platform has no hash in the lock file: npm would accept any bytes. */
 export function requireHashes(packages: Readonly<Record<string, LockEntry>>, platform: ReleasePlatform): void {
-  const [os = '', cpu = ''] = platform.split('-');
-  const admits = (list: unknown, value: string): boolean => !Array.isArray(list) || list.includes(value);
   const without = Object.entries(packages)
-    .filter(([path, entry]) => path !== '' && entry.inBundle !== true && admits(entry.os, os) && admits(entry.cpu, cpu))
+    .filter(([path, entry]) => path !== '' && entry.inBundle !== true && admits(entry, platform))
     .filter(([, { integrity }]) => typeof integrity !== 'string' || integrity === '')
     .map(([path]) => path);
   if (without.length > 0) {

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import type { ReleasePlatform } from '@inference/protocol';
 import { packClient } from '../client-package.js';
 import { archive } from './archive.js';
+import { ROOT } from './manifest.js';
 import { measure, pack } from './pack.js';
 import { sbomOf } from './sbom.js';
-import { ROOT } from './stage.js';
 import { COORDINATOR_PACKAGE, stageCoordinator } from './stage-coordinator.js';
 
 export interface ArtifactOptions {

@@ -1,7 +1,7 @@
 /** The published installer: `scripts/install.sh` with the operator's public key inserted. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './stage.js';
+import { ROOT } from './manifest.js';
 
 const UNSET = "RELEASE_KEYS=''";
 

@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Release, releaseBytes, toBase64 } from '@inference/protocol';
-import { ROOT } from './stage.js';
+import { ROOT } from './manifest.js';
 
 /** Creates a key and returns its public half. Throws when the file exists or would be inside the repository. */
 export function makeReleaseKey(file: string): string {

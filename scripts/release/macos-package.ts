@@ -6,8 +6,8 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmS
 import { join } from 'node:path';
 import { extract } from 'tar';
 import { INSTALLER_FILE } from '../../apps/provider/src/update/installation.js';
+import { ROOT } from './manifest.js';
 import { archiveName } from './pack.js';
-import { ROOT } from './stage.js';
 
 const SOURCES = join(ROOT, 'scripts/release/macos');
 const LAUNCHER = '/usr/local/bin/inference-provider';

@@ -7,9 +7,10 @@ import { temporaryDirectory } from '../../test/support/temporary-directory.js';
 import { archive, requireHashes } from './archive.js';
 import { addRelease, readFeed } from './feed.js';
 import { makeReleaseKey, publicKeyOf, readReleaseKey, signRelease } from './keys.js';
+import { ROOT } from './manifest.js';
 import { measure } from './pack.js';
 import { lockedClosure } from './shrinkwrap.js';
-import { filesBelow, ROOT, stage } from './stage.js';
+import { filesBelow, stage } from './stage.js';
 
 let folder: string;
 let root: string;

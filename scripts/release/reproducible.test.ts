@@ -10,9 +10,10 @@ import { expect, it } from 'vitest';
 import { temporaryDirectory } from '../../test/support/temporary-directory.js';
 import { archive } from './archive.js';
 import { writeSums } from './artifacts.js';
+import { ROOT } from './manifest.js';
 import { measure } from './pack.js';
 import { sbomOf } from './sbom.js';
-import { filesBelow, ROOT, stage } from './stage.js';
+import { filesBelow, stage } from './stage.js';
 import { stageCoordinator } from './stage-coordinator.js';
 
 const run = promisify(execFile);

@@ -10,8 +10,9 @@ import { type FormulaRelease, formula } from './formula.js';
 import { installerWith } from './installer.js';
 import { makeReleaseKey, publicKeyOf, readReleaseKey, signRelease } from './keys.js';
 import { stageMacPackage } from './macos-package.js';
+import { ROOT } from './manifest.js';
 import { archiveName, measure, pack } from './pack.js';
-import { providerVersion, ROOT } from './stage.js';
+import { providerVersion } from './stage.js';
 import { differingFiles } from './verify-reproducible.js';
 import { prepareVersion, recordRelease } from './version.js';
 

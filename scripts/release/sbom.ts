@@ -1,12 +1,13 @@
 /** Bill of materials of a program (CycloneDX, by npm): every production package of its workspaces, bundled or not. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Lock, type LockEntry, lockedClosure } from './shrinkwrap.js';
-import { ROOT, readManifest, writeJson } from './stage.js';
+import type { ReleasePlatform } from '@inference/protocol';
+import { ROOT, readManifest, writeJson } from './manifest.js';
+import { admits, isWorkspace, type LockEntry, lockedClosure, readLock, usedWorkspaces, writeLockFile } from './shrinkwrap.js';
 
 interface Bom {
   readonly serialNumber?: string;
@@ -20,21 +21,23 @@ export interface SbomOptions {
   /** Name and version of the package that is published. */
   readonly name: string;
   readonly version: string;
-  /** Time in the document: that of the commit, as equal sources give equal bytes. */
+  /** Time in the document: that of the commit where equal sources must give equal bytes. */
   readonly createdAt: Date;
+  /** Leaves out packages for other platforms. Default: none. */
+  readonly platform?: ReleasePlatform;
 }
 
 /** JSON text. Serial number and time follow from the content and the commit. Rejects when npm fails. */
-export async function sbomOf({ workspace, name, version, createdAt }: SbomOptions): Promise<string> {
+export async function sbomOf(options: SbomOptions): Promise<string> {
   const work = mkdtempSync(join(tmpdir(), 'sbom-'));
   try {
     // npm names the document's subject after the folder.
-    const folder = join(work, basename(name));
-    writeLock(folder, workspace, name, version);
+    const folder = join(work, basename(options.name));
+    writeLock(folder, options);
     const args = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
     const { stdout } = await promisify(execFile)('npm', args, { cwd: folder, maxBuffer: 64 << 20 });
     const { serialNumber: _, ...document } = JSON.parse(stdout) as Bom;
-    const dated = { ...document, metadata: { ...document.metadata, timestamp: createdAt.toISOString() } };
+    const dated = { ...document, metadata: { ...document.metadata, timestamp: options.createdAt.toISOString() } };
     const serialNumber = `urn:uuid:${uuidOf(JSON.stringify(dated))}`;
     return `${JSON.stringify({ serialNumber, ...dated }, null, 2)}\n`;
   } finally {
@@ -43,8 +46,8 @@ export async function sbomOf({ workspace, name, version, createdAt }: SbomOption
 }
 
 /** Manifest and lock file of a program and of the workspaces that it uses, whose code is bundled. */
-function writeLock(folder: string, workspace: string, name: string, version: string): void {
-  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
+function writeLock(folder: string, { workspace, name, version, platform }: SbomOptions): void {
+  const lock = readLock();
   const dependencies: Record<string, string> = {};
   const packages: Record<string, LockEntry> = {};
   for (const member of usedWorkspaces(lock, workspace)) {
@@ -52,39 +55,16 @@ function writeLock(folder: string, workspace: string, name: string, version: str
       ([dependency]) => !isWorkspace(lock, dependency),
     );
     Object.assign(dependencies, Object.fromEntries(own));
-    const closure = lockedClosure(
-      lock,
-      member,
-      own.map(([dependency]) => dependency),
-    );
-    Object.assign(packages, closure);
+    const names = own.map(([dependency]) => dependency);
+    const closure = Object.entries(lockedClosure(lock, member, names));
+    Object.assign(packages, Object.fromEntries(closure.filter(([, entry]) => platform === undefined || admits(entry, platform))));
   }
   const { license } = readManifest(join(ROOT, workspace));
   const { overrides } = readManifest(ROOT);
   const root = { name, version, license, dependencies: sorted(dependencies) };
   mkdirSync(folder, { recursive: true });
   writeJson(join(folder, 'package.json'), { ...root, overrides, private: true });
-  writeJson(join(folder, 'package-lock.json'), {
-    name,
-    version,
-    lockfileVersion: 3,
-    requires: true,
-    packages: { '': root, ...sorted(packages) },
-  });
-}
-
-function usedWorkspaces(lock: Lock, workspace: string): readonly string[] {
-  const found = new Set([workspace]);
-  for (const member of found) {
-    for (const dependency of Object.keys(readManifest(join(ROOT, member)).dependencies ?? {})) {
-      if (isWorkspace(lock, dependency)) found.add(String(lock.packages[`node_modules/${dependency}`]?.resolved));
-    }
-  }
-  return [...found];
-}
-
-function isWorkspace(lock: Lock, name: string): boolean {
-  return lock.packages[`node_modules/${name}`]?.link === true;
+  writeLockFile(join(folder, 'package-lock.json'), { root, packages: sorted(packages) });
 }
 
 function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {

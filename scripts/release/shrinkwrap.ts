@@ -1,4 +1,9 @@
-/** Subset of the repository's lock file for the packed agent, so that owners get the tested versions and hashes. */
+/** Subsets of the repository's lock file for packages, images and bills of materials: the tested versions, with their hashes. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ReleasePlatform } from '@inference/protocol';
+import { BUNDLE } from '../bundle/options.mjs';
+import { ROOT, readManifest, writeJson } from './manifest.js';
 
 export interface LockEntry {
   readonly name?: string;
@@ -11,6 +16,43 @@ export interface LockEntry {
 
 export interface Lock {
   readonly packages: Readonly<Record<string, LockEntry>>;
+}
+
+export function readLock(): Lock {
+  return JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
+}
+
+/** Dependencies of a workspace that stay outside its bundles, with their versions. */
+export function unbundledDependencies(workspace: string): Record<string, string> {
+  const { dependencies } = readManifest(join(ROOT, workspace));
+  return Object.fromEntries(Object.entries(dependencies).filter(([name]) => BUNDLE.external?.includes(name) === true));
+}
+
+export interface LockFileOptions {
+  /** Members of the package itself, as in its manifest. */
+  readonly root: Readonly<Record<string, unknown>> & { readonly name: string; readonly version: string };
+  readonly packages: Readonly<Record<string, LockEntry>>;
+}
+
+/** Writes a lock file or a shrinkwrap, which have one format. */
+export function writeLockFile(path: string, { root, packages }: LockFileOptions): void {
+  const { name, version } = root;
+  writeJson(path, { name, version, lockfileVersion: 3, requires: true, packages: { '': root, ...packages } });
+}
+
+/** Folders of a workspace and of the workspaces that it depends on, which its bundles contain. */
+export function usedWorkspaces(lock: Lock, workspace: string): readonly string[] {
+  const found = new Set([workspace]);
+  for (const member of found) {
+    for (const dependency of Object.keys(readManifest(join(ROOT, member)).dependencies ?? {})) {
+      if (isWorkspace(lock, dependency)) found.add(String(lock.packages[`node_modules/${dependency}`]?.resolved));
+    }
+  }
+  return [...found];
+}
+
+export function isWorkspace(lock: Lock, name: string): boolean {
+  return lock.packages[`node_modules/${name}`]?.link === true;
 }
 
 /** Entries by path, such as `node_modules/sharp`. Throws on an unlocked package, or when two versions collide at one path. */
@@ -46,4 +88,11 @@ function resolveIn({ packages }: Lock, from: string, name: string): string | nul
     if (packages[path] !== undefined) return path;
     if (folder === '') return null;
   }
+}
+
+/** Whether a package is for a platform. Packages for Linux are for glibc: agents and images have no other C library. */
+export function admits({ os, cpu, libc }: LockEntry, platform: ReleasePlatform): boolean {
+  const [system = '', processor = ''] = platform.split('-');
+  const lists = (list: unknown, value: string): boolean => !Array.isArray(list) || list.includes(value);
+  return lists(os, system) && lists(cpu, processor) && (system !== 'linux' || lists(libc, 'glibc'));
 }

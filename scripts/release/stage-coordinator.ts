@@ -1,9 +1,9 @@
 /** Stages the coordinator's package: bundled programs, the console, and a manifest that pins unbundled dependencies. */
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { BUNDLE } from '../bundle/options.mjs';
-import { type Lock, lockedClosure } from './shrinkwrap.js';
-import { copyBundles, ROOT, readManifest, repositoryField, writeJson } from './stage.js';
+import { ROOT, readManifest, repositoryField, writeJson } from './manifest.js';
+import { lockedClosure, readLock, unbundledDependencies, writeLockFile } from './shrinkwrap.js';
+import { copyBundles } from './stage.js';
 
 const WORKSPACE = 'apps/coordinator';
 /** Name in the registry; the workspace has a scope of its own. */
@@ -20,7 +20,7 @@ export interface StageCoordinatorOptions {
 /** Throws an Error if the programs or the console are not built. */
 export function stageCoordinator({ folder, version, repository }: StageCoordinatorOptions): void {
   const source = join(ROOT, WORKSPACE);
-  const { description, license, type, engines, bin, imports, dependencies } = readManifest(source);
+  const { description, license, type, engines, bin, imports } = readManifest(source);
   const programs = Object.values(imports).filter((path) => path.startsWith('./dist/'));
   mkdirSync(folder, { recursive: true });
   copyBundles(join(source, 'dist'), join(folder, 'dist'), ['main.js', ...programs.map((path) => path.slice('./dist/'.length))]);
@@ -30,19 +30,11 @@ export function stageCoordinator({ folder, version, repository }: StageCoordinat
   cpSync(console, join(folder, 'console'), { recursive: true, filter: (path) => !path.endsWith('.map') });
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   cpSync(join(ROOT, 'docs/operating.md'), join(folder, 'README.md'));
-  const outside = Object.fromEntries(Object.entries(dependencies).filter(([name]) => BUNDLE.external?.includes(name) === true));
+  const unbundled = unbundledDependencies(WORKSPACE);
   const about = { name: COORDINATOR_PACKAGE, version, description, license, ...repositoryField(repository), type, engines };
-  const manifest = { ...about, bin, imports, dependencies: outside };
-  writeJson(join(folder, 'package.json'), manifest);
-  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
-  writeJson(join(folder, 'npm-shrinkwrap.json'), {
-    name: COORDINATOR_PACKAGE,
-    version,
-    lockfileVersion: 3,
-    requires: true,
-    packages: {
-      '': { name: COORDINATOR_PACKAGE, version, license, engines, bin, dependencies: outside },
-      ...lockedClosure(lock, WORKSPACE, Object.keys(outside)),
-    },
+  writeJson(join(folder, 'package.json'), { ...about, bin, imports, dependencies: unbundled });
+  writeLockFile(join(folder, 'npm-shrinkwrap.json'), {
+    root: { name: COORDINATOR_PACKAGE, version, license, engines, bin, dependencies: unbundled },
+    packages: lockedClosure(readLock(), WORKSPACE, Object.keys(unbundled)),
   });
 }

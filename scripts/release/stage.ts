@@ -1,13 +1,12 @@
 /** Stages the package for owners: bundled programs, the enclave helper, and a manifest that pins unbundled dependencies. */
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { RELEASE_KEYS_FIELD } from '../../apps/provider/src/update/release-keys.js';
-import { BUNDLE } from '../bundle/options.mjs';
-import { type Lock, lockedClosure } from './shrinkwrap.js';
+import { type Manifest, ROOT, readManifest, repositoryField, writeJson } from './manifest.js';
+import { lockedClosure, readLock, unbundledDependencies, writeLockFile } from './shrinkwrap.js';
 
-export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
-const PROVIDER = join(ROOT, 'apps/provider');
+const WORKSPACE = 'apps/provider';
+const PROVIDER = join(ROOT, WORKSPACE);
 const ENCLAVE = join(ROOT, 'packages/enclave');
 
 export interface StageOptions {
@@ -19,13 +18,6 @@ export interface StageOptions {
   readonly demoModels: boolean;
   /** Web address of the repository. npm's provenance requires the one that builds. */
   readonly repository?: string | undefined;
-}
-
-export interface Manifest {
-  readonly version: string;
-  readonly imports: Readonly<Record<string, string>>;
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly [member: string]: unknown;
 }
 
 export function providerVersion(): string {
@@ -52,7 +44,7 @@ export function stage(options: StageOptions): void {
 
   const manifest = packageManifest(options);
   writeJson(join(folder, 'package.json'), manifest);
-  writeJson(join(folder, 'npm-shrinkwrap.json'), shrinkwrap(manifest));
+  writeShrinkwrap(folder, manifest);
 }
 
 /** Programs and their shared chunks. Source maps are excluded: they are four times the size of the code. */
@@ -86,8 +78,7 @@ function stageEnclave(folder: string): void {
 }
 
 function packageManifest({ version, releaseKeys, repository }: StageOptions): Manifest {
-  const { name, description, license, type, engines, bin, imports, dependencies } = readManifest(PROVIDER);
-  const outside = Object.entries(dependencies).filter(([dependency]) => BUNDLE.external?.includes(dependency) === true);
+  const { name, description, license, type, engines, bin, imports } = readManifest(PROVIDER);
   const enclave = readManifest(ENCLAVE).version;
   return {
     name,
@@ -101,37 +92,22 @@ function packageManifest({ version, releaseKeys, repository }: StageOptions): Ma
     imports,
     [RELEASE_KEYS_FIELD]: releaseKeys,
     scripts: { postinstall: 'node install/build-helper.mjs' },
-    dependencies: { '@inference/enclave': enclave, ...Object.fromEntries(outside) },
+    dependencies: { '@inference/enclave': enclave, ...unbundledDependencies(WORKSPACE) },
     bundleDependencies: ['@inference/enclave'],
     // For `npm ci` in the package itself; installed packages use the equivalent shrinkwrap.
     overrides: readManifest(ROOT).overrides,
   };
 }
 
-/** Unbundled packages and their dependencies. */
-function shrinkwrap(manifest: Manifest): object {
+/** Locks the unbundled packages and their dependencies. */
+function writeShrinkwrap(folder: string, manifest: Manifest): void {
   const { name, version, license, engines, bin, dependencies, bundleDependencies } = manifest;
-  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
-  const roots = Object.keys(dependencies).filter((dependency) => dependency !== '@inference/enclave');
-  return {
-    name,
-    version,
-    lockfileVersion: 3,
-    requires: true,
-    packages: {
-      '': { name, version, license, hasInstallScript: true, engines, bin, dependencies, bundleDependencies },
-      'node_modules/@inference/enclave': { version: dependencies['@inference/enclave'], inBundle: true },
-      ...lockedClosure(lock, 'apps/provider', roots),
-    },
+  const root = { name, version, license, hasInstallScript: true, engines, bin, dependencies, bundleDependencies };
+  const packages = {
+    'node_modules/@inference/enclave': { version: dependencies['@inference/enclave'] ?? '', inBundle: true },
+    ...lockedClosure(readLock(), WORKSPACE, Object.keys(unbundledDependencies(WORKSPACE))),
   };
-}
-
-export function readManifest(folder: string): Manifest {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
-}
-
-export function writeJson(path: string, value: unknown): void {
-  writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
+  writeLockFile(join(folder, 'npm-shrinkwrap.json'), { root, packages });
 }
 
 /** Files below a folder, as relative paths in a stable order. */
@@ -143,11 +119,6 @@ export function filesBelow(folder: string, below = ''): string[] {
       if (entry.isDirectory()) return filesBelow(folder, path);
       return entry.isFile() ? [path] : [];
     });
-}
-
-/** `repository` of a manifest, in npm's form. */
-export function repositoryField(address: string | undefined): { readonly repository?: { readonly type: 'git'; readonly url: string } } {
-  return address === undefined ? {} : { repository: { type: 'git', url: `git+${address}.git` } };
 }
 
 /** Sets the modes of all files to 0644, or 0755 for programs: archives contain modes, which follow from the umask of the checkout. */

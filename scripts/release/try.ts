@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startCoordinatorAlone } from '../network/network.js';
-import { ROOT } from './stage.js';
+import { ROOT } from './manifest.js';
 
 const ANSWER_MS = 120_000;
 

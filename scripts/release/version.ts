@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import getReleasePlan from '@changesets/get-release-plan';
 import { MIGRATIONS } from '../../apps/coordinator/src/database/migrations/all.js';
 import { withRelease } from './changelog.js';
-import { ROOT, readManifest, writeJson } from './stage.js';
+import { ROOT, readManifest, writeJson } from './manifest.js';
 
 const CHANGELOG = join(ROOT, 'CHANGELOG.md');
 const RELEASES = join(ROOT, 'scripts/release/coordinator-releases.json');

@@ -25,6 +25,7 @@ interface SchemaError {
 function violation(schema: TSchema, errors: readonly SchemaError[]): RequestError {
   const error = deepestError(errors.map(ofNamedField));
   if (error === null) return new RequestError('invalid_request', null, 'The request is not valid.');
+  if (isUnknownMember(error)) return unknownMember(schema, error);
   const missing = missingProperty(error);
   const param = paramOf(missing === null ? error.instancePath : `${error.instancePath}/${missing}`);
   if (missing !== null) return new RequestError('invalid_request', param, `${param} is required.`);
@@ -33,15 +34,37 @@ function violation(schema: TSchema, errors: readonly SchemaError[]): RequestErro
   return new RequestError('invalid_request', param === '' ? null : param, `${subject} must be ${expected}.`);
 }
 
+/** Maximum fields that an error lists. */
+const MAX_LISTED_FIELDS = 12;
+
+/** In a union, the object may be meant for another branch, so that its description says more. */
+function isUnknownMember({ keyword, schemaPath }: SchemaError): boolean {
+  return keyword === 'boolean' && schemaPath.endsWith('/additionalProperties') && !/\/(?:any|one)Of\//.test(schemaPath);
+}
+
+function unknownMember(schema: TSchema, { instancePath, schemaPath, isNamed }: NamedError): RequestError {
+  const param = paramOf(instancePath);
+  const problem = isNamed ? `${param} is not a known field.` : `${param === '' ? 'The request body' : param} has an unknown field.`;
+  const object = schemaPath.split('/').slice(1, -1).reduce(memberOf, schema);
+  const known = Object.keys((memberOf(object, 'properties') as object | undefined) ?? {});
+  const listed = known.length === 0 || known.length > MAX_LISTED_FIELDS ? '' : ` Known fields: ${known.join(', ')}.`;
+  return new RequestError('invalid_request', param === '' ? null : param, problem + listed);
+}
+
+interface NamedError extends SchemaError {
+  /** Whether the path ends with the unexpected member. */
+  readonly isNamed: boolean;
+}
+
 /** An unexpected member is reported at its object, unless its name looks like a field name: names are client text. */
-function ofNamedField(error: SchemaError): SchemaError {
-  if (error.keyword !== 'boolean') return error;
+function ofNamedField(error: SchemaError): NamedError {
   const name = error.instancePath.lastIndexOf('/');
-  return FIELD_NAME.test(error.instancePath.slice(name + 1)) ? error : { ...error, instancePath: error.instancePath.slice(0, name) };
+  if (error.keyword !== 'boolean' || FIELD_NAME.test(error.instancePath.slice(name + 1))) return { ...error, isNamed: true };
+  return { ...error, instancePath: error.instancePath.slice(0, name), isNamed: false };
 }
 
 /** Unions report every branch; the branch with the deepest path is probably the intended branch. */
-function deepestError(errors: readonly SchemaError[]): SchemaError | null {
+function deepestError(errors: readonly NamedError[]): NamedError | null {
   const [first, ...others] = errors;
   if (first === undefined) return null;
   let best = first;

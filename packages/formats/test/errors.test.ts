@@ -1,10 +1,12 @@
 import { APIError } from 'openai';
 import { describe, expect, it } from 'vitest';
+import { AdminDepositSchema } from '../src/console/admin-accounts.js';
 import { anthropicError } from '../src/errors/anthropic-error.js';
 import { ERRORS, type ErrorCode } from '../src/errors/error-table.js';
 import { apiError, RequestError } from '../src/errors/errors.js';
 import { openAiError } from '../src/errors/open-ai-error.js';
 import { errorAt } from '../src/formats.js';
+import { schemaCheck } from '../src/schema-check.js';
 import { sdkClient } from './sdk-client.js';
 
 const codes = Object.keys(ERRORS) as ErrorCode[];
@@ -112,5 +114,26 @@ describe('particular errors', () => {
       param: 'stop',
       code: 'invalid_request',
     });
+  });
+});
+
+describe('a body of the console API', () => {
+  const check = schemaCheck(AdminDepositSchema);
+  const whole = { amount_micro_usd: 5, reference: 'a' };
+
+  it.each([
+    [{ amount: 5 }, 'amount', 'amount is not a known field. Known fields: amount_micro_usd, reference.'],
+    [{ ...whole, 'line\nbreak': 1 }, null, 'The request body has an unknown field. Known fields: amount_micro_usd, reference.'],
+    [{ ...whole, reference: undefined }, 'reference', /^reference (?:is required|must be a text)/],
+    [[], null, 'The request body must be an object.'],
+  ] as const)('%j is refused with its field', (body, param, message) => {
+    let error: unknown;
+    try {
+      check(body);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(RequestError);
+    expect(error).toMatchObject({ param, message: typeof message === 'string' ? message : expect.stringMatching(message) });
   });
 });

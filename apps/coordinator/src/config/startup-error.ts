@@ -17,3 +17,19 @@ export function errorReason(error: unknown): string {
   }
   return String(error);
 }
+
+/** OpenSSL's codes for a certificate of an authority that Node does not know. */
+const UNKNOWN_AUTHORITY = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+]);
+
+export const UNKNOWN_AUTHORITY_REMEDY =
+  'The certificate is of an authority that Node does not know: start with NODE_EXTRA_CA_CERTS=FILE, its root certificate in PEM form.';
+
+export function isUnknownAuthority(code: string): boolean {
+  return UNKNOWN_AUTHORITY.has(code);
+}

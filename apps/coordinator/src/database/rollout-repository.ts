@@ -1,5 +1,5 @@
 /** `RolloutRepository`: rollouts of agent versions, the machines that they compare, and the capacity that coordinators see. */
-import type { Selectable } from 'kysely';
+import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely';
 import { locked } from './connection/row-lock.js';
 import { runExclusively } from './periodic-work.js';
 import type { Database, Tables } from './tables.js';
@@ -19,10 +19,17 @@ const IDS_PER_STATEMENT = 1000;
 const FLEET_MS = 180_000;
 
 /** Rows that an offer depends on: the asking machine, those that may reserve capacity, and recent controls. Times in milliseconds. */
-interface RelevantMachines {
+export interface RelevantMachines {
   readonly providerId: string;
-  readonly updatedSince: number;
+  /** Controls of this family. */
+  readonly chipFamily: string;
   readonly controlsSince: number;
+  /** Offers since then reserve capacity unless the machine is connected with the version. */
+  readonly offeredSince: number;
+  readonly connectedSince: number;
+  /** Machines offered since the one time, and not seen since the other, may be missing. */
+  readonly missingSince: number;
+  readonly returnedSince: number;
 }
 
 export class RolloutRepository {
@@ -85,7 +92,7 @@ export class RolloutRepository {
    */
   async offer<Result>(
     version: string,
-    { providerId, updatedSince, controlsSince }: RelevantMachines,
+    relevant: RelevantMachines,
     decide: (
       row: RolloutRow,
       machines: readonly RolloutMachineRow[],
@@ -98,13 +105,7 @@ export class RolloutRepository {
         .selectFrom('rollout_machines')
         .selectAll()
         .where('version', '=', version)
-        .where(({ and, eb, or }) =>
-          or([
-            eb('provider_id', '=', providerId),
-            and([eb('part', '=', 'updated'), or([eb('since', '>', updatedSince), eb('blocked_at', 'is not', null)])]),
-            and([eb('part', '=', 'control'), eb('since', '>', controlsSince)]),
-          ]),
-        )
+        .where((where) => isRelevant(where, relevant))
         .execute();
       const { result, rows } = decide(row, machines);
       await insertMachines(transaction, rows);
@@ -177,6 +178,20 @@ export class RolloutRepository {
   #locked(transaction: Database, version: string): Promise<RolloutRow | undefined> {
     return locked(transaction, transaction.selectFrom('rollouts').selectAll().where('version', '=', version), 'update').executeTakeFirst();
   }
+}
+
+/** Few of thousands: machines that are connected with the version reserve nothing. */
+function isRelevant({ and, eb, or }: ExpressionBuilder<Tables, 'rollout_machines'>, relevant: RelevantMachines): Expression<SqlBool> {
+  const isOffer = and([
+    eb('since', '>', relevant.offeredSince),
+    or([eb('on_version_at', 'is', null), eb('seen_at', '<=', relevant.connectedSince)]),
+  ]);
+  const mayBeMissing = and([eb('since', '>', relevant.missingSince), eb('seen_at', '<=', relevant.returnedSince)]);
+  return or([
+    eb('provider_id', '=', relevant.providerId),
+    and([eb('part', '=', 'updated'), or([isOffer, mayBeMissing, eb('blocked_at', 'is not', null)])]),
+    and([eb('part', '=', 'control'), eb('chip_family', '=', relevant.chipFamily), eb('since', '>', relevant.controlsSince)]),
+  ]);
 }
 
 /** Sets only what is observed, and nothing of a row with another offer meanwhile. Sorted, so that coordinators do not deadlock. */

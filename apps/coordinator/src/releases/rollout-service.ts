@@ -3,12 +3,12 @@ import { DEFAULT_ROLLOUT_POLICY, type RolloutAct, type RolloutPolicy, RolloutPol
 import { compareVersions } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
-import type { RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
+import type { RelevantMachines, RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
 import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-machine.js';
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
 import { isInStage, type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
-import { DEPARTURE_MS, type Fleet, type MachineTraits, MISSING_MS, stageRules } from './rollout.js';
+import { CONNECTED_MS, DEPARTURE_MS, type Fleet, type MachineTraits, MISSING_MS, OFFER_MS, RETURN_MS, stageRules } from './rollout.js';
 
 interface RolloutServiceOptions {
   readonly repository: RolloutRepository;
@@ -33,6 +33,8 @@ export interface UpdateRequest {
 }
 
 const REFRESH_MS = 3000;
+/** Machines that fall silent while an offer waits for the lock are read, too. */
+const MAX_LOCK_WAIT_MS = 30_000;
 const checkPolicy = Compile(RolloutPolicySchema);
 const checkSums = Compile(FleetSumsSchema);
 const NOTHING_UPDATING = { slots: 0, byModel: new Map(), byChip: new Map() };
@@ -127,9 +129,7 @@ export class RolloutService {
     // Most machines are not in the stage, which needs no transaction.
     const early = whyNotOffered({ ...question(cached), earlier: null, updating: NOTHING_UPDATING });
     if (early !== null) return early;
-    const asked = now();
-    const relevant = { providerId: traits.providerId, updatedSince: asked - MISSING_MS, controlsSince: asked - DEPARTURE_MS };
-    const offered = await repository.offer<NotOffered | null>(version, relevant, (row, machines) => {
+    const offered = await repository.offer<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
       const time = now();
       if (row.state === 'complete') return { result: null, rows: [] };
       const updated = machines.filter(({ part }) => part === 'updated');
@@ -180,8 +180,7 @@ export class RolloutService {
   async #reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     if (this.#rows.get(version) === undefined || machine.version === version) return;
     const { repository, now } = this.#options;
-    const relevant = { providerId: machine.provider_id, updatedSince: now(), controlsSince: now() };
-    await repository.offer(version, relevant, (_row, machines) => {
+    await repository.offer(version, relevantTo(traitsOf(machine), now()), (_row, machines) => {
       const stored = machines.find(({ part, provider_id }) => part === 'updated' && provider_id === machine.provider_id);
       // Without an offer there was no update, and a report could halt a rollout from outside.
       if (stored === undefined || stored.failed_at !== null) return { result: null, rows: [] };
@@ -304,6 +303,19 @@ function changeOf(
     default:
       return act satisfies never;
   }
+}
+
+/** Machines that may reserve capacity, and those that were sampled too recently to be controls again. */
+function relevantTo({ providerId, chipFamily }: MachineTraits, now: number): RelevantMachines {
+  return {
+    providerId,
+    chipFamily,
+    controlsSince: now - DEPARTURE_MS,
+    offeredSince: now - OFFER_MS,
+    connectedSince: now - CONNECTED_MS + MAX_LOCK_WAIT_MS,
+    missingSince: now - MISSING_MS,
+    returnedSince: now - RETURN_MS + MAX_LOCK_WAIT_MS,
+  };
 }
 
 export function traitsOf({ provider_id, chip_family, models, slots }: ConnectedMachine): MachineTraits {

@@ -77,7 +77,7 @@ export const SETTLE_MS = 10 * MINUTE_MS;
 /** A missing machine reserves capacity for this time. */
 export const MISSING_MS = 24 * 60 * MINUTE_MS;
 /** Time since the last sight within which a machine counts as connected: machines are recorded every minute. */
-const CONNECTED_MS = 3 * MINUTE_MS;
+export const CONNECTED_MS = 3 * MINUTE_MS;
 
 export function isConnected({ seenAt }: ComparedMachine, now: number): boolean {
   return now - seenAt < CONNECTED_MS;

@@ -1,8 +1,11 @@
 /** `check`: what it finds, and what it never prints. */
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
+import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import { releaseBytes } from '@inference/protocol';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -111,6 +114,57 @@ it('finds no problem in a complete configuration', async () => {
   const wrongKey = await check({ ...env, STRIPE_SECRET_KEY: 'sk_hush', AGENT_RELEASES: join(dataDir, 'none') });
   expect(wrongKey.of('payments')).toEqual(['problem Stripe refuses STRIPE_SECRET_KEY']);
   expect(wrongKey.of('releases')).toEqual([expect.stringMatching(/none cannot be read: ENOENT$/)]);
+});
+
+it('says how to trust an authority of one’s own, for each service', async () => {
+  const [key, cert] = [join(dataDir, 'own.key'), join(dataDir, 'own.pem')];
+  const request = [
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=localhost',
+  ];
+  execFileSync('openssl', [...request, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  const identity = { key: readFileSync(key), cert: readFileSync(cert) };
+  const secure = createTlsServer(identity).on('tlsClientError', () => {});
+  // PostgreSQL's answer to SSLRequest, then TLS.
+  const database = createTcpServer((socket) => {
+    socket
+      .on('error', () => {})
+      .once('data', () => {
+        socket.write('S');
+        new TLSSocket(socket, { isServer: true, ...identity }).on('error', () => {});
+      });
+  });
+  try {
+    await listenLocally(secure);
+    await listenLocally(database);
+    const { host, port } = new URL(addressOf(secure));
+    const { checks } = await check({
+      SMTP_URL: `smtps://ada:hush@localhost:${port}`,
+      MAIL_FROM: 'no-reply@example.com',
+      STRIPE_API_URL: `https://${host}`,
+      STRIPE_SECRET_KEY: STRIPE_KEY,
+      STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      DATABASE_URL: `postgres://ada:hush@localhost:${new URL(addressOf(database)).port}/gateway?sslmode=verify-full`,
+    });
+    const advice = (name: string): string => {
+      const found = checks.find((one) => one.name === name && one.state === 'problem');
+      return `${found?.text} ${found?.remedy}`;
+    };
+    for (const name of ['mail', 'payments', 'database'])
+      expect([name, advice(name)]).toEqual([name, expect.stringContaining('NODE_EXTRA_CA_CERTS')]);
+  } finally {
+    secure.close();
+    database.close();
+  }
 });
 
 it('lists every setting that cannot be used, once, without consequences', async () => {

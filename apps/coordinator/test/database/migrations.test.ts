@@ -1,16 +1,19 @@
 /** Each migration does to older programs what its description says, and a program runs only with schemas that allow this. */
-import { Kysely, type Migration, sql } from 'kysely';
+import { Kysely, type Migration, Migrator, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { databaseState } from '../../src/database/connection/database-state.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
+import { postgresDialect } from '../../src/database/connection/postgres.js';
 import { sqliteDialect } from '../../src/database/connection/sqlite.js';
 import { MIGRATIONS } from '../../src/database/migrations/all.js';
 import { describeMigration, type MigrationDescription } from '../../src/database/migrations/describe-migration.js';
 import { runMigrations } from '../../src/database/migrations/run-migrations.js';
 import { readSchemaState, thisProgram } from '../../src/database/migrations/schema-state.js';
+import type { Database } from '../../src/database/tables.js';
 import { describeDatabases } from '../support/databases.js';
 import { freshPostgres, onServer } from '../support/fresh-database.js';
+import { until } from '../support/harness.js';
 import { EXPAND, FUTURE_MIGRATION, newerProgram } from '../support/newer-program.js';
 import { addRows, changesOf, readSchema } from '../support/schema-changes.js';
 
@@ -154,6 +157,37 @@ describeDatabases('an older program', (fresh) => {
     await database.destroy();
     await place.remove();
   });
+});
+
+it('lets release 0.1.0 and two programs of this version start on an empty database at once', async () => {
+  const place = await freshPostgres('empty');
+  const url = 'url' in place.target ? place.target.url : '';
+  const first = new Kysely<unknown>({ dialect: postgresDialect({ url, maxConnections: 2 }) });
+  const waiting = sql<{ count: number }>`select count(*)::int as count from pg_locks join pg_database on pg_database.oid = database
+    where datname = current_database() and locktype = 'advisory' and not granted`;
+  try {
+    let opening: Promise<readonly Database[]> | undefined;
+    const legacy = Object.entries(MIGRATIONS).filter(([name]) => name <= '0080_organisation_log');
+    const [[name, { up }] = ['', { up: async () => {} }], ...others] = legacy;
+    // The two reach the lock while release 0.1.0 migrates under it.
+    const slow: Migration = {
+      async up(transaction) {
+        opening = Promise.all([place.open(), place.open()]);
+        opening.catch(() => {});
+        await until(async () => (await waiting.execute(first)).rows[0]?.count === 2);
+        await up(transaction);
+      },
+    };
+    const provider = { getMigrations: async () => Object.fromEntries([[name, slow], ...others]) };
+    expect((await new Migrator({ db: first, provider }).migrateToLatest()).error).toBeUndefined();
+    for (const database of (await opening) ?? []) {
+      expect((await readSchemaState(database)).pending).toEqual([]);
+      await database.destroy();
+    }
+  } finally {
+    await first.destroy();
+    await place.remove();
+  }
 });
 
 it('ignores the tables that a restore moved into another schema', async () => {

@@ -89,7 +89,8 @@ describe.each([
       now += 3 * HOUR;
       expect(await service.offer(VERSION, { machine: connected('b'), ...ASK })).toBeNull();
       const read = async (providerId: string) => {
-        const relevant = { providerId, updatedSince: now - HOUR, controlsSince: now - HOUR };
+        const since = { controlsSince: now - HOUR, offeredSince: now - HOUR, connectedSince: now - 1, missingSince: now - HOUR };
+        const relevant = { providerId, chipFamily: 'M4', ...since, returnedSince: now - HOUR };
         const rows = await repository.offer(VERSION, relevant, (_row, machines) => ({ result: machines, rows: [] }));
         return rows?.map(({ provider_id, part }) => `${part} ${provider_id}`).sort();
       };

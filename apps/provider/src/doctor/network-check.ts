@@ -83,6 +83,11 @@ function failureFinding(url: string, error: unknown): Finding {
   if (code === 'TimeoutError' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
     return problem(`the coordinator ${url} does not answer`, 'Check the network and firewall of this Mac; packets are dropped.');
   }
+  if (/^(?:UNABLE_TO_|(?:DEPTH_ZERO_)?SELF_SIGNED_)/.test(code)) {
+    const remedy =
+      'The certificate is of an unknown authority: start the agent with NODE_EXTRA_CA_CERTS=FILE, its root, if the operator has one of its own.';
+    return problem(text, remedy);
+  }
   if (/CERT|TLS|SSL|ALTNAME/.test(code)) {
     return problem(text, 'The certificate is invalid: check the clock, and whether this network intercepts connections.');
   }

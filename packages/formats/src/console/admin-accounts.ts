@@ -44,7 +44,11 @@ export const UpdateAccountSchema = body({
 
 /** Manual deposit. A reference is credited once; reuse with another account or amount gives a conflict. */
 export const AdminDepositSchema = body({
-  amount_micro_usd: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT_MICRO_USD, description: 'a whole number of micro-USD of at least 1' }),
+  amount_micro_usd: Type.Integer({
+    minimum: 1,
+    maximum: MAX_AMOUNT_MICRO_USD,
+    description: `a whole number of micro-USD from 1 to ${MAX_AMOUNT_MICRO_USD}`,
+  }),
   reference: Type.String({
     pattern: '^[A-Za-z0-9._-]{1,64}$',
     description: 'a text of 1 to 64 letters, digits, dots, dashes and underscores that names this deposit',

@@ -22,7 +22,7 @@ export const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description:
 
 /** Request body; unknown members are refused. */
 export const body = <Properties extends Record<string, TSchema>>(properties: Properties) =>
-  Type.Object(properties, { additionalProperties: false, description: 'an object with no other members than the documented ones' });
+  Type.Object(properties, { additionalProperties: false, description: 'an object' });
 
 /** A page of a list, newest first. `next_cursor` requests the next page. */
 export const page = <Item extends TSchema>(item: Item) =>

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.js';
 import { errorReason } from '../../config/startup-error.js';
 import type { Database } from '../../database/tables.js';
 import { withDatabase } from '../command-database.js';
-import { causeOf, type Finding, ok, problem, warning } from './finding.js';
+import { type Finding, ok, problem, unreachable, warning } from './finding.js';
 
 /** HOST and PORT must be free, or a running coordinator must answer there. */
 export async function checkListenAddress({ host, port }: Config, signal: AbortSignal): Promise<Finding[]> {
@@ -60,7 +60,7 @@ export async function checkPublicAddress(config: Config, signal: AbortSignal): P
         ),
       ];
   } catch (error) {
-    return [problem(`${publicOrigin} cannot be reached: ${causeOf(error)}`, 'Check DNS, firewall, proxy and certificate.')];
+    return [unreachable(publicOrigin, error, 'Check DNS, firewall, proxy and certificate.')];
   }
   const [line, size, root] = checkpoint.split('\n');
   const known = line === logOrigin && (await withDatabase(config, (database) => hasTree(database, Number(size), root ?? '')));

@@ -1,5 +1,5 @@
 /** `Check` and `Finding`: one part of the command `check`, and one line of its output. `runChecks` runs them with a time limit. */
-import { errorReason, StartupError } from '../../config/startup-error.js';
+import { errorReason, isUnknownAuthority, StartupError, UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
 
 export type FindingState =
   | 'ok'
@@ -63,6 +63,12 @@ export function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   if (cause instanceof AggregateError && cause.errors[0] !== undefined) return causeOf(cause.errors[0]);
   return cause instanceof Error && 'code' in cause ? errorReason(cause) : cause instanceof Error ? cause.name : 'unknown error';
+}
+
+/** A service that cannot be reached. `remedy`: advice unless the error has a better one. */
+export function unreachable(service: string, error: unknown, remedy: string): Finding {
+  const cause = causeOf(error);
+  return problem(`${service} cannot be reached: ${cause}`, isUnknownAuthority(cause) ? UNKNOWN_AUTHORITY_REMEDY : remedy);
 }
 
 const STATE_LABELS: Readonly<Record<FindingState, string>> = { ok: 'ok', warning: 'warning', problem: 'PROBLEM', skipped: 'skipped' };

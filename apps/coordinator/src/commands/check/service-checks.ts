@@ -5,7 +5,8 @@ import { systemClock } from '../../cluster/transport/clock.js';
 import { loadNatsClient, NatsConnection } from '../../cluster/transport/nats-connection.js';
 import type { Config } from '../../config/config.js';
 import type { MailSettings } from '../../config/mail.js';
-import { causeOf, type Finding, ok, problem, skipped, warning } from './finding.js';
+import { UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
+import { causeOf, type Finding, ok, problem, skipped, unreachable, warning } from './finding.js';
 
 /** Maximum duration of a request to a service; shorter than the limit of a check, so that its error is reported. */
 const TIMEOUT_MS = 6000;
@@ -23,10 +24,10 @@ const SMTP_REMEDIES: Readonly<Record<string, readonly [text: string, remedy: str
     'offers no TLS that can be used',
     'Use smtps://, another port, or a valid certificate; ?tls=none only for a server on this machine.',
   ],
-  ESOCKET: [
-    'ended the connection or has a certificate that is not trusted',
-    'Check host and port; smtps:// is for port 465, smtp:// for 587 and 25.',
-  ],
+  ESOCKET: ['ended the connection', 'Check host and port; smtps:// is for port 465, smtp:// for 587 and 25.'],
+  AUTHORITY: ['has a certificate that is not trusted', UNKNOWN_AUTHORITY_REMEDY],
+  CERTIFICATE: ['has a certificate that is not valid', 'Use the name that stands in the certificate, or renew the certificate.'],
+  ECONNREFUSED: ['cannot be reached', 'Check host, port and firewall.'],
   ETIMEDOUT: ['does not answer', 'Check host, port and firewall; many hosters block port 25.'],
   EDNS: ['has no address', 'Correct the host in SMTP_URL.'],
   ECONNECTION: ['cannot be reached', 'Check host, port and firewall.'],
@@ -49,7 +50,9 @@ async function checkSmtp(mail: Extract<MailSettings, { kind: 'smtp' }>): Promise
 /** nodemailer's error code. Its ESOCKET covers several causes, which only the message tells apart. */
 function smtpErrorCode(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
-  if (code !== 'ESOCKET') return typeof code === 'string' ? code : 'no code';
+  if (code !== 'ESOCKET' && code !== 'ETLS') return typeof code === 'string' ? code : 'no code';
+  // OpenSSL's texts for the codes of `isUnknownAuthority`.
+  if (/self-signed certificate|unable to (?:get (?:local )?issuer|verify the first) certificate/i.test(String(message))) return 'AUTHORITY';
   if (/certificate/i.test(String(message))) return 'CERTIFICATE';
   return String(message).includes('ECONNREFUSED') ? 'ECONNREFUSED' : code;
 }
@@ -61,7 +64,7 @@ async function checkMailService(url: string, signal: AbortSignal): Promise<Findi
     await response.body?.cancel();
     return [ok(`the service at ${new URL(url).host} answers; the token is not checked, because no mail is sent`)];
   } catch (error) {
-    return [problem(`the mail service at ${new URL(url).host} cannot be reached: ${causeOf(error)}`, 'Check MAIL_URL.')];
+    return [unreachable(`the mail service at ${new URL(url).host}`, error, 'Check MAIL_URL.')];
   }
 }
 
@@ -90,7 +93,11 @@ export async function checkPayments({ stripe, development, console: { publicOrig
       return [...findings, problem('Stripe refuses STRIPE_SECRET_KEY', 'Copy the secret key again; it begins with sk_ or rk_.')];
     if (status === 403)
       findings.push(warning('STRIPE_SECRET_KEY is restricted and may not read the balance', 'Give it Checkout, Connect and Transfers.'));
-    else return [...findings, problem(`Stripe cannot be reached: ${causeOf(error)}`, 'Check the network, and STRIPE_API_URL if set.')];
+    else
+      return [
+        ...findings,
+        unreachable('Stripe', (error as { detail?: unknown }).detail ?? error, 'Check the network, and STRIPE_API_URL if set.'),
+      ];
   }
   if (publicOrigin === null) return findings;
   try {
@@ -162,6 +169,6 @@ export async function checkDeviceManagement({ deviceManagement: settings }: Conf
     if (response.status === 401) return [problem(`the management server ${host} refuses MDM_API_KEY`, 'Use the value of its -api option.')];
     return [ok(`the management server ${host} answers, and accepts MDM_API_KEY`)];
   } catch (error) {
-    return [problem(`the management server ${host} cannot be reached: ${causeOf(error)}`, 'Check MDM_URL.')];
+    return [unreachable(`the management server ${host}`, error, 'Check MDM_URL.')];
   }
 }

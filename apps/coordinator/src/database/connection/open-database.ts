@@ -1,6 +1,6 @@
 /** `openDatabase` opens SQLite or PostgreSQL and migrates the schema under a lock. A failed migration stops the start. */
 import { type Dialect, Kysely } from 'kysely';
-import { errorReason, StartupError } from '../../config/startup-error.js';
+import { errorReason, isUnknownAuthority, StartupError } from '../../config/startup-error.js';
 import { FailedMigration, runMigrations, tooNew } from '../migrations/run-migrations.js';
 import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database, Tables } from '../tables.js';
@@ -74,7 +74,7 @@ export function databaseError(what: string, error: unknown): StartupError {
 /** Code of an error, with words for refusals of a PostgreSQL server. */
 export function refusalReason(error: unknown): string {
   const reason = errorReason(error);
-  const words = REFUSALS[reason];
+  const words = isUnknownAuthority(reason) ? 'NODE_EXTRA_CA_CERTS must name the root certificate of its authority' : REFUSALS[reason];
   return `${reason.replace(/\.$/, '')}${words === undefined ? '' : ` (${words})`}`;
 }
 

@@ -16,8 +16,6 @@ const COMPATIBILITY_TABLE = 'schema_compatibility';
 const LEGACY_HISTORY_TABLE = 'kysely_migration';
 /** Newest migration of release 0.1.0. */
 const LAST_LEGACY_MIGRATION = '0080_organisation_log';
-/** Arbitrary: serialises the creation of the tables on PostgreSQL. */
-const ADVISORY_LOCK = 7_204_518_363;
 
 /** Migration that ran. `oldestProgram`: oldest release that works after it; null: every release; undefined: not recorded. */
 export interface AppliedMigration {
@@ -31,7 +29,7 @@ interface HistoryRow {
   readonly kind: string | null;
 }
 
-/** Creates the tables and copies the history of release 0.1.0. Safe to repeat. */
+/** Creates the tables and copies the history of release 0.1.0. Safe to repeat. Callers hold the library's lock. */
 export async function prepareHistory<T>(database: Kysely<T>): Promise<void> {
   const tables = await tableNames(database);
   if (![HISTORY_TABLE, COMPATIBILITY_TABLE, LEGACY_HISTORY_TABLE].every((name) => tables.has(name))) await createTables(database);
@@ -82,7 +80,6 @@ export async function recordCompatibility(
 
 async function createTables<T>(database: Kysely<T>): Promise<void> {
   await database.transaction().execute(async (transaction) => {
-    if (dialectOf(transaction) === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(transaction);
     for (const table of [HISTORY_TABLE, LEGACY_HISTORY_TABLE]) {
       await transaction.schema
         .createTable(table)

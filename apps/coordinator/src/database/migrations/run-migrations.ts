@@ -1,5 +1,5 @@
 /** Brings a database to the schema of this program. */
-import { type Kysely, type Migration, Migrator } from 'kysely';
+import { type Kysely, MIGRATION_LOCK_ID, type Migration, Migrator } from 'kysely';
 import { StartupError } from '../../config/startup-error.js';
 import { currentSchema, HISTORY_TABLE, LOCK_TABLE, prepareHistory, recordCompatibility } from './history.js';
 import { readSchemaState, type SchemaProgram, thisProgram } from './schema-state.js';
@@ -7,24 +7,58 @@ import { readSchemaState, type SchemaProgram, thisProgram } from './schema-state
 const NOTHING: Migration = { up: async () => {} };
 
 /**
+ * SQLSTATEs of a table that another program creates at the same time. Release 0.1.0 creates its own tables before it takes the lock.
+ */
+const CONCURRENT_CREATION: ReadonlySet<unknown> = new Set(['23505', '42P07']);
+
+/**
  * Runs pending migrations under a lock, all in one transaction. Returns their names. Throws {@link StartupError} if this program is too
  * old for the database, {@link FailedMigration} if a migration fails, and any error of the connection.
  */
 export async function runMigrations<T>(database: Kysely<T>, program: SchemaProgram = thisProgram()): Promise<string[]> {
+  try {
+    return await migrateOnce(database, program);
+  } catch (error) {
+    if (!CONCURRENT_CREATION.has((error as { code?: unknown }).code)) throw error;
+    return migrateOnce(database, program);
+  }
+}
+
+/** Takes the migration library's lock before it reads the history: release 0.1.0 may be migrating under the same lock. */
+async function migrateOnce<T>(database: Kysely<T>, program: SchemaProgram): Promise<string[]> {
+  const schema = await currentSchema(database);
+  // Without a schema, the library takes tables of other schemas for its own.
+  const inSchema = schema === undefined ? {} : { migrationTableSchema: schema };
+  const { adapter } = database.getExecutor();
+  const lock = { lockTable: LOCK_TABLE, lockRowId: MIGRATION_LOCK_ID, ...(schema === undefined ? {} : { lockTableSchema: schema }) };
+  // The lock belongs to the connection, so that the library can take it again.
+  return database.connection().execute(async (connection) => {
+    await adapter.acquireMigrationLock(connection, lock);
+    try {
+      return await migrateLocked(connection, program, inSchema);
+    } finally {
+      await adapter.releaseMigrationLock(connection, lock);
+    }
+  });
+}
+
+async function migrateLocked<T>(
+  database: Kysely<T>,
+  program: SchemaProgram,
+  inSchema: { readonly migrationTableSchema?: string },
+): Promise<string[]> {
   await prepareHistory(database);
   const { unknown, refusal } = await readSchemaState(database, program);
   if (refusal !== null) throw tooNew(refusal);
   const own = Object.entries(program.migrations).map(([name, migration]) => [name, recorded(name, migration, program)] as const);
   // The library refuses histories with names that it does not get.
   const later = unknown.map((name) => [name, NOTHING] as const);
-  const schema = await currentSchema(database);
   const { error, results = [] } = await new Migrator({
     db: database,
     provider: { getMigrations: async () => Object.fromEntries([...own, ...later]) },
     migrationTableName: HISTORY_TABLE,
     migrationLockTableName: LOCK_TABLE,
-    // Without it, the library takes tables of other schemas for its own.
-    ...(schema === undefined ? {} : { migrationTableSchema: schema }),
+    ...inSchema,
   }).migrateToLatest();
   if (error === undefined) return results.map(({ migrationName }) => migrationName);
   const failed = results.find(({ status }) => status === 'Error');

@@ -1,0 +1,27 @@
+/** Manifests of the repository and of what is made from it. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly imports: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly [member: string]: unknown;
+}
+
+export function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+}
+
+export function writeJson(path: string, value: unknown): void {
+  writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** `repository` of a manifest, in npm's form. */
+export function repositoryField(address: string | undefined): { readonly repository?: { readonly type: 'git'; readonly url: string } } {
+  return address === undefined ? {} : { repository: { type: 'git', url: `git+${address}.git` } };
+}
