@@ -1,13 +1,15 @@
 /** Reads an HTTP request of an SDK into the terms of a sealed request. */
 import { type AnswerFormat, DEFAULT_MAX_TOKENS, formatFor, type HttpError, RequestError } from '@inference/formats';
 import { type Endpoint, EndpointSchema, fromBase64Url, MAX_E2E_BODY_BYTES } from '@inference/protocol';
+import { inlineImages } from '../images/inline-images.js';
+import type { Fetch } from '../network/download.js';
 import { E2ERefused } from '../refusal.js';
 
 const ENDPOINTS: ReadonlySet<string> = new Set(EndpointSchema.anyOf.map((literal) => literal.const));
 
 export interface SealableRequest {
   readonly endpoint: Endpoint;
-  /** Exact bytes that the caller would have sent. */
+  /** Exact bytes that the caller would have sent, unless images were fetched into them. */
   readonly body: Uint8Array;
   readonly model: string;
   readonly stream: boolean;
@@ -42,14 +44,19 @@ export function endpointOf(path: string): Endpoint | null {
   return ENDPOINTS.has(path) ? (path as Endpoint) : null;
 }
 
-/** Reads a POST. Throws {@link InvalidRequest}, or {@link E2ERefused} `not_sealable`. */
-export async function readSealableRequest(request: Request, endpoint: Endpoint): Promise<SealableRequest> {
+/**
+ * Reads a POST. Throws {@link InvalidRequest}, or {@link E2ERefused} `not_sealable`.
+ *
+ * @param fetchImage Fetches images that the request names by address; null: refuses them.
+ */
+export async function readSealableRequest(request: Request, endpoint: Endpoint, fetchImage: Fetch | null): Promise<SealableRequest> {
   if (request.headers.has('content-encoding')) throw new E2ERefused('not_sealable', 'A sealed request has no content-encoding.');
-  const body = new Uint8Array(await request.arrayBuffer());
+  const received = new Uint8Array(await request.arrayBuffer());
   const beta = request.headers.has('anthropic-beta');
   try {
-    if (body.length > MAX_E2E_BODY_BYTES)
-      throw new RequestError('body_too_large', null, `The request body is over ${MAX_E2E_BODY_BYTES} bytes.`);
+    requireSealableSize(received);
+    const body = await inlineImages(received, { fetchImage, signal: request.signal });
+    requireSealableSize(body);
     return {
       endpoint,
       body,
@@ -62,6 +69,11 @@ export async function readSealableRequest(request: Request, endpoint: Endpoint):
     if (error instanceof RequestError) throw new InvalidRequest(formatFor(endpoint).error(error), error.code);
     throw error;
   }
+}
+
+function requireSealableSize(body: Uint8Array): void {
+  if (body.length <= MAX_E2E_BODY_BYTES) return;
+  throw new RequestError('body_too_large', null, `The request body is over ${MAX_E2E_BODY_BYTES} bytes.`);
 }
 
 /** Headers of an API key, in either SDK's form. */

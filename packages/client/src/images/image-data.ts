@@ -1,0 +1,43 @@
+/** Image data as requests carry it: media type by content, and base64. */
+import { toBase64 } from '@inference/protocol';
+
+/** Maximum bytes of one image. */
+export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
+
+export type ImageMediaType = 'image/png' | 'image/jpeg' | 'image/webp' | 'image/gif';
+
+export interface ImageData {
+  readonly mediaType: ImageMediaType;
+  /** Padded base64, as the Messages format takes it. */
+  readonly base64: string;
+  /** `data:` address, as chat completions and responses take it. */
+  readonly dataUri: string;
+}
+
+/** An image that no request can carry. The message does not name the image. */
+export class ImageError extends Error {
+  override readonly name = 'ImageError';
+}
+
+/**
+ * Prepares an image for a request. The media type is that of the content, not of a file name.
+ *
+ * @throws {ImageError} More than 5 MiB, or not PNG, JPEG, WebP or GIF.
+ */
+export function imageFromBytes(bytes: Uint8Array): ImageData {
+  if (bytes.length > MAX_IMAGE_BYTES)
+    throw new ImageError(`An image may have at most ${MAX_IMAGE_BYTES} bytes; this one has ${bytes.length}.`);
+  const mediaType = mediaTypeOf(bytes);
+  if (mediaType === null) throw new ImageError('The data is not a PNG, JPEG, WebP or GIF image.');
+  const base64 = toBase64(bytes);
+  return { mediaType, base64, dataUri: `data:${mediaType};base64,${base64}` };
+}
+
+/** By the first bytes (WHATWG MIME Sniffing, section 6.1); null: another type. */
+function mediaTypeOf(bytes: Uint8Array): ImageMediaType | null {
+  const start = String.fromCharCode(...bytes.subarray(0, 14));
+  if (start.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
+  if (start.startsWith('\xff\xd8\xff')) return 'image/jpeg';
+  if (start.startsWith('GIF87a') || start.startsWith('GIF89a')) return 'image/gif';
+  return start.startsWith('RIFF') && start.slice(8) === 'WEBPVP' ? 'image/webp' : null;
+}
