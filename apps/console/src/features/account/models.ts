@@ -4,6 +4,8 @@ import { api } from '../../api/api-client.js';
 
 export interface ModelEntry {
   readonly id: string;
+  /** Absent while a coordinator of an earlier version answers. */
+  readonly architecture?: { readonly input_modalities: readonly string[] };
   readonly metadata: {
     readonly model_type: string;
     readonly display_name?: string | null;
