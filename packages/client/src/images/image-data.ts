@@ -1,13 +1,9 @@
 /** Image data as requests carry it: media type by content, and base64. */
-import { toBase64 } from '@inference/protocol';
-
-/** Maximum bytes of one image. */
-export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
-
-export type ImageMediaType = 'image/png' | 'image/jpeg' | 'image/webp' | 'image/gif';
+import type { InputImageType } from '@inference/formats';
+import { MAX_INPUT_IMAGE_BYTES, toBase64 } from '@inference/protocol';
 
 export interface ImageData {
-  readonly mediaType: ImageMediaType;
+  readonly mediaType: InputImageType;
   /** Padded base64, as the Messages format takes it. */
   readonly base64: string;
   /** `data:` address, as chat completions and responses take it. */
@@ -25,8 +21,8 @@ export class ImageError extends Error {
  * @throws {ImageError} More than 5 MiB, or not PNG, JPEG, WebP or GIF.
  */
 export function imageFromBytes(bytes: Uint8Array): ImageData {
-  if (bytes.length > MAX_IMAGE_BYTES)
-    throw new ImageError(`An image may have at most ${MAX_IMAGE_BYTES} bytes; this one has ${bytes.length}.`);
+  if (bytes.length > MAX_INPUT_IMAGE_BYTES)
+    throw new ImageError(`An image may have at most ${MAX_INPUT_IMAGE_BYTES} bytes; this one has ${bytes.length}.`);
   const mediaType = mediaTypeOf(bytes);
   if (mediaType === null) throw new ImageError('The data is not a PNG, JPEG, WebP or GIF image.');
   const base64 = toBase64(bytes);
@@ -34,7 +30,7 @@ export function imageFromBytes(bytes: Uint8Array): ImageData {
 }
 
 /** By the first bytes (WHATWG MIME Sniffing, section 6.1); null: another type. */
-function mediaTypeOf(bytes: Uint8Array): ImageMediaType | null {
+function mediaTypeOf(bytes: Uint8Array): InputImageType | null {
   const start = String.fromCharCode(...bytes.subarray(0, 14));
   if (start.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
   if (start.startsWith('\xff\xd8\xff')) return 'image/jpeg';

@@ -1,4 +1,5 @@
 /** Finds the images that a request names by address. */
+import type { ImageData } from './image-data.js';
 
 /** An image part with an `http` or `https` address. */
 export interface ImageReference {
@@ -6,7 +7,7 @@ export interface ImageReference {
   /** Path of the part in the request, such as `messages[0].content[1]`. */
   readonly field: string;
   /** Puts image data into the request, in place of the address. */
-  replace(image: { readonly mediaType: string; readonly base64: string; readonly dataUri: string }): void;
+  replace(image: ImageData): void;
 }
 
 type JsonObject = Record<string, unknown>;

@@ -1,12 +1,10 @@
 /** Puts the images that a request names by `https` address into the request, because sealed requests are complete. */
 import { RequestError, readJsonBody } from '@inference/formats';
-import { concatBytes, MAX_E2E_BODY_BYTES, utf8 } from '@inference/protocol';
+import { concatBytes, MAX_E2E_BODY_BYTES, MAX_INPUT_IMAGE_BYTES, MAX_INPUT_IMAGES, utf8 } from '@inference/protocol';
 import { chunksOf, type Fetch } from '../network/download.js';
-import { type ImageData, ImageError, imageFromBytes, MAX_IMAGE_BYTES } from './image-data.js';
+import { type ImageData, ImageError, imageFromBytes } from './image-data.js';
 import { type ImageReference, imageReferencesIn } from './image-references.js';
 
-/** Maximum images of one request that are fetched. */
-const MAX_FETCHED_IMAGES = 20;
 const MAX_REDIRECTS = 3;
 /** Time for one image, redirects included. */
 const TIMEOUT_MS = 30_000;
@@ -27,8 +25,8 @@ export async function inlineImages(body: Uint8Array, { fetchImage, signal }: Inl
   if (fetchImage === null) throw problem(first, 'image addresses are not fetched. Send the image itself, as base64.');
   for (const reference of references) requireHttps(reference, reference.address);
   const addresses = new Map(references.map((reference) => [reference.address, reference]));
-  const [excess] = [...addresses.values()].slice(MAX_FETCHED_IMAGES);
-  if (excess !== undefined) throw problem(excess, `a request may name at most ${MAX_FETCHED_IMAGES} images.`);
+  const [excess] = [...addresses.values()].slice(MAX_INPUT_IMAGES);
+  if (excess !== undefined) throw problem(excess, `a request may name at most ${MAX_INPUT_IMAGES} images.`);
   // The first failure ends the other downloads.
   const failed = new AbortController();
   const budget = new ImageBudget(MAX_E2E_BODY_BYTES - body.length);
@@ -123,7 +121,7 @@ async function bytesOf(response: Response, reference: ImageReference, budget: Im
   let length = 0;
   for await (const chunk of chunksOf(response.body)) {
     length += chunk.length;
-    if (length > MAX_IMAGE_BYTES) throw problem(reference, `the image has more than ${MAX_IMAGE_BYTES} bytes.`);
+    if (length > MAX_INPUT_IMAGE_BYTES) throw problem(reference, `the image has more than ${MAX_INPUT_IMAGE_BYTES} bytes.`);
     if (!budget.take(chunk.length)) throw problem(reference, `the request with its images is over ${MAX_E2E_BODY_BYTES} bytes.`);
     bytes.push(chunk);
   }

@@ -1,5 +1,5 @@
 /** Images of a question: bounds, and which models read them. */
-import { MAX_REQUEST_BYTES } from '@inference/protocol';
+import { MAX_INPUT_IMAGES, MAX_REQUEST_BYTES } from '@inference/protocol';
 import type { ModelEntry } from '../../../features/account/models.js';
 
 export interface QuestionImage {
@@ -9,8 +9,6 @@ export interface QuestionImage {
   readonly dataUri: string;
 }
 
-/** Maximum images of a request. */
-export const MAX_IMAGES = 20;
 /** Maximum characters of all images of a request. The rest of the body is for text. */
 const MAX_IMAGE_CHARS = MAX_REQUEST_BYTES - 1024 * 1024;
 
@@ -20,7 +18,7 @@ export function imageChars(images: readonly QuestionImage[]): number {
 
 /** Why a request cannot carry one more image; null if it can. */
 export function imageProblem(images: readonly QuestionImage[], added: QuestionImage): string | null {
-  if (images.length >= MAX_IMAGES) return `A conversation can have at most ${MAX_IMAGES} images.`;
+  if (images.length >= MAX_INPUT_IMAGES) return `A conversation can have at most ${MAX_INPUT_IMAGES} images.`;
   if (imageChars([...images, added]) <= MAX_IMAGE_CHARS) return null;
   return `${added.name} is too large together with the other images of this conversation. Remove an image, or start a new conversation.`;
 }
