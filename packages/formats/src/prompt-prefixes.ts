@@ -34,7 +34,7 @@ export function hashPromptPrefixes(request: TextRequest, start: string, hash: (t
 
 /** Unambiguous text of all prompt inputs, in order. */
 function promptText({ prompt, tools, thinking }: TextRequest, hash: (text: string) => string): string {
-  if (prompt.type === 'text') return `text ${prompt.text}`;
+  if (prompt.type === 'text') return prompt.suffix === undefined ? `text ${prompt.text}` : `infill ${prompt.text}${prompt.suffix}`;
   const head = `chat ${thinking} ${tools.length === 0 ? '' : JSON.stringify(tools)}`;
   return prompt.messages.reduce((text, message) => text + messageText(message, hash), head);
 }

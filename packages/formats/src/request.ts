@@ -57,7 +57,12 @@ export type Prompt =
       readonly continuesLast: boolean;
     }
   /** Text to continue as is, without a template. */
-  | { readonly type: 'text'; readonly text: string };
+  | {
+      readonly type: 'text';
+      readonly text: string;
+      /** Text after the output, which the model fills in between. Absent: none. */
+      readonly suffix?: string;
+    };
 
 /** A JSON Schema object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
