@@ -12,7 +12,7 @@ export interface Bitmap {
 const MAX_FILE_PIXELS = 40_000_000;
 /** Maximum width and height of an image file. */
 const MAX_FILE_EDGE = 8000;
-/** Maximum pixels of a bitmap. No projector uses more of one image. */
+/** Maximum pixels of a bitmap, 2048 x 2048. No projector uses more of one image. */
 export const MAX_BITMAP_PIXELS = 4_194_304;
 /** Longest side of a bitmap, as a multiple of the shorter one. */
 const MAX_ASPECT = 200;
@@ -41,6 +41,11 @@ export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap 
   } catch {
     return null;
   }
+}
+
+/** Whether a side is so short that decoding widens the image. */
+export function isThin(width: number, height: number): boolean {
+  return Math.max(width, height) > MAX_ASPECT * Math.min(width, height);
 }
 
 /** At least one pixel, and no side far longer than the other, because projectors enlarge thin images enormously. */

@@ -3,6 +3,7 @@ import type { Token } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 import { findRepeatability } from '../process/decoding/repeatability.js';
 import { type LoadedModel, type LoadedPrompt, loadPrompt } from '../process/loaded-model.js';
+import { isThin, MAX_BITMAP_PIXELS } from './bitmap.js';
 import { ImageReader } from './image-reader.js';
 import { callAsync, collectErrors, LLAMA_BUILD, type LlamaLibrary, loadLlamaLibrary, type Pointer } from './llama-library.js';
 import { NativeVisionContext } from './native-vision-context.js';
@@ -13,16 +14,8 @@ import { VisionVocabulary } from './vision-vocabulary.js';
 /** Tokens of one batch, as in the engine for text models. */
 const BATCH_TOKENS = 512;
 const GPU_THREADS = 4;
-/** Sizes that give most tokens: the largest square, the longest images, and those that fill one tile. */
-const MEASURED_SIZES: readonly (readonly [width: number, height: number])[] = [
-  [2048, 2048],
-  [4096, 1024],
-  [1024, 4096],
-  [8000, 512],
-  [512, 8000],
-  [1024, 1024],
-  [512, 512],
-];
+/** Widths and heights of measured images: those of tiles in use, and the bounds. */
+const EDGES: readonly number[] = [1, 64, 224, 256, 336, 384, 448, 512, 640, 768, 896, 1024, 1344, 1792, 2048, 2896, 4096, 8000];
 
 type VisionSettings = EngineSettings & { readonly projectorPath: string };
 
@@ -118,10 +111,11 @@ async function projectorWith(library: LlamaLibrary, model: Pointer, { projectorP
   const projector = await Projector.load(library, options);
   if (projector === null) throw new Error('llama.cpp does not load the image projector');
   let maxImageTokens = 0;
-  for (const [width, height] of MEASURED_SIZES) {
-    const image = await projector.prepare({ width, height, rgb: new Uint8Array(3 * width * height) });
-    maxImageTokens = Math.max(maxImageTokens, image.tokens.length);
-    image.free();
+  for (const width of EDGES) {
+    for (const height of EDGES) {
+      if (width * height > MAX_BITMAP_PIXELS || isThin(width, height)) continue;
+      maxImageTokens = Math.max(maxImageTokens, await projector.count(width, height));
+    }
   }
   return { projector, maxImageTokens };
 }

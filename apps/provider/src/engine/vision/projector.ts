@@ -78,6 +78,14 @@ export class Projector {
     this.#target = target;
   }
 
+  /** Prompt tokens of an image of this size, computed without pixels. */
+  async count(width: number, height: number): Promise<number> {
+    const chunks = await this.#tokenize({ width, height, rgb: null });
+    const counts = this.#list(chunks).map((chunk) => this.library.mtmd_input_chunk_get_n_tokens(chunk) as number);
+    this.library.mtmd_input_chunks_free(chunks);
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** Cuts an image into chunks. */
   async prepare(bitmap: Bitmap): Promise<OwnedImage> {
     const chunks = await this.#tokenize(bitmap);
@@ -113,7 +121,7 @@ export class Projector {
   }
 
   /** Only the marker is ever parsed, never a client's text. */
-  async #tokenize({ width, height, rgb }: Bitmap): Promise<Pointer> {
+  async #tokenize({ width, height, rgb }: Omit<Bitmap, 'rgb'> & { readonly rgb: Uint8Array | null }): Promise<Pointer> {
     const { library } = this;
     const bitmap = library.mtmd_bitmap_init(width, height, rgb) as Pointer;
     const chunks = library.mtmd_input_chunks_init() as Pointer;
