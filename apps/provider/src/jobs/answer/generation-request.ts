@@ -1,5 +1,5 @@
 /** Converts the parsed request into the engine's request, with messages and tools in the format that chat templates expect. */
-import type { ChatMessage, TextRequest, Tool, ToolCall } from '@inference/formats';
+import { type ChatMessage, contentText, type TextRequest, type Tool, type ToolCall } from '@inference/formats';
 import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../../engine/messages.js';
 import type { CompiledConstraint } from '../constraint/output-constraint.js';
 
@@ -53,7 +53,7 @@ function promptMessage(message: ChatMessage): PromptMessage {
   switch (message.role) {
     case 'system':
     case 'user':
-      return { role: message.role, content: message.content };
+      return { role: message.role, content: contentText(message.content) };
     case 'assistant':
       return {
         role: 'assistant',
@@ -65,7 +65,7 @@ function promptMessage(message: ChatMessage): PromptMessage {
       return {
         role: 'tool',
         // Templates have no field for a failed tool call; the model reads the prefix.
-        content: message.isError ? `Error: ${message.content}` : message.content,
+        content: `${message.isError ? 'Error: ' : ''}${contentText(message.content)}`,
         tool_call_id: message.toolCallId,
         ...(message.name === null ? {} : { name: message.name }),
       };
