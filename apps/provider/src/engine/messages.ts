@@ -59,8 +59,8 @@ export interface ChatInput {
 /** Prompt of a stream. */
 export type PromptInput =
   | ChatInput
-  /** Plain text without a template. */
-  | { readonly type: 'text'; readonly text: string };
+  /** Plain text without a template. `suffix`: text after the answer, for models with fill-in-the-middle tokens. */
+  | { readonly type: 'text'; readonly text: string; readonly suffix?: string };
 
 export interface Sampling {
   /** 0 takes the most likely token. Without a seed, rounding under load may change the choice between near-equal tokens. */
@@ -157,6 +157,8 @@ export type Ended =
   | { readonly job: number; readonly kind: 'cancelled' }
   | { readonly job: number; readonly kind: 'context_length_exceeded'; readonly limit: number; readonly actual: number }
   | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
+  /** The model cannot do what the field asks for. */
+  | { readonly job: number; readonly kind: 'unsupported'; readonly field: 'suffix' }
   /** An image cannot be decoded. `path`: its place in the client's request. */
   | { readonly job: number; readonly kind: 'invalid_image'; readonly path: string }
   | { readonly job: number; readonly kind: 'engine_failed'; readonly message: string };

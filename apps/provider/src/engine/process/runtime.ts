@@ -12,7 +12,7 @@ import type { Outbox } from './outbox.js';
 import { GrammarText } from './output/grammar-text.js';
 import { StreamControl, TextStream } from './output/text-stream.js';
 import { TextAssembler } from './output/token-text.js';
-import { type PromptTokens, PromptTooLong, TemplateError } from './prompt/chat-prompt.js';
+import { InfillUnsupported, type PromptTokens, PromptTooLong, TemplateError } from './prompt/chat-prompt.js';
 import { ImageError, imagesOfPrompt, NO_IMAGES, type PromptImages } from './prompt/prompt-images.js';
 
 export class Runtime {
@@ -151,6 +151,7 @@ export class Runtime {
 
 function endOf(error: unknown, job: number, limit: number): Ended {
   if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit, actual: error.actual };
+  if (error instanceof InfillUnsupported) return { job, kind: 'unsupported', field: 'suffix' };
   if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };
   if (error instanceof ImageError) return { job, kind: 'invalid_image', path: error.field };
   return { job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };

@@ -124,6 +124,9 @@ const FUNCTIONS = {
   llama_vocab_is_eog: 'bool llama_vocab_is_eog(void *vocab, int32_t token)',
   llama_vocab_bos: 'int32_t llama_vocab_bos(void *vocab)',
   llama_vocab_eos: 'int32_t llama_vocab_eos(void *vocab)',
+  llama_vocab_fim_pre: 'int32_t llama_vocab_fim_pre(void *vocab)',
+  llama_vocab_fim_suf: 'int32_t llama_vocab_fim_suf(void *vocab)',
+  llama_vocab_fim_mid: 'int32_t llama_vocab_fim_mid(void *vocab)',
   llama_vocab_get_add_bos: 'bool llama_vocab_get_add_bos(void *vocab)',
   llama_tokenize:
     'int llama_tokenize(void *vocab, void *text, int32_t bytes, void *tokens, int32_t max, bool add_special, bool parse_special)',

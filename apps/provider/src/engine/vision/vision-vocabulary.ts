@@ -39,9 +39,14 @@ export class VisionVocabulary {
     const { library, pointer } = this;
     const bos = library.llama_vocab_bos(pointer) as number;
     return {
-      bos: bos < 0 ? null : (bos as Token),
+      bos: tokenOrNull(bos),
       bosString: this.#text(bos),
       eosString: this.#text(library.llama_vocab_eos(pointer) as number),
+      infill: {
+        prefix: tokenOrNull(library.llama_vocab_fim_pre(pointer) as number),
+        suffix: tokenOrNull(library.llama_vocab_fim_suf(pointer) as number),
+        middle: tokenOrNull(library.llama_vocab_fim_mid(pointer) as number),
+      },
       shouldPrependBosToken: library.llama_vocab_get_add_bos(pointer) as boolean,
     };
   }
@@ -83,6 +88,11 @@ export class VisionVocabulary {
     const length = this.library.llama_detokenize(this.pointer, ids, ids.length, text, text.length, false, false) as number;
     return text.toString('utf8', 0, Math.max(0, length));
   }
+}
+
+/** llama.cpp's -1 stands for no token. */
+function tokenOrNull(token: number): Token | null {
+  return token < 0 ? null : (token as Token);
 }
 
 /** A text of the model file's metadata; '' if missing. */

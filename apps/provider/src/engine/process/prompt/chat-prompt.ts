@@ -17,6 +17,14 @@ export class TemplateError extends Error {
   }
 }
 
+/** The prompt has a text after the answer, but the model has no tokens to mark one. */
+export class InfillUnsupported extends Error {
+  constructor() {
+    super('the model has no fill-in-the-middle tokens');
+    this.name = 'InfillUnsupported';
+  }
+}
+
 /** Parts of the model used here. */
 export interface PromptModel {
   /** `special`: parse the texts of control tokens as those tokens. */
@@ -26,6 +34,8 @@ export interface PromptModel {
     readonly bosString: string | null;
     readonly eosString: string | null;
     readonly shouldPrependBosToken: boolean;
+    /** Tokens before the prefix, before the suffix and before the answer. Null or absent: the model has none. */
+    readonly infill?: { readonly prefix: Token | null; readonly suffix: Token | null; readonly middle: Token | null };
   };
 }
 
@@ -95,13 +105,14 @@ export class ChatPrompt {
 
   /**
    * Tokens of a prompt, fewer than `limit`. `images`: those of the prompt. Throws {@link TemplateError}, also if the template drops an
-   * image, and {@link PromptTooLong}.
+   * image, {@link PromptTooLong} and {@link InfillUnsupported}.
    */
   tokenize(input: PromptInput, limit: number, { images }: PromptImages = NO_IMAGES): PromptTokens {
     const prompt = new PromptBuilder(this.model, images);
     if (input.type === 'text') {
-      this.#refuseTooLong(input.text, limit);
-      prompt.text(input.text, false);
+      this.#refuseTooLong(input.text + (input.suffix ?? ''), limit);
+      if (input.suffix === undefined) prompt.text(input.text, false);
+      else this.#infill(prompt, input.text, input.suffix);
       return { ...prompt.complete(limit), startsInsideThinking: false };
     }
     const hidden = new ControlTextMask(this.#controls);
@@ -112,6 +123,17 @@ export class ChatPrompt {
       else prompt.text(part.text, part.fromTemplate);
     }
     return { ...prompt.complete(limit), startsInsideThinking: this.#opensThinking(rendered) };
+  }
+
+  /** Prefix, suffix, middle: the order that llama.cpp uses unless told otherwise. */
+  #infill(prompt: PromptBuilder, before: string, after: string): void {
+    const { prefix = null, suffix = null, middle = null } = this.model.tokens.infill ?? {};
+    if (prefix === null || suffix === null || middle === null) throw new InfillUnsupported();
+    prompt.token(prefix);
+    prompt.text(before, false);
+    prompt.token(suffix);
+    prompt.text(after, false);
+    prompt.token(middle);
   }
 
   #opensThinking(rendered: string): boolean {
@@ -175,6 +197,10 @@ class PromptBuilder {
 
   text(text: string, special: boolean): void {
     for (const token of this.model.tokenize(text, special)) this.#tokens.push(token);
+  }
+
+  token(token: Token): void {
+    this.#tokens.push(token);
   }
 
   image(index: number): void {
