@@ -17,7 +17,7 @@ import { StartupError } from '../startup-error.js';
 export interface ModelChoice {
   readonly path: string;
   /** Projector of a vision model. Default: none. */
-  readonly projectorPath?: string | null;
+  readonly projectorPath?: string;
   readonly keep: KeepAlive;
   /** Replaces the id derived from the file name. */
   readonly id?: string;

@@ -107,6 +107,8 @@ export interface EngineFacts {
   readonly slots: number;
   /** Actual context per sequence. The engine may round the requested size to its cache layout. */
   readonly contextSize: number;
+  /** Measured; absent: the model reads no images. */
+  readonly vision?: { readonly maxImageTokens: number };
 }
 
 /** Requests specific to the engine process. */

@@ -143,7 +143,14 @@ function recommendation(
   const listed = published.catalogue.find(({ file_sha256 }) => file_sha256.some((hash) => hash === sha256));
   const id = listed?.id ?? [source.slice('hf:'.length), repository, idOfRepository(repository)].find((name) => published.demand.has(name));
   const vision = projectorBytes > 0;
-  return { source, origin, bytes, tokensPerSecond, vision, earningsPerDay: id === undefined ? null : earnings(published, id, tokensPerSecond) };
+  return {
+    source,
+    origin,
+    bytes,
+    tokensPerSecond,
+    vision,
+    earningsPerDay: id === undefined ? null : earnings(published, id, tokensPerSecond),
+  };
 }
 
 function earnings({ demand }: PublishedModels, id: string, tokensPerSecond: number | null): number | null {

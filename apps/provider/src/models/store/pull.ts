@@ -169,7 +169,10 @@ function hashOf(files: readonly RemoteFile[]): string | null {
 async function fetchFiles(files: readonly RemoteFile[], requiredSha256: string | null, options: PullOptions): Promise<string[]> {
   const { directory } = options.store;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  await requireSpace(join(directory, 'library.json'), files.reduce((sum, file) => sum + missingBytes(file, directory), 0));
+  await requireSpace(
+    join(directory, 'library.json'),
+    files.reduce((sum, file) => sum + missingBytes(file, directory), 0),
+  );
   const sha256s: string[] = [];
   for (const [index, file] of files.entries()) {
     options.onFile({ name: file.name, index, count: files.length });
