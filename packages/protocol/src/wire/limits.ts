@@ -14,7 +14,15 @@ export const MAX_PLAIN_RESPONSE_BYTES = 32 * 1024 * 1024;
 export const INITIAL_CREDIT_BYTES = 256 * 1024;
 /** Maximum bytes queued towards a peer that does not drain; beyond, the socket is closed. */
 export const MAX_UNSENT_BYTES = 16 * 1024 * 1024;
-/** Maximum images per job. */
+/** Maximum generated images per job. */
 export const MAX_IMAGES = 4;
-/** Maximum pixels per image: 2048 × 2048, or another shape of equal area. */
+/** Maximum pixels per generated image: 2048 × 2048, or another shape of equal area. */
 export const MAX_IMAGE_PIXELS = 2048 * 2048;
+/** Maximum images as input of one request. */
+export const MAX_INPUT_IMAGES = 20;
+/** Maximum encoded bytes of one input image, base64 removed. */
+export const MAX_INPUT_IMAGE_BYTES = 5 * 1024 * 1024;
+/** Maximum width and maximum height of an input image. */
+export const MAX_INPUT_IMAGE_SIDE = 8000;
+/** Maximum pixels of an input image. */
+export const MAX_INPUT_IMAGE_PIXELS = 40_000_000;

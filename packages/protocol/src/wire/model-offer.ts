@@ -19,6 +19,15 @@ export const ImageOfferSchema = Type.Object({
 });
 export type ImageOffer = Static<typeof ImageOfferSchema>;
 
+/** Images that a text model reads. */
+export const VisionOfferSchema = Type.Object({
+  /** Maximum images per request. */
+  max_images: Type.Integer({ minimum: 1, maximum: 64 }),
+  /** Maximum prompt tokens of one image, its begin and end tokens included. */
+  max_image_tokens: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+});
+export type VisionOffer = Static<typeof VisionOfferSchema>;
+
 export const ModelOfferSchema = Type.Object({
   /** Opaque id that clients pass as `model`. */
   id: Type.String({ minLength: 1, maxLength: 256, pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$' }),
@@ -38,6 +47,8 @@ export const ModelOfferSchema = Type.Object({
   thinks: Type.Optional(Type.Boolean()),
   /** Required when `model_type` is `image`; image models without this member get no jobs. */
   image: Type.Optional(ImageOfferSchema),
+  /** Text models only. Absent: the model reads no images, and gets no requests with images. */
+  vision: Type.Optional(VisionOfferSchema),
 });
 export type ModelOffer = Static<typeof ModelOfferSchema>;
 
