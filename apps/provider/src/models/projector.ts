@@ -1,6 +1,7 @@
 /** `readProjector`: facts of a projector (`mmproj`), the GGUF file that turns images into embeddings for a language model. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { MAX_INPUT_IMAGES } from '@inference/protocol';
 import { type GgufHeader, headerNumber, headerText, ModelFileError, readGgufHeader } from './gguf-header.js';
 
 export interface VisionFacts {
@@ -37,6 +38,15 @@ export function projectorBeside(path: string): string | null {
   }
   return projector;
 }
+
+/** Images that fit into one request beside some text and an answer; at least 1, so that a small context gives a clear error. */
+export function maxImagesOf(contextSize: number, maxImageTokens: number): number {
+  const room = contextSize - Math.min(TEXT_TOKENS, contextSize / 4);
+  return Math.min(MAX_INPUT_IMAGES, Math.max(1, Math.floor(room / maxImageTokens)));
+}
+
+/** Context left to the question and its answer. */
+const TEXT_TOKENS = 1024;
 
 /**
  * Facts of a projector for a language model with this embedding length.

@@ -58,9 +58,13 @@ export function modelChoices(given: readonly string[] | undefined, store: ModelS
 }
 
 function localChoice(path: string, keep: KeepAlive): ModelChoice {
-  return { path, projectorPath: projectorBeside(path), keep };
+  return { path, ...projectorMember(projectorBeside(path)), keep };
 }
 
 function storedChoice(entry: StoredModel, store: ModelStore, keep: KeepAlive): ModelChoice {
-  return { path: store.path(entry), projectorPath: store.projectorPath(entry), keep, id: entry.id, sha256: entry.sha256 };
+  return { path: store.path(entry), ...projectorMember(store.projectorPath(entry)), keep, id: entry.id, sha256: entry.sha256 };
+}
+
+function projectorMember(path: string | null): Pick<ModelChoice, 'projectorPath'> {
+  return path === null ? {} : { projectorPath: path };
 }
