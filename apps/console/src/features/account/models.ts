@@ -33,6 +33,11 @@ export function imageModels(models: readonly ModelEntry[]): ModelEntry[] {
   return models.filter(({ metadata }) => metadata.model_type === 'image');
 }
 
+/** Whether the model reads images. */
+export function readsImages({ architecture }: ModelEntry): boolean {
+  return architecture?.input_modalities.includes('image') === true;
+}
+
 export function modelName({ id, metadata }: ModelEntry): string {
   const { display_name } = metadata;
   return display_name === undefined || display_name === null || display_name === '' || display_name === id ? id : `${display_name} (${id})`;

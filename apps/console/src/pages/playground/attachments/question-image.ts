@@ -1,6 +1,6 @@
 /** Images of a question: bounds, and which models read them. */
 import { MAX_INPUT_IMAGES, MAX_REQUEST_BYTES } from '@inference/protocol';
-import type { ModelEntry } from '../../../features/account/models.js';
+import { type ModelEntry, readsImages } from '../../../features/account/models.js';
 
 export interface QuestionImage {
   /** File name, or a name for a pasted image. */
@@ -21,10 +21,6 @@ export function imageProblem(images: readonly QuestionImage[], added: QuestionIm
   if (images.length >= MAX_INPUT_IMAGES) return `A conversation can have at most ${MAX_INPUT_IMAGES} images.`;
   if (imageChars([...images, added]) <= MAX_IMAGE_CHARS) return null;
   return `${added.name} is too large together with the other images of this conversation. Remove an image, or start a new conversation.`;
-}
-
-export function readsImages({ architecture }: ModelEntry): boolean {
-  return architecture?.input_modalities.includes('image') === true;
 }
 
 /** Why the selected models cannot be sent images; null if they can. */
