@@ -18,7 +18,7 @@ export { readJsonBody } from './json/json-body.js';
 export * from './json/json-value.js';
 export type { UnknownMembers } from './members/member-table.js';
 export { nearestNames } from './members/nearest-name.js';
-export { contentText, imagesOf, imagesOfRequest } from './message-content.js';
+export { contentText, imagesOf, imagesOfRequest, textBytesOf } from './message-content.js';
 export { documentedErrors } from './openapi/error-responses.js';
 export { INFERENCE_SCHEMAS, inferenceRouteSchema } from './openapi/inference-operations.js';
 export { EXAMPLE_MODEL, REQUEST_EXAMPLES } from './openapi/request-examples.js';

@@ -11,7 +11,7 @@ export function failureOf({ ended }: GenerationError, fields: FieldNames): JobEr
     case 'invalid_request':
       return new JobError('invalid_request', { param: paramOf(ended.field, fields) });
     case 'invalid_image':
-      return new JobError('invalid_request', { param: ended.path });
+      return new JobError('invalid_image', { param: ended.path });
     case 'cancelled':
       return new JobError('cancelled');
     case 'engine_failed':
