@@ -13,7 +13,7 @@ export function failureOf({ ended }: GenerationError, fields: FieldNames): JobEr
     case 'unsupported':
       return new JobError('unsupported', { param: ended.field });
     case 'invalid_image':
-      return new JobError('invalid_request', { param: ended.path });
+      return new JobError('invalid_image', { param: ended.path });
     case 'cancelled':
       return new JobError('cancelled');
     case 'engine_failed':
