@@ -10,7 +10,7 @@ import { StartupError } from '../../startup-error.js';
 
 const require = createRequire(import.meta.url);
 /** Resolved lazily: an installation may lack the demo models. Throws {@link StartupError}. */
-function demoModel(name: '#demo-model' | '#demo-image-model'): string {
+function demoModel(name: '#demo-model' | '#demo-image-model' | '#demo-vision-model'): string {
   try {
     return require.resolve(name);
   } catch {
@@ -26,13 +26,14 @@ const ALWAYS: KeepAlive = { kind: 'always' };
 const SHIPPED: Readonly<Record<string, () => string>> = {
   'demo-text': () => demoModel('#demo-model'),
   'demo-image': () => dirname(demoModel('#demo-image-model')),
+  'demo-vision': () => demoModel('#demo-vision-model'),
 };
 
 /**
  * Models from `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes. The first stays loaded by default.
  *
- * A projector `mmproj-FILE` beside FILE is used. FILE may also be a folder, a stored model's id, `demo-text` or `demo-image`. Without arguments: the stored models in use, else the demo
- * model.
+ * A projector `mmproj-FILE` beside FILE is used. FILE may also be a folder, a stored model's id, `demo-text`, `demo-image` or
+ * `demo-vision`. Without arguments: the stored models in use, else the demo model.
  *
  * `maxKeep`: the settings' maximum keep-alive time; a KEEP on the command line overrides it.
  */
