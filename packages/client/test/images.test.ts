@@ -107,6 +107,7 @@ describe('images by address', () => {
     expect(verdictOf(response)).toMatchObject({ state: 'verified' });
     const sent = JSON.parse(new TextDecoder().decode(network.opened[0]?.body)) as never;
     expect(partOf(sent)).toEqual(expected);
+    expect(network.opened[0]?.context).toMatchObject({ input_images: 1, input_image_bytes: BASE64.length });
     expect(fetched).toHaveLength(1);
     expect(fetched[0]).toMatchObject({ url: ADDRESS, init: { credentials: 'omit', redirect: 'manual' } });
     expect(JSON.stringify(fetched[0]?.init.headers)).not.toContain('sk-test');
@@ -135,9 +136,9 @@ describe('images by address', () => {
   const large = (): Response => new Response(new Uint8Array(5 * 1024 * 1024 + 1).fill(0xff));
   test.each<[string, () => Response, string, Partial<VerifiedFetchOptions>?]>([
     ['a page instead of an image', () => new Response('<html>'), 'pictures.invalid did not answer with an image: The data is not a PNG'],
-    ['too many bytes', large, 'the image has more than 5242880 bytes'],
+    ['too many bytes', large, 'The image exceeds the maximum of 5 MiB'],
     ['an error', () => new Response('', { status: 403 }), 'pictures.invalid answered 403 instead of an image'],
-    ['a redirect to http', redirectTo('http://10.0.0.1/'), 'must be an https URL'],
+    ['a redirect to http', redirectTo('http://10.0.0.1/'), 'Its URL must begin with https'],
     ['endless redirects', redirectTo(ADDRESS), 'redirects more than 3 times'],
     [
       'no connection',
@@ -146,13 +147,16 @@ describe('images by address', () => {
       },
       'pictures.invalid could not be reached',
     ],
-    ['addresses that are switched off', png, 'image addresses are not fetched. Send the image itself', { fetchImage: null }],
+    ['addresses that are switched off', png, 'Images are not fetched from URLs here.', { fetchImage: null }],
   ])('%s is a 400 that names the part, and nothing is sent', async (_name, answer, message, options) => {
     const { network, post } = setup(answer, options);
     const response = await post('/v1/chat/completions', CHAT);
     expect(response.status).toBe(400);
     const { error } = (await response.json()) as { error: { param: string; message: string } };
-    expect(error).toMatchObject({ param: 'messages[0].content[1]', message: expect.stringContaining(`messages[0].content[1]: `) });
+    expect(error).toMatchObject({
+      param: 'messages[0].content[1]',
+      message: expect.stringContaining('messages[0].content[1]: could not process image. '),
+    });
     expect(error.message).toContain(message);
     expect(error.message).not.toContain('secret');
     expect(network.sealedRequests).toEqual([]);
@@ -164,9 +168,9 @@ describe('images by address', () => {
       const content = urls.map((url) => ({ type: 'image_url', image_url: { url } }));
       return post('/v1/chat/completions', { messages: [{ role: 'user', content }] });
     };
-    expect(await (await ask(['http://10.0.0.1/a.png'])).text()).toContain('must be an https URL');
+    expect(await (await ask(['http://10.0.0.1/a.png'])).text()).toContain('Its URL must begin with https');
     const many = Array.from({ length: 21 }, (_, index) => `https://pictures.invalid/${index}`);
-    expect(await (await ask(many)).text()).toContain('messages[0].content[20]: a request may name at most 20 images');
+    expect(await (await ask(many)).text()).toContain('messages[0].content[20]: could not process image. A request has at most 20 images');
     expect(fetched).toEqual([]);
   });
 });

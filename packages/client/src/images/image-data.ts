@@ -1,5 +1,5 @@
 /** Image data as requests carry it: media type by content, and base64. */
-import type { InputImageType } from '@inference/formats';
+import { type InputImageType, imageTypeOf } from '@inference/formats';
 import { MAX_INPUT_IMAGE_BYTES, toBase64 } from '@inference/protocol';
 
 export interface ImageData {
@@ -23,17 +23,8 @@ export class ImageError extends Error {
 export function imageFromBytes(bytes: Uint8Array): ImageData {
   if (bytes.length > MAX_INPUT_IMAGE_BYTES)
     throw new ImageError(`An image may have at most ${MAX_INPUT_IMAGE_BYTES} bytes; this one has ${bytes.length}.`);
-  const mediaType = mediaTypeOf(bytes);
+  const mediaType = imageTypeOf(bytes);
   if (mediaType === null) throw new ImageError('The data is not a PNG, JPEG, WebP or GIF image.');
   const base64 = toBase64(bytes);
   return { mediaType, base64, dataUri: `data:${mediaType};base64,${base64}` };
-}
-
-/** By the first bytes (WHATWG MIME Sniffing, section 6.1); null: another type. */
-function mediaTypeOf(bytes: Uint8Array): InputImageType | null {
-  const start = String.fromCharCode(...bytes.subarray(0, 14));
-  if (start.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
-  if (start.startsWith('\xff\xd8\xff')) return 'image/jpeg';
-  if (start.startsWith('GIF87a') || start.startsWith('GIF89a')) return 'image/gif';
-  return start.startsWith('RIFF') && start.slice(8) === 'WEBPVP' ? 'image/webp' : null;
 }

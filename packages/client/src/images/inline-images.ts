@@ -1,6 +1,6 @@
 /** Puts the images that a request names by `https` address into the request, because sealed requests are complete. */
-import { RequestError, readJsonBody } from '@inference/formats';
-import { concatBytes, MAX_E2E_BODY_BYTES, MAX_INPUT_IMAGE_BYTES, MAX_INPUT_IMAGES, utf8 } from '@inference/protocol';
+import { COULD_NOT_PROCESS, RequestError, readJsonBody } from '@inference/formats';
+import { concatBytes, MAX_E2E_VISION_BODY_BYTES, MAX_INPUT_IMAGE_BYTES, MAX_INPUT_IMAGES, utf8 } from '@inference/protocol';
 import { chunksOf, type Fetch } from '../network/download.js';
 import { type ImageData, ImageError, imageFromBytes } from './image-data.js';
 import { type ImageReference, imageReferencesIn } from './image-references.js';
@@ -22,14 +22,14 @@ export async function inlineImages(body: Uint8Array, { fetchImage, signal }: Inl
   const references = imageReferencesIn(json);
   const [first] = references;
   if (first === undefined) return body;
-  if (fetchImage === null) throw problem(first, 'image addresses are not fetched. Send the image itself, as base64.');
+  if (fetchImage === null) throw problem(first, 'Images are not fetched from URLs here. Send the image itself, in base64.');
   for (const reference of references) requireHttps(reference, reference.address);
   const addresses = new Map(references.map((reference) => [reference.address, reference]));
   const [excess] = [...addresses.values()].slice(MAX_INPUT_IMAGES);
-  if (excess !== undefined) throw problem(excess, `a request may name at most ${MAX_INPUT_IMAGES} images.`);
+  if (excess !== undefined) throw problem(excess, `A request has at most ${MAX_INPUT_IMAGES} images.`);
   // The first failure ends the other downloads.
   const failed = new AbortController();
-  const budget = new ImageBudget(MAX_E2E_BODY_BYTES - body.length);
+  const budget = new ImageBudget(MAX_E2E_VISION_BODY_BYTES - body.length);
   const download = { fetchImage, budget, signal: AbortSignal.any([signal, failed.signal]) };
   const loaded = [...addresses].map(async ([address, first]) => [address, await imageAt(first, download)] as const);
   const images = new Map(
@@ -53,7 +53,7 @@ function requireHttps(reference: ImageReference, address: string): void {
     const { protocol, username, password } = new URL(address);
     if (protocol === 'https:' && username === '' && password === '') return;
   }
-  throw problem(reference, 'the address of an image must be an https URL without credentials.');
+  throw problem(reference, 'Its URL must begin with https, and contain no credentials.');
 }
 
 interface Download {
@@ -121,8 +121,9 @@ async function bytesOf(response: Response, reference: ImageReference, budget: Im
   let length = 0;
   for await (const chunk of chunksOf(response.body)) {
     length += chunk.length;
-    if (length > MAX_INPUT_IMAGE_BYTES) throw problem(reference, `the image has more than ${MAX_INPUT_IMAGE_BYTES} bytes.`);
-    if (!budget.take(chunk.length)) throw problem(reference, `the request with its images is over ${MAX_E2E_BODY_BYTES} bytes.`);
+    if (length > MAX_INPUT_IMAGE_BYTES)
+      throw problem(reference, `The image exceeds the maximum of ${MAX_INPUT_IMAGE_BYTES / 2 ** 20} MiB.`);
+    if (!budget.take(chunk.length)) throw problem(reference, `The request with its images is over ${MAX_E2E_VISION_BODY_BYTES} bytes.`);
     bytes.push(chunk);
   }
   return concatBytes(...bytes);
@@ -134,5 +135,5 @@ function hostOf({ address }: ImageReference): string {
 }
 
 function problem({ field }: ImageReference, reason: string): RequestError {
-  return new RequestError('invalid_request', field, `${field}: ${reason}`);
+  return new RequestError('invalid_request', field, `${field}: ${COULD_NOT_PROCESS} ${reason}`);
 }
