@@ -53,6 +53,7 @@ describe('npm run cluster', () => {
       admin_key: expect.stringMatching(/^service-.{32,}$/),
       text_model: expect.any(String),
       image_model: 'picto',
+      vision_model: 'viso-demo',
       coordinators: [1, 2].map(() => ({ base_url: expect.any(String), pid: expect.any(Number) })),
       agents: demo.coordinators.map(({ base_url }) => ({ pid: expect.any(Number), coordinator: base_url })),
       nats: [1, 2, 3].map(() => ({ pid: expect.any(Number) })),

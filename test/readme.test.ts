@@ -98,6 +98,12 @@ describe('getting started', () => {
     expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png']);
   });
 
+  it('draws an image, asks what is on it, and verifies both responses', async () => {
+    const { output } = await run('bash', ['-c', code('Ask what is on an image', 'sh')]);
+    expect(output.match(/^verified/gm)).toHaveLength(2);
+    expect(output).toMatch(/Two orange triangles on a purple (?:back)?ground\./);
+  });
+
   it.each([
     ['OpenAI', 0, '15'],
     ['Anthropic', 1, 'Tokyo'],

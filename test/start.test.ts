@@ -35,6 +35,7 @@ describe('npm start', () => {
       admin_key: expect.stringMatching(/^service-.{32,}$/),
       text_model: expect.any(String),
       image_model: 'picto',
+      vision_model: 'viso-demo',
     });
     expect(statSync(join(directory, 'demo.json')).mode & 0o777).toBe(0o600);
     const curl = /( {2}curl [\s\S]*?')\n\n/.exec(first.output)?.[1];

@@ -8,6 +8,7 @@ export interface Demo {
   readonly admin_key: string;
   readonly text_model: string;
   readonly image_model?: string;
+  readonly vision_model?: string;
 }
 
 /** Replaces the file at once. Readable by the owner only, because of the keys. */
@@ -24,17 +25,20 @@ export interface RunningNetwork {
   readonly adminKey: string;
   readonly models: readonly string[];
   readonly imageModels: readonly string[];
+  readonly visionModels: readonly string[];
   readonly logDir: string;
 }
 
 /** Members of `demo.json` that every network has. */
 export function demoOf(network: RunningNetwork): Demo {
   const [imageModel] = network.imageModels;
+  const [visionModel] = network.visionModels;
   return {
     base_url: network.baseUrl,
     api_key: network.apiKey,
     admin_key: network.adminKey,
     text_model: network.models[0] as string,
     ...(imageModel === undefined ? {} : { image_model: imageModel }),
+    ...(visionModel === undefined ? {} : { vision_model: visionModel }),
   };
 }

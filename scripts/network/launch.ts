@@ -6,8 +6,13 @@ import { lockDirectory } from './lock.js';
 import { ROOT } from './network.js';
 import { StartError } from './start-error.js';
 
-/** Arguments of an agent that serves the demo models: text, loaded at once, and images, loaded on demand. */
-export const DEMO_MODEL_ARGS = ['--model', 'demo-text', '--model', 'demo-image'];
+const VISION_MODEL = join(ROOT, 'apps/provider/demo-models/viso/viso.gguf');
+
+/** Arguments of an agent that serves the demo models: text, loaded at once; images and vision, loaded on demand. */
+export const DEMO_MODEL_ARGS = ['demo-text', 'demo-image', ...(existsSync(VISION_MODEL) ? ['demo-vision'] : [])].flatMap((model) => [
+  '--model',
+  model,
+]);
 
 /** Callbacks of a network to its start script, and the signal that interrupts a start. */
 export interface StartControl {

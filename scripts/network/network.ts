@@ -36,10 +36,12 @@ export interface Network {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly adminKey: string;
-  /** Model ids, text models first. */
+  /** Model ids: text models first, those that read images after the others. */
   readonly models: readonly string[];
   /** Image models among `models`. */
   readonly imageModels: readonly string[];
+  /** Models among `models` that read images. */
+  readonly visionModels: readonly string[];
   readonly coordinator: Supervised;
   readonly providers: readonly Supervised[];
   /** Address of the simulated management server; null without device management. */
@@ -97,7 +99,8 @@ export async function startNetwork(options: NetworkOptions): Promise<Network> {
       programs.push(await startProvider({ ...options, providerArgs }, number, address, logDir));
     }
     const agents = programs.slice(1).map((program) => program.child);
-    const served = agents.length === 0 ? { models: [], imageModels: [] } : waitUntilServed(baseUrl, keys.apiKey, agents.length);
+    const served =
+      agents.length === 0 ? { models: [], imageModels: [], visionModels: [] } : waitUntilServed(baseUrl, keys.apiKey, agents.length);
     const models = await Promise.race([
       served,
       ...agents.map(endOf),
@@ -271,22 +274,45 @@ export async function waitUntilServed(
   baseUrl: string,
   apiKey: string,
   providers: number,
-): Promise<Pick<Network, 'models' | 'imageModels'>> {
+): Promise<Pick<Network, 'models' | 'imageModels' | 'visionModels'>> {
   for (;;) {
     const served = (await listModels(baseUrl, apiKey)).filter((model) => model.providers >= providers);
-    const [text, others] = [true, false].map((isText) => served.filter(({ type }) => (type === 'text') === isText));
-    const models = [...(text ?? []), ...(others ?? [])].map(({ id }) => id);
-    if (models.length > 0) return { models, imageModels: served.filter(({ type }) => type === 'image').map(({ id }) => id) };
+    if (served.length > 0) {
+      const vision = served.filter(({ readsImages }) => readsImages);
+      const text = served.filter(({ type, readsImages }) => type === 'text' && !readsImages);
+      const others = served.filter(({ type }) => type !== 'text');
+      const ids = (models: typeof served): string[] => models.map(({ id }) => id);
+      const imageModels = ids(served.filter(({ type }) => type === 'image'));
+      return { models: ids([...text, ...vision, ...others]), imageModels, visionModels: ids(vision) };
+    }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-/** Models with type and provider count. */
-async function listModels(baseUrl: string, apiKey: string): Promise<{ id: string; type: string; providers: number }[]> {
+interface ListedModel {
+  readonly id: string;
+  readonly type: string;
+  readonly providers: number;
+  readonly readsImages: boolean;
+}
+
+async function listModels(baseUrl: string, apiKey: string): Promise<ListedModel[]> {
   const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } });
   if (!response.ok) throw new StartError(`the coordinator refused its own development key with status ${response.status}`);
-  const list = (await response.json()) as { data: { id: string; metadata: { model_type: string; provider_count: number } }[] };
-  return list.data.map(({ id, metadata }) => ({ id, type: metadata.model_type, providers: metadata.provider_count }));
+  // The shape is that of the public API.
+  const list = (await response.json()) as {
+    data: {
+      id: string;
+      architecture: { input_modalities: string[] };
+      metadata: { model_type: string; provider_count: number };
+    }[];
+  };
+  return list.data.map(({ id, architecture, metadata }) => ({
+    id,
+    type: metadata.model_type,
+    providers: metadata.provider_count,
+    readsImages: architecture.input_modalities.includes('image'),
+  }));
 }
 
 export async function endOf(child: Child): Promise<never> {

@@ -1,4 +1,5 @@
 /** Public names that both entries share. */
+export { type ImageData, ImageError, imageFromBytes } from './images/image-data.js';
 export type { AcceptedKeyset, CheckpointVerdict, CheckpointVerifier, LoggedLeaf, LogTree, LogVerifier } from './network/log-verifier.js';
 export { memoryStore, type Store } from './network/store.js';
 export type { VerifiedProvider } from './network/verified-provider.js';

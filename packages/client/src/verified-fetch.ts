@@ -29,6 +29,12 @@ export interface VerifiedFetchOptions {
   readonly store?: Store;
   /** Transport. Default: the runtime's `fetch`. */
   readonly fetch?: Fetch;
+  /**
+   * Fetches the images that requests name by `https` address, before sealing. Default: the runtime's `fetch`. null: addresses are refused.
+   *
+   * The address is the caller's: a program that passes on requests of others must refuse private addresses here.
+   */
+  readonly fetchImage?: Fetch | null;
   /** Default: the log of the coordinator, under the keys of the policy. */
   readonly logVerifier?: LogVerifier;
   /** base64url of 32 bytes. Requests with the same secret share prefix-cache entries at a provider. Default: none are shared. */
@@ -74,6 +80,7 @@ class VerifiedClient {
   readonly #crypto: E2eCrypto;
   readonly #base: string;
   readonly #transport: Fetch;
+  readonly #fetchImage: Fetch | null;
   readonly #network: Network;
   readonly #cacheSecret: string | null;
   readonly #onVerdict: (verdict: E2eVerdict, exchange: Exchange) => void;
@@ -82,7 +89,9 @@ class VerifiedClient {
   constructor(crypto: E2eCrypto, options: VerifiedFetchOptions) {
     this.#crypto = crypto;
     this.#base = baseOf(options.baseURL);
-    this.#transport = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+    const runtimeFetch: Fetch = (input, init) => globalThis.fetch(input, init);
+    this.#transport = options.fetch ?? runtimeFetch;
+    this.#fetchImage = options.fetchImage === undefined ? runtimeFetch : options.fetchImage;
     this.#cacheSecret = cacheSecretOf(options.cacheSecret);
     this.#onVerdict = options.onVerdict ?? (() => {});
     this.#now = options.now ?? Date.now;
@@ -119,7 +128,7 @@ class VerifiedClient {
     }
     const onFinal = (verdict: E2eVerdict): void => this.#onVerdict(verdict, exchange);
     try {
-      const sealable = await untilAborted(readSealableRequest(request, endpoint), request.signal);
+      const sealable = await untilAborted(readSealableRequest(request, endpoint, this.#fetchImage), request.signal);
       return await this.#exchange(sealable, request.signal, onFinal);
     } catch (error) {
       // A caller's own reason for an abort arrives as a broken connection.

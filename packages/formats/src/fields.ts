@@ -30,6 +30,17 @@ export const model = Type.String({ minLength: 1, maxLength: 256, description: 'a
 export const flag = nullable(Type.Boolean(), 'a boolean');
 export const text = nullable(Type.String(), 'a string');
 export const object = nullable(Type.Object({}), 'an object');
+/** The real APIs' bounds of `metadata`, in UTF-16 units. */
+const MAX_METADATA_PAIRS = 16;
+const MAX_METADATA_NAME = 64;
+const MAX_METADATA_VALUE = 512;
+export const metadata = nullable(
+  Type.Record(Type.String({ pattern: `^[\\s\\S]{1,${MAX_METADATA_NAME}}$` }), Type.String({ maxLength: MAX_METADATA_VALUE }), {
+    maxProperties: MAX_METADATA_PAIRS,
+    additionalProperties: false,
+  }),
+  `an object of up to ${MAX_METADATA_PAIRS} strings of up to ${MAX_METADATA_VALUE} characters, with names of up to ${MAX_METADATA_NAME} characters`,
+);
 export const list = nullable(Type.Array(Type.Unknown()), 'an array');
 export const anything = Type.Optional(Type.Unknown());
 /** Serial number of the only provider that may serve the request. */

@@ -1,5 +1,5 @@
 /** `hashPromptPrefixes`: hashes of a prompt's beginnings, by blocks. The next turn of a conversation starts with the same hashes. */
-import type { ChatMessage, TextRequest } from './request.js';
+import type { ChatMessage, MessageContent, TextRequest } from './request.js';
 
 interface PrefixBlock {
   /** Hash of the prompt up to here. */
@@ -19,7 +19,7 @@ const FINENESS = 32;
  * @param start Key that every digest depends on.
  */
 export function hashPromptPrefixes(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
-  const text = promptText(request);
+  const text = promptText(request, hash);
   const chain: PrefixBlock[] = [];
   let digest = start;
   let from = 0;
@@ -33,14 +33,14 @@ export function hashPromptPrefixes(request: TextRequest, start: string, hash: (t
 }
 
 /** Unambiguous text of all prompt inputs, in order. */
-function promptText({ prompt, tools, thinking }: TextRequest): string {
-  if (prompt.type === 'text') return `text ${prompt.text}`;
+function promptText({ prompt, tools, thinking }: TextRequest, hash: (text: string) => string): string {
+  if (prompt.type === 'text') return prompt.suffix === undefined ? `text ${prompt.text}` : `infill ${prompt.text}${prompt.suffix}`;
   const head = `chat ${thinking} ${tools.length === 0 ? '' : JSON.stringify(tools)}`;
-  return prompt.messages.reduce((text, message) => text + messageText(message), head);
+  return prompt.messages.reduce((text, message) => text + messageText(message, hash), head);
 }
 
-function messageText(message: ChatMessage): string {
-  const text = `\n${message.role} ${message.content.length} ${message.content}`;
+function messageText(message: ChatMessage, hash: (text: string) => string): string {
+  const text = `\n${message.role} ${contentText(message.content, hash)}`;
   switch (message.role) {
     case 'system':
     case 'user':
@@ -50,4 +50,18 @@ function messageText(message: ChatMessage): string {
     case 'tool':
       return `${text}${message.name}`;
   }
+}
+
+/** Times that an image's hash is repeated: at 64 characters, an image has the weight of 256 tokens. */
+const IMAGE_WEIGHT = 16;
+
+/** Images count by the hash of their data. */
+function contentText(content: MessageContent, hash: (text: string) => string): string {
+  if (typeof content === 'string') return `${content.length} ${content}`;
+  const parts = content.map((part) =>
+    part.type === 'text'
+      ? `${part.text.length} ${part.text}`
+      : `image ${part.image.detail} ${hash(part.image.base64).repeat(IMAGE_WEIGHT)}`,
+  );
+  return parts.join('\n');
 }

@@ -8,9 +8,30 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
+/** Encodings of images as input. */
+export type InputImageType = 'image/png' | 'image/jpeg' | 'image/webp' | 'image/gif';
+
+/** An image in a prompt. Structure, size and dimensions are checked; the pixels are not decoded. */
+export interface InputImage {
+  readonly mediaType: InputImageType;
+  /** Canonical base64 of the encoded image. */
+  readonly base64: string;
+  readonly detail: 'auto' | 'low' | 'high';
+  /** Path of the part in the client's request, such as `messages[0].content[1]`. */
+  readonly field: string;
+  /** The request has a URL in place of the data. */
+  readonly isFetched?: true;
+}
+
+/** Neighbouring texts are joined, so that no text part follows another. */
+export type ContentPart = { readonly type: 'text'; readonly text: string } | { readonly type: 'image'; readonly image: InputImage };
+
+/** A string if the message has no image; otherwise parts in order, at least one of them an image. */
+export type MessageContent = string | readonly ContentPart[];
+
 export type ChatMessage =
   | { readonly role: 'system'; readonly content: string }
-  | { readonly role: 'user'; readonly content: string }
+  | { readonly role: 'user'; readonly content: MessageContent }
   | {
       readonly role: 'assistant';
       readonly content: string;
@@ -20,7 +41,7 @@ export type ChatMessage =
     }
   | {
       readonly role: 'tool';
-      readonly content: string;
+      readonly content: MessageContent;
       readonly toolCallId: string;
       /** Name of the called tool, or null without an earlier call of this id. */
       readonly name: string | null;
@@ -38,7 +59,12 @@ export type Prompt =
       readonly continuesLast: boolean;
     }
   /** Text to continue as is, without a template. */
-  | { readonly type: 'text'; readonly text: string };
+  | {
+      readonly type: 'text';
+      readonly text: string;
+      /** Text after the output, which the model fills in between. Absent: none. */
+      readonly suffix?: string;
+    };
 
 /** A JSON Schema object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

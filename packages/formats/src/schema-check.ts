@@ -81,11 +81,12 @@ function missingProperty(error: SchemaError): string | null {
   return Array.isArray(names) && typeof names[0] === 'string' ? names[0] : null;
 }
 
-/** `/messages/0/content` as `messages[0].content`. Contains only field names. */
+/** `/messages/0/content` as `messages[0].content`, up to the first step that does not look like a field name. */
 function paramOf(instancePath: string): string {
-  return instancePath
-    .split('/')
-    .slice(1)
+  const steps = instancePath.split('/').slice(1);
+  const unnamed = steps.findIndex((step) => !/^\d+$/.test(step) && !FIELD_NAME.test(step));
+  return steps
+    .slice(0, unnamed === -1 ? steps.length : unnamed)
     .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))
     .join('')
     .replace(/^\./, '');

@@ -175,14 +175,27 @@ describe('legacy completions through the official SDK', () => {
     ['prompt', { prompt: undefined }],
     ['n', { n: 17 }],
     ['best_of', { best_of: 2 }],
-    ['echo', { echo: true }],
-    ['suffix', { suffix: 'end' }],
+    ['best_of', { best_of: 2, n: 3 }],
+    ['best_of', { best_of: 21, n: 1 }],
+    ['echo', { echo: true, logprobs: 1 }],
+    ['echo', { echo: true, n: 2, prompt: 'x'.repeat(500_001) }],
     ['logit_bias[1]', { logit_bias: { 1: 200 } }],
     ['logprobs', { logprobs: 6 }],
     ['temperature', { temperature: 3 }],
   ])('%s is refused when it is %o', async (param, members) => {
     const { client } = clientOf(outputs.text);
     await expect(client.completions.create({ ...completion, ...members })).rejects.toMatchObject({ status: 400, param });
+  });
+
+  it('best_of is accepted where it changes nothing, and a suffix where there is one', async () => {
+    const { client, requests } = clientOf(outputs.text);
+    for (const members of [{ best_of: 1 }, { best_of: 1, n: 2 }, { best_of: 2, n: 2 }, { best_of: null, suffix: '' }]) {
+      await client.completions.create({ ...completion, ...members });
+    }
+    await client.completions.create({ ...completion, prompt: 'def f():', suffix: 'return 1' });
+    expect(requests.map(({ request }) => request.choices)).toEqual([1, 2, 2, 1, 1]);
+    expect(requests.at(3)?.request.prompt).not.toHaveProperty('suffix');
+    expect(requests.at(4)?.request.prompt).toEqual({ type: 'text', text: 'def f():', suffix: 'return 1' });
   });
 
   it('a prompt may be an array of one', async () => {

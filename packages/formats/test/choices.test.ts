@@ -44,6 +44,18 @@ it.each(['/v1/chat/completions', '/v1/completions'] as const)('are counted in th
   }
 });
 
+it('echo puts the prompt before each choice, streamed or not', async () => {
+  const client = clientFor('/v1/completions', textEvents);
+  const body = { model: 'm', prompt: 'zero ', n: 3, echo: true };
+  const expected = ['zero one two', 'zero ', 'zero '];
+  expect((await client.completions.create(body)).choices.map(({ text }) => text)).toEqual(expected);
+  const streamed = ['', '', ''];
+  for await (const { choices } of await client.completions.create({ ...body, stream: true })) {
+    for (const { index, text } of choices) streamed[index] += text;
+  }
+  expect(streamed).toEqual(expected);
+});
+
 describe('chat completions', () => {
   it('have a message each', async () => {
     const { choices, usage: billed } = await clientFor('/v1/chat/completions', events).chat.completions.create({

@@ -115,6 +115,36 @@ describe('a name that no format has', () => {
   });
 });
 
+describe('members without effect', () => {
+  const pairs = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
+
+  it.each([CHAT, RESPONSES] as const)('of %s are checked as in the real API', (endpoint) => {
+    const accepted = { store: true, metadata: { ...pairs(15), ['k'.repeat(64)]: 'v'.repeat(512) }, service_tier: 'flex' };
+    expect(parse(endpoint, accepted).ignored).toContain('store');
+    const chatOnly = endpoint === CHAT ? ['metadata'] : [];
+    expect(parse(endpoint, accepted).ignored).toEqual(expect.arrayContaining(chatOnly));
+    for (const members of [
+      { metadata: pairs(17) },
+      { metadata: { ['k'.repeat(65)]: 'v' } },
+      { metadata: { k: 'v'.repeat(513) } },
+      { metadata: { k: 1 } },
+    ]) {
+      const error = refusal(endpoint, members);
+      expect(error.code).toBe('invalid_request');
+      expect(error.param).toMatch(/^metadata/);
+      expect(error.message).toMatch(/must be an object of up to 16 strings of up to 512 characters, with names of up to 64 characters/);
+    }
+    expect(refusal(endpoint, { metadata: { 'a secret': 1 } }).param).toBe('metadata');
+    expect(refusal(endpoint, { store: 'yes' }).param).toBe('store');
+    expect(refusal(endpoint, { service_tier: 'gold' }).param).toBe('service_tier');
+  });
+
+  it('of messages, too', () => {
+    for (const service_tier of ['auto', 'standard_only']) expect(parse(MESSAGES, { service_tier }).ignored).toEqual(['service_tier']);
+    expect(refusal(MESSAGES, { service_tier: 'default' }).message).toBe('service_tier must be auto or standard_only.');
+  });
+});
+
 function document(citations: object) {
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'a' }, citations };
 }

@@ -1,6 +1,6 @@
 /** End-to-end job of a light agent: opened, checked and sealed by the agent's own code, with a scripted response. */
 import type { E2eReceiptDraft } from '@inference/enclave';
-import type { ApiError, ParsedRequest } from '@inference/formats';
+import { type ApiError, contentText, type ParsedRequest } from '@inference/formats';
 import type { E2eReceipt, Frame, JobCompleted, JobContext, JobFailure, JobMessage, JsonValue } from '@inference/protocol';
 import { keyIdOf, sha256Hex } from '@inference/protocol/crypto';
 import { E2eChannel } from '../../../apps/provider/src/jobs/channel/e2e-channel.js';
@@ -75,7 +75,7 @@ export class LightE2eJob {
   /** The client's script for the response. */
   get script(): Script {
     const { prompt } = this.parsed.request;
-    return scriptIn(prompt.type === 'text' ? prompt.text : (prompt.messages.at(-1)?.content ?? ''));
+    return scriptIn(prompt.type === 'text' ? prompt.text : contentText(prompt.messages.at(-1)?.content ?? ''));
   }
 
   get response(): JobResponse {

@@ -1,5 +1,5 @@
 /** Job of a light agent: opens, renders, seals and signs with the real code. Scripts can omit or corrupt each step. */
-import { formatFor, type ParsedRequest } from '@inference/formats';
+import { contentText, formatFor, type ParsedRequest } from '@inference/formats';
 import {
   type Frame,
   fromBase64,
@@ -79,7 +79,7 @@ export class LightJob {
   /** The client's script for the response. */
   get script(): Script {
     const { prompt } = this.parsed.request;
-    return scriptIn(prompt.type === 'text' ? prompt.text : (prompt.messages.at(-1)?.content ?? ''));
+    return scriptIn(prompt.type === 'text' ? prompt.text : contentText(prompt.messages.at(-1)?.content ?? ''));
   }
 
   get frames(): ResponseFrames {

@@ -24,6 +24,11 @@ const PAINTER = model(
   { pricing: { prompt: '0', completion: '0', input_cache_read: '0', image_output: '0.002' }, supported_parameters: ['n', 'size'] },
   { model_type: 'image', sizes: ['512x512'], max_images: 1 },
 );
+const SEEING = model(
+  'org/seeing',
+  { architecture: { input_modalities: ['text', 'image'] } },
+  { max_input_images: 8, max_image_tokens: 280, provider_count: 2 },
+);
 const VECTORS = model('org/vectors', { supported_parameters: ['encoding_format'] }, { model_type: 'embedding', provider_count: 3 });
 
 describe('prices of a model', () => {
@@ -47,14 +52,15 @@ describe('measured figures', () => {
 });
 
 describe('the catalogue', () => {
-  const all = [model('tiny'), VECTORS, PAINTER];
+  const all = [model('tiny'), VECTORS, PAINTER, SEEING];
   const ids = (search: string, type: Parameters<typeof filterModels>[1]['type'] = 'all') =>
     filterModels(all, { search, type }).map(({ id }) => id);
 
   it('lists models with the most machines first, and filters by text and type', () => {
-    expect(ids('')).toEqual(['org/vectors', 'org/painter', 'tiny']);
-    expect(ids(' ORG/')).toEqual(['org/vectors', 'org/painter']);
-    expect(ids('', 'text')).toEqual(['tiny']);
+    expect(ids('')).toEqual(['org/vectors', 'org/seeing', 'org/painter', 'tiny']);
+    expect(ids(' ORG/')).toEqual(['org/vectors', 'org/seeing', 'org/painter']);
+    expect(ids('', 'text')).toEqual(['org/seeing', 'tiny']);
+    expect(ids('', 'vision')).toEqual(['org/seeing']);
     expect(ids('tiny', 'image')).toEqual([]);
   });
 });
@@ -73,6 +79,7 @@ describe('features', () => {
     expect(
       supported(model('a', { supported_parameters: ['reasoning'], pricing: { ...model('a').pricing, input_cache_read: '0.00000005' } })),
     ).toEqual(['Streaming', 'Reasoning']);
+    expect(supported(SEEING)).toContain('Images as input, up to 8');
     expect(supported(VECTORS)).toEqual(['Embeddings', 'Base64 encoding']);
     expect(supported(PAINTER)).toEqual(['Sizes 512x512']);
   });

@@ -86,6 +86,21 @@ describe('a conversation', () => {
     expect(conversation(turns, { type: 'deleted', id: 'r-a' }).map(({ id }) => id)).toEqual(['q-a', 'q-b', 'r-b']);
   });
 
+  it('sends images before the text, with each later question too', () => {
+    const image = { name: 'a.png', dataUri: 'data:image/png;base64,AA==' };
+    const part = { type: 'image_url', image_url: { url: image.dataUri } };
+    const turns: Turn[] = [
+      { id: 'a', role: 'user', text: 'What is it?', images: [image, image] },
+      { id: 'b', role: 'user', text: '', images: [image] },
+      { id: 'c', role: 'user', text: 'And now?' },
+    ];
+    expect(messagesOf(turns)).toEqual([
+      { role: 'user', content: [part, part, { type: 'text', text: 'What is it?' }] },
+      { role: 'user', content: [part] },
+      { role: 'user', content: 'And now?' },
+    ]);
+  });
+
   it('has a history per compared model', () => {
     let turns = ended(asked([], 'a'), 'a-m', 'shared');
     turns = ended(ended(asked(turns, 'b', ['m', 'n']), 'b-m', 'left'), 'b-n', 'right');
@@ -146,7 +161,7 @@ describe('a conversation in the storage of the tab', () => {
   it('leaves nothing behind when it is too large, or the browser refuses', () => {
     const tab = storage();
     storeConversation(tab, 'acc-1', kept(complete));
-    expect(storeConversation(tab, 'acc-1', kept(ended(asked([], 'a'), 'a-m', 'x'.repeat(600_000))))).toBe(false);
+    expect(storeConversation(tab, 'acc-1', kept(ended(asked([], 'a'), 'a-m', 'x'.repeat(2_100_000))))).toBe(false);
     expect(tab.values.size).toBe(0);
     const full = {
       ...tab,
@@ -155,6 +170,28 @@ describe('a conversation in the storage of the tab', () => {
       },
     };
     expect(storeConversation(full, 'acc-1', kept(complete))).toBe(false);
+  });
+
+  it('has the images of the newest questions that fit, and counts the others', () => {
+    const image = (fill: string) => ({ name: `${fill}.png`, dataUri: `data:image/png;base64,${fill.repeat(900_000)}` });
+    const turns: Turn[] = ['A', 'B', 'C'].map((fill) => ({ id: fill, role: 'user', text: fill, images: [image(fill)] }));
+    const tab = storage();
+    expect(storeConversation(tab, 'acc-1', kept(turns))).toBe(true);
+    const restored = storedConversation(tab, 'acc-1')?.turns ?? [];
+    expect(withoutIds(restored)).toEqual([
+      { role: 'user', text: 'A', omittedImages: 1 },
+      { role: 'user', text: 'B', images: [image('B')] },
+      { role: 'user', text: 'C', images: [image('C')] },
+    ]);
+    expect(storeConversation(tab, 'acc-1', kept([...restored, { id: 'D', role: 'user', text: 'D', images: [image('D')] }]))).toBe(true);
+    expect(storedConversation(tab, 'acc-1')?.turns).toMatchObject([
+      { omittedImages: 1 },
+      { omittedImages: 1 },
+      { text: 'C' },
+      { text: 'D' },
+    ]);
+    tab.setItem(KEPT_CONVERSATION, (tab.getItem(KEPT_CONVERSATION) ?? '').replace('data:image/png', 'https://example.com/'));
+    expect(storedConversation(tab, 'acc-1')).toBeNull();
   });
 
   it.each([

@@ -1,9 +1,12 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { closeServer, listenLocally } from '../../../../test/support/local-server.js';
 import { runCommand } from '../../../../test/support/run-command.js';
 import { chatBody } from '../../src/pages/playground/chat/conversation.js';
-import { requestCode } from '../../src/pages/playground/code/request-code.js';
+import { imageFilesOf, requestCode } from '../../src/pages/playground/code/request-code.js';
 import { imageFileName } from '../../src/pages/playground/images/image-file-name.js';
 import { imageBody } from '../../src/pages/playground/requests/image-request.js';
 
@@ -14,6 +17,25 @@ const CHAT = chatBody({
   turns: [{ id: 'q', role: 'user', text: TEXT }],
   column: 0,
   parameters: { temperature: 0, stop: ['END', "'"] },
+});
+const PNG = Buffer.from('\x89PNG\r\n\x1a\n, not the rest of one, but longer than a line of base64 with 76 characters');
+const JPEG = Buffer.from([0xff, 0xd8, 0xff]);
+const QUESTION_WITH_IMAGES = chatBody({
+  model: 'org/model',
+  system: '',
+  turns: [
+    {
+      id: 'q',
+      role: 'user',
+      text: TEXT,
+      images: [
+        { name: 'a', dataUri: `data:image/png;base64,${PNG.toString('base64')}` },
+        { name: 'b', dataUri: `data:image/jpeg;base64,${JPEG.toString('base64')}` },
+      ],
+    },
+  ],
+  column: 0,
+  parameters: {},
 });
 const IMAGE = imageBody({ model: 'org/model', prompt: TEXT, n: 1, size: '128x128', seed: 7 });
 
@@ -38,19 +60,33 @@ describe('the code of a request', () => {
   });
   afterAll(() => closeServer(server));
 
+  const folder = mkdtempSync(join(tmpdir(), 'playground-code-'));
+  writeFileSync(join(folder, 'image-1.png'), PNG);
+  writeFileSync(join(folder, 'image-2.jpg'), JPEG);
+  afterAll(() => rmSync(folder, { recursive: true }));
+
   it.each([
-    ['chat', '/v1/chat/completions', CHAT],
+    ['chat', '/v1/chat/completions', QUESTION_WITH_IMAGES],
     ['images', '/v1/images/generations', IMAGE],
   ] as const)('sends the body of the playground: %s', async (endpoint, path, body) => {
     const code = Object.fromEntries(requestCode({ endpoint, base, body }).map((one) => [one.id, one.code]));
-    const env = { ...process.env, NETWORK_API_KEY: 'service-x' };
+    const env = { ...process.env, NETWORK_API_KEY: 'service-x', IMAGES: folder };
+    const inFolder = 'cd "$IMAGES"\n';
+    const fromFolder = 'process.chdir(process.env.IMAGES);\n';
     const [curl, script] = await Promise.all([
-      runCommand('bash', ['-c', code.curl ?? ''], { env }),
-      runCommand(process.execPath, ['--input-type=module', '-e', code.javascript ?? ''], { env }),
+      runCommand('bash', ['-c', inFolder + (code.curl ?? '')], { env }),
+      runCommand(process.execPath, ['--input-type=module', '-e', fromFolder + (code.javascript ?? '')], { env }),
     ]);
     expect([curl.code, script.code], curl.output + script.output).toEqual([0, 0]);
     const expected = { path, key: 'Bearer service-x', body: JSON.parse(body) as unknown };
     expect(seen.splice(0)).toEqual([expected, expected]);
+  });
+
+  it('reads images from files, in every language', () => {
+    const code = requestCode({ endpoint: 'chat', base, body: QUESTION_WITH_IMAGES });
+    expect([...imageFilesOf(QUESTION_WITH_IMAGES).values()]).toEqual(['image-1.png', 'image-2.jpg']);
+    for (const one of code) expect(one.code).not.toContain(PNG.toString('base64'));
+    expect(code[1].code).toContain('"data:image/jpeg;base64," + base64.b64encode(open("image-2.jpg", "rb").read()).decode()');
   });
 
   it('passes parameters that the Python library lacks as extra_body', () => {

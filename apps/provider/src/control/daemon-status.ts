@@ -64,7 +64,8 @@ const DaemonStatusSchema = Type.Object({
   /** Link to the account that gets the earnings. */
   account: LinkStatusSchema,
   engine: Type.Enum(['starting', 'ready', 'down']),
-  models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer() })),
+  /** `vision`: whether the model reads images. Earlier versions report none. */
+  models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer(), vision: Type.Optional(Type.Boolean()) })),
   /** Configured model files, served or not. */
   model_files: Type.Array(Type.String()),
   slots: Type.Integer(),

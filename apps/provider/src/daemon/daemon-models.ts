@@ -65,7 +65,7 @@ export class DaemonModels {
     const offers = this.served.offers();
     return {
       engine: offers.length > 0 ? 'ready' : 'down',
-      models: offers.map(({ id, context_length }) => ({ id, context_length })),
+      models: offers.map(({ id, context_length, vision }) => ({ id, context_length, vision: vision !== undefined })),
       slots: this.served.slots,
     };
   }

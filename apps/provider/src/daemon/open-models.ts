@@ -1,5 +1,6 @@
 /** `openModels` opens the configured models, plans the shared memory, and reports unservable models. The caller closes the result. */
 import { Engine, type EngineStatusEvent } from '../engine/engine.js';
+import type { EngineSettings } from '../engine/messages.js';
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ImageEngine, type ImageEngineStatusEvent } from '../imaging/image-engine.js';
 import type { KeepAlive } from '../jobs/serving/keep-alive.js';
@@ -16,6 +17,8 @@ import { StartupError } from '../startup-error.js';
 /** Model that the owner selected. */
 export interface ModelChoice {
   readonly path: string;
+  /** Projector of a vision model. Default: none. */
+  readonly projectorPath?: string;
   readonly keep: KeepAlive;
   /** Replaces the id derived from the file name. */
   readonly id?: string;
@@ -89,7 +92,7 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
   const readable: Readable[] = [];
   for (const choice of choices) {
     try {
-      const read = readModelFacts(choice.path);
+      const read = readModelFacts(choice.path, choice.projectorPath);
       const facts = choice.id === undefined ? read : { ...read, id: choice.id };
       const duplicate = readable.find((other) => other.facts.id === facts.id);
       if (duplicate !== undefined)
@@ -117,28 +120,28 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   const { planned, refused, ceiling } = plan(options.choices, reserve, options);
   /** Readable models by id. */
   const chosen = new Map<string, ModelChoice>();
-  /** Hashes, by the path of the model. */
+  /** Hashes, by the paths of the model's files. */
   const known = new Map<string, string>();
   const servings = (list: Plan['planned']): Serving[] => {
     chosen.clear();
     for (const { model } of list) chosen.set(model.facts.id, model.choice);
-    const paths = new Set(list.map(({ model }) => model.facts.path));
-    for (const path of [...known.keys()]) if (!paths.has(path)) known.delete(path);
+    const keys = new Set(list.map(({ model }) => filesKey(model.facts)));
+    for (const key of [...known.keys()]) if (!keys.has(key)) known.delete(key);
     return list.map(({ model: { facts, choice }, capacity, need }) => {
-      return { facts, capacity, need, keep: choice.keep, fileSha256: () => known.get(facts.path) ?? null };
+      return { facts, capacity, need, keep: choice.keep, fileSha256: () => known.get(filesKey(facts)) ?? null };
     });
   };
   const models = new ModelPool({
     models: servings(planned),
     ceiling,
     start: async (model, onEvent, signal) => {
-      const { path, files } = model.serving.facts;
+      const { facts } = model.serving;
       const sha256 = chosen.get(model.id)?.sha256;
       if (sha256 !== undefined) {
-        if ((await hashes.ofModel(files, signal)) !== sha256) {
-          throw new ModelFileError(`the file ${path} has changed since the download; pull the model again`);
+        if ((await hashes.ofModel(facts.files, signal)) !== sha256) {
+          throw new ModelFileError(`the file ${facts.path} has changed since the download; pull the model again`);
         }
-        known.set(path, sha256);
+        known.set(filesKey(facts), sha256);
       }
       return await startEngine(model, options, onEvent, signal);
     },
@@ -195,9 +198,10 @@ function startEngine(
     );
   }
   const { slots, contextSize } = capacity;
+  const files = { modelPath: facts.path, ...(facts.vision === null ? {} : { projectorPath: facts.vision.projectorPath }) };
   return Engine.start(
     {
-      settings: { type: facts.embedding === null ? 'text' : 'embedding', modelPath: facts.path, slots, contextSize, gpu },
+      settings: { type: engineTypeOf(facts), ...files, slots, contextSize, gpu },
       giveUpAfter: GIVE_UP_AFTER,
       confinement,
       onEvent,
@@ -206,14 +210,24 @@ function startEngine(
   );
 }
 
+function engineTypeOf({ embedding, vision }: ModelFacts): NonNullable<EngineSettings['type']> {
+  if (embedding !== null) return 'embedding';
+  return vision === null ? 'text' : 'vision';
+}
+
 /** Hashes the models one by one in the background. Each hash is reported to the coordinator when known. */
 async function hashAll(models: ModelPool, known: Map<string, string>, { hashes, onChange }: OpenModelsOptions): Promise<void> {
   for (const { serving } of models.all()) {
-    const { path, files } = serving.facts;
-    if (known.has(path)) continue;
-    known.set(path, await hashes.ofModel(files));
+    const key = filesKey(serving.facts);
+    if (known.has(key)) continue;
+    known.set(key, await hashes.ofModel(serving.facts.files));
     onChange();
   }
+}
+
+/** The same model with another projector has another hash. */
+function filesKey({ files }: ModelFacts): string {
+  return files.join('\n');
 }
 
 function tooLarge(facts: ModelFacts, need: number, max: number): string {

@@ -5,6 +5,7 @@ import { modelMemorySettings } from '../config/model-memory.js';
 import { ControlError, requestSessionToken, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
+import { projectorBeside } from '../models/projector.js';
 import { ModelStore } from '../models/store/model-store.js';
 import { labelOf, serviceManager } from '../service/choose-manager.js';
 import type { Installation } from '../update/installation.js';
@@ -16,7 +17,7 @@ import { checkHardening, checkSecrets, checkService, checkSettings } from './con
 import { checkAccount, checkClock, checkCoordinatorView, checkTraffic } from './coordinator-checks.js';
 import { checkEnclave } from './enclave-check.js';
 import { checkCommand, checkUpdates } from './installation-checks.js';
-import { checkCondition, checkDataDirectory, checkDisk, checkModel, checkSleep } from './machine-checks.js';
+import { type CheckedModel, checkCondition, checkDataDirectory, checkDisk, checkModel, checkSleep } from './machine-checks.js';
 import { checkModelFiles } from './model-checks.js';
 import { reachCoordinator } from './network-check.js';
 
@@ -83,7 +84,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
-    ...modelsOf(target, known, store).map((path) => ({ name: 'model', run: () => checkModel(path, memorySettings) })),
+    ...modelsOf(target, known, store).map((files) => ({ name: 'model', run: () => checkModel(files, memorySettings) })),
     { name: 'model files', run: () => checkModelFiles(store, hashes, limit) },
     { name: 'machine', run: checkCondition },
     { name: 'sleep', run: () => checkSleep(process.platform) },
@@ -107,11 +108,16 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
 }
 
 /** Model files that are or would be served; a single null if none is known. */
-function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, store: ModelStore): readonly (string | null)[] {
-  if (model !== null) return [model];
-  if (status !== null) return status.model_files;
-  const used = entriesOf(store).filter(({ use }) => use !== null);
-  return used.length > 0 ? used.map((entry) => store.path(entry)) : [null];
+function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, store: ModelStore): readonly (CheckedModel | null)[] {
+  const entries = entriesOf(store);
+  const withProjector = (path: string): CheckedModel => {
+    const entry = entries.find((each) => store.path(each) === path);
+    return { path, projectorPath: entry === undefined ? projectorBeside(path) : store.projectorPath(entry) };
+  };
+  if (model !== null) return [withProjector(model)];
+  if (status !== null) return status.model_files.map(withProjector);
+  const used = entries.filter(({ use }) => use !== null);
+  return used.length > 0 ? used.map((entry) => withProjector(store.path(entry))) : [null];
 }
 
 function entriesOf(store: ModelStore): ReturnType<ModelStore['entries']> {

@@ -43,12 +43,17 @@ export async function checkDisk(dataDir: string): Promise<Finding[]> {
   return [free < MIN_FREE_BYTES ? problem(text, 'Make room on the disk.') : ok(text)];
 }
 
-/** `path` null: the served model is unknown. */
-export async function checkModel(path: string | null, memorySettings: ModelMemorySettings): Promise<Finding[]> {
-  if (path === null) return [skipped('the served model is unknown because the provider is not running; use --model')];
+export interface CheckedModel {
+  readonly path: string;
+  readonly projectorPath: string | null;
+}
+
+/** `model` null: the served model is unknown. */
+export async function checkModel(model: CheckedModel | null, memorySettings: ModelMemorySettings): Promise<Finding[]> {
+  if (model === null) return [skipped('the served model is unknown because the provider is not running; use --model')];
   let facts: ReturnType<typeof readModelFacts>;
   try {
-    facts = readModelFacts(path);
+    facts = readModelFacts(model.path, model.projectorPath);
   } catch (error) {
     return [problem(error instanceof Error ? error.message : 'the model cannot be read', 'Download the model again.')];
   }
@@ -56,7 +61,7 @@ export async function checkModel(path: string | null, memorySettings: ModelMemor
   const { slots, context, reserve } = memorySettings;
   const max = memoryCeiling(memoryBytes, reserve);
   const needed = memoryNeed(facts, planCapacity(facts, { slots, context, budget: max }));
-  const size = `${(facts.fileBytes / GIB).toFixed(2)} GiB`;
+  const size = `${(facts.fileBytes / GIB).toFixed(2)} GiB${facts.vision === null ? '' : ', with vision'}`;
   if (needed > max) {
     return [
       problem(

@@ -59,7 +59,7 @@ export function planCapacity(model: ModelFacts, requested: CapacityRequest): Cap
   }
   if (model.image !== null)
     return { slots: IMAGE_SLOTS, contextSize: model.trainedContext, sizes: imageSizes(model, model.image, requested.budget) };
-  const free = requested.budget - PROCESS_OVERHEAD_BYTES - model.fileBytes;
+  const free = requested.budget - baseBytes(model);
   const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, model.cacheBytesPerToken * contextSize));
   let contextSize = Math.min(requested.context ?? MAX_DEFAULT_CONTEXT, model.trainedContext);
   const shorten = (min: number, enough: number): void => {
@@ -90,7 +90,12 @@ export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Cap
     );
   }
   const streams = model.embedding === null ? slots : 1;
-  return PROCESS_OVERHEAD_BYTES + model.fileBytes + model.cacheBytesPerToken * contextSize * streams;
+  return baseBytes(model) + model.cacheBytesPerToken * contextSize * streams;
+}
+
+/** Bytes of a text model without its caches. One image is encoded at a time. */
+function baseBytes({ fileBytes, vision }: ModelFacts): number {
+  return PROCESS_OVERHEAD_BYTES + fileBytes + (vision?.imageBytes ?? 0);
 }
 
 /** Bytes that a text model of this file size needs at least, with room for a few short conversations. */
@@ -139,7 +144,7 @@ export function planModels<W extends ListedModel>(
     if (one.need <= left) left -= one.need;
   }
   const others = models.filter((model) => !model.isAlwaysLoaded);
-  const together = MIN_BYTES_PER_WEIGHT_BYTE * bytesOf(others) + others.length * PROCESS_OVERHEAD_BYTES <= left;
+  const together = others.reduce((sum, { facts }) => sum + minMemoryNeed(facts.fileBytes) + (facts.vision?.imageBytes ?? 0), 0) <= left;
   for (const model of others) planned.set(model, plan(model, together ? share(others, model, left) : left, left));
   return models.flatMap((model) => planned.get(model) ?? []);
 }

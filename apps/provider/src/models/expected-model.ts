@@ -15,13 +15,24 @@ interface Machine {
   readonly reserve: number | null;
 }
 
-/** `name`: repository or file name, which states the active parameters of mixture-of-experts models. */
-export function expectedModel({ bytes, name }: { readonly bytes: number; readonly name: string }, machine: Machine): ExpectedModel {
-  const memoryBytes = minMemoryNeed(bytes);
+interface Download {
+  /** Of all files, a projector included. */
+  readonly bytes: number;
+  readonly projectorBytes?: number;
+  /** Repository or file name, which states the active parameters of mixture-of-experts models. */
+  readonly name: string;
+}
+
+/** Memory to encode one image: an 8-billion-parameter model with its image of 4,096 tokens needs about as much. */
+const IMAGE_BYTES = 1e9;
+
+export function expectedModel({ bytes, projectorBytes = 0, name }: Download, machine: Machine): ExpectedModel {
+  const weightBytes = bytes - projectorBytes;
+  const memoryBytes = minMemoryNeed(weightBytes) + (projectorBytes === 0 ? 0 : projectorBytes + IMAGE_BYTES);
   return {
     memoryBytes,
     fits: memoryBytes <= memoryCeiling(machine.memoryBytes, machine.reserve),
-    tokensPerSecond: estimatedTokensPerSecond({ activeBytes: bytes * activeShare(name) }, machine.bandwidthGbs),
+    tokensPerSecond: estimatedTokensPerSecond({ activeBytes: weightBytes * activeShare(name) }, machine.bandwidthGbs),
   };
 }
 

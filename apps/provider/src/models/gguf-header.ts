@@ -51,6 +51,18 @@ export function readGgufHeader(path: string): GgufHeader {
   }
 }
 
+export function headerText({ values }: GgufHeader, key: string): string | null {
+  const value = values.get(key);
+  return typeof value === 'string' ? value : null;
+}
+
+/** Null for missing and infinite values, and for other types. */
+export function headerNumber({ values }: GgufHeader, key: string): number | null {
+  const value = values.get(key);
+  if (typeof value === 'bigint') return Number(value);
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
 function parse(reader: Reader, fileBytes: number): GgufHeader {
   if (fileBytes < 24 || reader.u32() !== 0x46554747) throw new Error('it is not a GGUF file');
   const version = reader.u32();

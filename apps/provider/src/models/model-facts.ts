@@ -5,10 +5,11 @@ import { basename, extname } from 'node:path';
 import { cleanLabel, type ModelType } from '@inference/protocol';
 import { type EmbeddingFacts, embeddingFacts } from './embedding-facts.js';
 import { quantizationLabel } from './ggml-types.js';
-import { type GgufHeader, ModelFileError, readGgufHeader } from './gguf-header.js';
+import { type GgufHeader, headerNumber, headerText, ModelFileError, readGgufHeader } from './gguf-header.js';
 import type { ImageFacts } from './image/image-facts.js';
 import { isOnnxFolder, readOnnxFolder } from './image/onnx-folder.js';
 import { isStableDiffusionFolder, readStableDiffusionFolder } from './image/stable-diffusion-folder.js';
+import { isProjector, readProjector, type VisionFacts } from './projector.js';
 import { type ThinkTags, thinkTagsOf } from './think-tags.js';
 
 export interface ModelFacts {
@@ -28,9 +29,11 @@ export interface ModelFacts {
   readonly embedding: EmbeddingFacts | null;
   /** Null: no image model. A model without `embedding` and `image` writes text. */
   readonly image: ImageFacts | null;
+  /** Null: the model reads no images. */
+  readonly vision: VisionFacts | null;
   /** Bytes of all files together. */
   readonly fileBytes: number;
-  /** The files, `path` first; several where the model is split. */
+  /** The files, `path` first, a projector last; several where the model is split. */
   readonly files: readonly string[];
   /** Bytes of weights read per token, without inactive experts. */
   readonly activeBytes: number;
@@ -38,10 +41,16 @@ export interface ModelFacts {
   readonly cacheBytesPerToken: number;
 }
 
-/** Reads and checks a model: a GGUF file, or the folder of an image model. Throws {@link ModelFileError}. */
-export function readModelFacts(path: string): ModelFacts {
+/**
+ * Reads and checks a model: a GGUF file, or the folder of an image model.
+ *
+ * @param projectorPath Projector of a vision model; null: the model is served for text only.
+ * @throws {ModelFileError} One of the files is unusable, or they do not belong together.
+ */
+export function readModelFacts(path: string, projectorPath: string | null = null): ModelFacts {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return isFolder ? imageModelFacts(path) : modelFacts(path, readGgufHeader(path));
+  if (isFolder && projectorPath !== null) throw new ModelFileError(`the image model ${path} takes no projector`);
+  return isFolder ? imageModelFacts(path) : modelFacts(path, readGgufHeader(path), projectorPath);
 }
 
 /** Model type in the wire format. */
@@ -64,6 +73,7 @@ function imageModelFacts(path: string): ModelFacts {
     templateSha256: null,
     embedding: null,
     image: facts,
+    vision: null,
     fileBytes: bytes,
     files,
     activeBytes: bytes,
@@ -100,35 +110,38 @@ const WEIGHT_LABELS: Readonly<Record<string, string>> = {
 };
 
 /** Facts of a checked header. Throws {@link ModelFileError} when the file contains no language model. */
-export function modelFacts(path: string, header: GgufHeader): ModelFacts {
-  const architecture = text(header, 'general.architecture');
-  const trainedContext = number(header, `${architecture}.context_length`);
+export function modelFacts(path: string, header: GgufHeader, projectorPath: string | null = null): ModelFacts {
+  if (isProjector(header)) {
+    throw new ModelFileError(`the file ${path} is the projector of a vision model and not a language model; name the language model`);
+  }
+  const architecture = headerText(header, 'general.architecture');
+  const trainedContext = headerNumber(header, `${architecture}.context_length`);
   if (architecture === null || trainedContext === null || trainedContext < 1 || !header.arrayLengths.has('tokenizer.ggml.tokens')) {
     throw new ModelFileError(`the model file ${path} holds no language model`);
   }
-  if (header.values.get('general.type') === 'mmproj' || architecture === 'clip') {
-    throw new ModelFileError(`the file ${path} holds a projector for images, and no language model`);
-  }
   const embedding = embeddingFacts(header, architecture);
   if (embedding === 'reranker') throw new ModelFileError(`the model file ${path} holds a reranker, which is not supported`);
+  if (embedding !== null && projectorPath !== null) throw new ModelFileError(`the embedding model ${path} takes no projector`);
   const files = modelFiles(path, header);
-  const template = text(header, 'tokenizer.chat_template');
+  const vision = projectorPath === null ? null : readProjector(projectorPath, headerNumber(header, `${architecture}.embedding_length`));
+  const template = headerText(header, 'tokenizer.chat_template');
   const thinkTags = thinkTagsOf(template);
   const fileName = basename(path, extname(path));
-  const name = text(header, 'general.name')?.trim() || fileName;
+  const name = headerText(header, 'general.name')?.trim() || fileName;
   return {
     path,
     id: slug(name) || slug(fileName) || 'model',
     displayName: cleanLabel(name, 128, 'model'),
-    quantization: quantizationLabel(number(header, 'general.file_type')),
+    quantization: quantizationLabel(headerNumber(header, 'general.file_type')),
     trainedContext,
     embedding,
     image: null,
+    vision,
     thinkTags,
     templateSha256: template === null ? null : createHash('sha256').update(template).digest('hex'),
     thinks: template === null ? null : thinkTags !== null,
-    fileBytes: files.bytes,
-    files: files.paths,
+    fileBytes: files.bytes + (vision?.projectorBytes ?? 0),
+    files: vision === null ? files.paths : [...files.paths, vision.projectorPath],
     activeBytes: activeBytes(header, architecture, files.bytes),
     cacheBytesPerToken: cacheBytesPerToken(header, architecture),
   };
@@ -146,31 +159,20 @@ export function slug(name: string): string {
 
 /** Tensors in other files of a split model are assumed to resemble those of the first file that has any. */
 function activeBytes(header: GgufHeader, architecture: string, bytes: number): number {
-  const experts = number(header, `${architecture}.expert_count`) ?? 0;
-  const used = number(header, `${architecture}.expert_used_count`) ?? 0;
+  const experts = headerNumber(header, `${architecture}.expert_count`) ?? 0;
+  const used = headerNumber(header, `${architecture}.expert_used_count`) ?? 0;
   if (experts < 1 || used < 1 || used > experts) return bytes;
   const share = header.expertBytes / Math.max(1, header.fileBytes);
   return Math.round(bytes * (1 - share * (1 - used / experts)));
 }
 
 function cacheBytesPerToken(header: GgufHeader, architecture: string): number {
-  const of = (key: string) => number(header, `${architecture}.${key}`);
+  const of = (key: string) => headerNumber(header, `${architecture}.${key}`);
   const layers = of('block_count') ?? 0;
   const heads = of('attention.head_count') ?? 1;
   const headSize = Math.ceil((of('embedding_length') ?? 0) / Math.max(1, heads));
   const groups = of('attention.head_count_kv') ?? heads;
   return 2 * layers * groups * ((of('attention.key_length') ?? headSize) + (of('attention.value_length') ?? headSize));
-}
-
-function text(header: GgufHeader, key: string): string | null {
-  const value = header.values.get(key);
-  return typeof value === 'string' ? value : null;
-}
-
-function number(header: GgufHeader, key: string): number | null {
-  const value = header.values.get(key);
-  if (typeof value === 'bigint') return Number(value);
-  return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
 const NUMBERED = /-(\d{5})-of-(\d{5})\.gguf$/i;

@@ -39,6 +39,8 @@ beforeAll(async () => {
   offer('lab/Small-4B-GGUF', { Q4_K_M: 2.5 * GB, Q8_0: 4.3 * GB }, 900);
   offer('lab/Large-400B-GGUF', { Q4_K_M: 230 * GB }, 800);
   offer('lab/Wanted-8B-GGUF', { Q4_K_M: 5 * GB }, 10);
+  offer('lab/Seeing-8B-GGUF', { Q4_K_M: 20 * GB }, 5);
+  hub.put('/lab/Seeing-8B-GGUF/resolve/main/mmproj-F16.gguf', Buffer.from('projector'));
   offer('lab/Gated-4B-GGUF', { Q4_K_M: 2.5 * GB }, 700, { gated: 'manual' });
   offer('lab/Painter-GGUF', { Q4_0: 5 * GB }, 950, { pipeline_tag: 'text-to-image' });
 });
@@ -74,6 +76,12 @@ describe('models search', () => {
       },
       { repository: 'lab/Gated-4B-GGUF', gated: true },
     ]);
+  });
+
+  it('says which models read images', async () => {
+    const { stdout } = await run('search', 'seeing');
+    expect(stdout).toMatch(/tokens\/s +vision +fits\n.* 20\.0 GB +\S+ +yes +/);
+    expect(JSON.parse((await run('search', 'seeing', '--json')).stdout)).toMatchObject({ models: [{ variants: [{ vision: true }] }] });
   });
 
   it('leaves out models that the engines cannot run, and says when nothing matches', async () => {
@@ -150,10 +158,11 @@ describe('recommendations', () => {
       origin: 'demand',
       bytes: 5 * GB,
       tokensPerSecond: 14,
+      vision: false,
       earningsPerDay: Math.round(Math.min(5_000_000, (14 * 86_400) / 0.5) * 0.125),
     });
     const lines = recommendationLines(found, machine);
-    expect(lines.find((line) => line.startsWith('hf:lab/Wanted'))).toMatch(/5\.0 GB +~14 +~\$0\.30$/);
+    expect(lines.find((line) => line.startsWith('hf:lab/Wanted'))).toMatch(/5\.0 GB +~14 +- +~\$0\.30$/);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 

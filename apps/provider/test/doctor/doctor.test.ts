@@ -58,12 +58,13 @@ describe('this machine', () => {
 
   it('needs a readable model', async () => {
     const asMuchAsFits = { slots: null, context: null, reserve: null };
-    expect(states(await checkModel(demoModel(), asMuchAsFits))).toEqual(['ok']);
-    expect(await checkModel(demoModel(), { ...asMuchAsFits, reserve: totalmem() })).toMatchObject([
+    const demo = { path: demoModel(), projectorPath: null };
+    expect(states(await checkModel(demo, asMuchAsFits))).toEqual(['ok']);
+    expect(await checkModel(demo, { ...asMuchAsFits, reserve: totalmem() })).toMatchObject([
       { state: 'problem', remedy: expect.stringContaining('reserve_gb') },
     ]);
     writeFileSync(join(folder, 'broken.gguf'), 'GGUF and then nothing');
-    expect(states(await checkModel(join(folder, 'broken.gguf'), asMuchAsFits))).toEqual(['problem']);
+    expect(states(await checkModel({ ...demo, path: join(folder, 'broken.gguf') }, asMuchAsFits))).toEqual(['problem']);
     expect(states(await checkModel(null, asMuchAsFits))).toEqual(['skipped']);
   });
 

@@ -1,19 +1,32 @@
 import type { Token } from 'node-llama-cpp';
 import { expect, test } from 'vitest';
 import type { PromptInput } from '../../src/engine/messages.js';
-import { CHATML_TEMPLATE, ChatPrompt, PromptTooLong, TemplateError } from '../../src/engine/process/prompt/chat-prompt.js';
+import {
+  CHATML_TEMPLATE,
+  ChatPrompt,
+  InfillUnsupported,
+  type PromptModel,
+  PromptTooLong,
+  TemplateError,
+} from '../../src/engine/process/prompt/chat-prompt.js';
 import type { ThinkTags } from '../../src/models/think-tags.js';
 import { conversation } from '../demo-model.js';
 
 /** A tokeniser that records its calls. */
-function recorder(options: { bos?: Token } = {}) {
+function recorder(options: { bos?: Token; infill?: PromptModel['tokens']['infill'] } = {}) {
   const calls: { text: string; special: boolean }[] = [];
   const model = {
     tokenize: (text: string, special: boolean) => {
       calls.push({ text, special });
       return [...text].map((character) => character.codePointAt(0) as Token);
     },
-    tokens: { bos: options.bos ?? null, bosString: '<s>', eosString: '</s>', shouldPrependBosToken: options.bos !== undefined },
+    tokens: {
+      bos: options.bos ?? null,
+      bosString: '<s>',
+      eosString: '</s>',
+      shouldPrependBosToken: options.bos !== undefined,
+      ...(options.infill === undefined ? {} : { infill: options.infill }),
+    },
   };
   return { calls, model };
 }
@@ -103,6 +116,19 @@ const rendered = (template: string, input: PromptInput, tags: ThinkTags | null =
 
 test('a text prompt is plain text, including control text', () => {
   expect(rendered(CHATML_TEMPLATE, { type: 'text', text: 'a<|im_end|>' }).calls).toEqual([{ text: 'a<|im_end|>', special: false }]);
+});
+
+test('a suffix is marked by the tokens of the model, and refused without them', () => {
+  const [prefix, suffix, middle] = [1, 2, 3] as Token[] as [Token, Token, Token];
+  const letters = (text: string) => [...text].map((letter) => letter.codePointAt(0));
+  const input = { type: 'text', text: 'ab', suffix: '</s>' } as const;
+  const { model } = recorder({ bos: 9 as Token, infill: { prefix, suffix, middle } });
+  const { tokens } = new ChatPrompt(model, CHATML_TEMPLATE, controls, null).tokenize(input, 4096);
+  expect(tokens).toEqual([9, prefix, ...letters('ab'), suffix, ...letters('</s>'), middle]);
+  for (const infill of [undefined, { prefix, suffix: null, middle }]) {
+    const without = new ChatPrompt(recorder(infill && { infill }).model, CHATML_TEMPLATE, controls, null);
+    expect(() => without.tokenize(input, 4096)).toThrow(InfillUnsupported);
+  }
 });
 
 test('an open last turn follows the generation prompt', () => {

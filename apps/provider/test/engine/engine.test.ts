@@ -97,6 +97,11 @@ describe('prompts', () => {
     expect(answer.tokens).toBe(5);
   });
 
+  test('a suffix is refused by a model without tokens for it', async () => {
+    const infill = engine.generate({ ...ask('', 5), prompt: { type: 'text', text: 'Hello', suffix: 'Bye' } });
+    await expect(collect(infill)).rejects.toMatchObject({ ended: { kind: 'unsupported', field: 'suffix' } });
+  });
+
   test('with a limit of 0 are counted, and nothing is generated', async () => {
     const { promptTokens } = await collect(engine.generate(ask(story, 1)));
     expect(await collect(engine.generate(ask(story, 0)))).toEqual({

@@ -1,6 +1,6 @@
 /** Drafts by prompt lookup: what is drafted, what rejected drafts may cost, and that drafts never change a text. */
 import type { TokenLogprob } from '@inference/formats';
-import type { LlamaModel, Token } from 'node-llama-cpp';
+import type { Token } from 'node-llama-cpp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Engine } from '../../src/engine/engine.js';
 import type { Generation } from '../../src/engine/generation.js';
@@ -100,16 +100,7 @@ class Machine {
 
 const DIGITS = [1, 4, 2, 8, 5, 7];
 const sampler: NativeSampler = { applyConfig: () => {}, dispose: () => {} };
-const model = {
-  _model: {},
-  _llama: {
-    _bindings: {
-      AddonSampler: class {
-        applyConfig() {}
-      },
-    },
-  },
-} as unknown as LlamaModel;
+const samplers = { newSampler: () => sampler };
 const vocabulary = new Vocabulary({ tokens: [...'0123456789'], types: [], kind: 'llama', detokenize: (token) => String(token) }, []);
 
 describe('the decoder', () => {
@@ -137,8 +128,8 @@ describe('the decoder', () => {
       });
       const sequences = new SequencePool(machine.context, { count: 1, grain: 1, minRest: 1, window: null, now: machine.now });
       const repeatability = { minRows: 1, slice: 64, exactDrafts: false } as const;
-      const decoder = new Decoder({ context: machine.context, model, sequences, repeatability, batchTokens: 512, canDraft, outbox });
-      const stream = { startsInsideThinking: false, scope: null, logprobs: null, isEnd: () => false, onEnd: () => {}, outbox, sampler };
+      const decoder = new Decoder({ context: machine.context, samplers, sequences, repeatability, batchTokens: 512, canDraft, outbox });
+      const stream = { media: [], startsInsideThinking: false, scope: null, logprobs: null, isEnd: () => false, onEnd: () => {}, outbox, sampler };
       const control = new StreamControl(1);
       decoder.add(new TextStream({ ...stream, control, prompt, repeatable, limit, text: new TextAssembler(vocabulary) }));
     });

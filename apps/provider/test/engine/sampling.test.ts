@@ -7,7 +7,7 @@ import type { TokenLogprob } from '@inference/formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DecoderShape, decoderMetadata, decoderTensors, parameterCount } from '../../../../scripts/fixtures/gguf/decoder.js';
 import { plainVocabulary, tokenizerMetadata } from '../../../../scripts/fixtures/gguf/tokenizer.js';
-import { writeGguf } from '../../../../scripts/fixtures/gguf/writer.js';
+import { integer, writeGguf } from '../../../../scripts/fixtures/gguf/writer.js';
 import { seededRandom } from '../../../../test/support/seeded-random.js';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
@@ -24,6 +24,8 @@ const random = seededRandom(5);
 /** Logits of the letters; other tokens never occur. */
 const LOGITS = new Map([...LETTERS].map((letter) => [idOf(letter), Math.fround(4 * random())]));
 const NEVER = -60;
+/** The first of three tokens that mark a text to fill in. */
+const INFILL = vocabulary.tokens.indexOf('<tools>');
 
 const directory = temporaryDirectory('sampling');
 let engine: Engine;
@@ -57,7 +59,8 @@ function writeFixedModel(path: string): void {
     if (name === 'output.weight') for (const [i] of values.entries()) values[i] = (LOGITS.get(Math.floor(i / DIM)) ?? NEVER) / DIM;
     return { name, shape: dimensions, type: 'F32' as const, chunks: () => [values] };
   });
-  writeGguf(path, new Map([...decoderMetadata(shape, about), ...tokenizerMetadata(vocabulary, CHATML_TEMPLATE)]), tensors);
+  const infill = ['pre', 'suf', 'mid'].map((name, index) => [`tokenizer.ggml.fim_${name}_token_id`, integer(INFILL + index)] as const);
+  writeGguf(path, new Map([...decoderMetadata(shape, about), ...tokenizerMetadata(vocabulary, CHATML_TEMPLATE), ...infill]), tensors);
 }
 
 /** MT19937, and 53-bit numbers in [0, 1) as C++ creates them (std::uniform_real_distribution). */
@@ -167,6 +170,17 @@ function expected({ sampling, maxTokens }: GenerationRequest, allowed?: string):
   }
   return history.map((token) => vocabulary.tokens[token]).join('');
 }
+
+test('a suffix comes after the prompt, between the tokens that mark a text to fill in', async () => {
+  const request = (text: string, suffix?: string): GenerationRequest => ({
+    ...ask('', 8),
+    prompt: { type: 'text', text, ...(suffix === undefined ? {} : { suffix }) },
+  });
+  const { promptTokens: before } = await collect(engine.generate(request('def f():')));
+  const { promptTokens: after } = await collect(engine.generate(request('return 1')));
+  const filled = request('def f():', 'return 1');
+  expect(await collect(engine.generate(filled))).toMatchObject({ promptTokens: before + after + 3, text: expected(filled) });
+});
 
 const settings: [string, Partial<Sampling>][] = [
   ['temperature 0', { temperature: 0 }],

@@ -8,6 +8,7 @@ import { widthOf } from '../../src/cli/output/columns.js';
 import { ProgressLine } from '../../src/cli/output/progress-line.js';
 import { byteSizeText } from '../../src/models/byte-size-text.js';
 import { FileHashes, modelHash } from '../../src/models/file-hash.js';
+import { readGgufHeader } from '../../src/models/gguf-header.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { type Download, DownloadError, download, type Tuning } from '../../src/models/store/download.js';
 import { modelRepositoryOf, readSource } from '../../src/models/store/model-repository.js';
@@ -16,6 +17,7 @@ import { type PullOptions, pull } from '../../src/models/store/pull.js';
 import { demoModel } from '../demo-model.js';
 import { FileServer } from '../file-server.js';
 import { tinyImageModel } from '../image-model.js';
+import { type ProjectorShape, writeProjector } from '../vision-model.js';
 
 const model = readFileSync(demoModel());
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
@@ -204,6 +206,7 @@ describe('a pull', () => {
     hashes: new FileHashes(join(dir, 'hashes.json')),
     modelRepository: modelRepositoryOf({ HF_ENDPOINT: server.url, HF_TOKEN: 'hf_secret' }),
     id: null,
+    projector: { kind: 'usual' },
     sha256: null,
     catalogued: async () => null,
     installEngine: async () => void installed++,
@@ -275,7 +278,6 @@ describe('a pull', () => {
   test('from a repository takes the named quantization, checked by hash, and is fast when present', async () => {
     repository('Model-Q4_K_M.gguf', model);
     repository('Model-IQ4_XS.gguf', Buffer.from('other'));
-    repository('mmproj-Model-Q4_K_M.gguf', Buffer.from('projector'));
     const pulled = await pull(options('hf:owner/repo:q4_k_m'));
     expect(pulled).toMatchObject({ entry: { sha256: modelSha256, file: 'Model-Q4_K_M.gguf', use: null }, verifiedBy: 'repository' });
     expect(server.authorizations.at(-1)).toBe('Bearer hf_secret');
@@ -283,6 +285,87 @@ describe('a pull', () => {
     server.ranges.length = 0;
     await pull(options('hf:owner/repo:q4_k_m'));
     expect(server.ranges).toEqual([]);
+  });
+
+  describe('of a vision model', () => {
+    const projectorFile = (changes: Partial<ProjectorShape> = {}): Buffer => {
+      const { values } = readGgufHeader(demoModel());
+      const outputLength = Number(values.get(`${values.get('general.architecture')}.embedding_length`));
+      return readFileSync(writeProjector(temporaryDirectory('projector'), 'mmproj.gguf', { outputLength, ...changes }));
+    };
+    const projector = projectorFile();
+    const together = modelHash([modelSha256, sha256(projector)]);
+    const files = () =>
+      readdirSync(join(dir, 'models'))
+        .filter((name) => name.endsWith('.gguf'))
+        .toSorted();
+    beforeEach(() => {
+      repository('Model-Q4_K_M.gguf', model);
+      repository('mmproj-BF16.gguf', Buffer.from('larger'));
+      repository('mmproj-F16.gguf', projector);
+    });
+
+    test('takes the projector along, resumes, counts both, and removes both', async () => {
+      const stopping = new AbortController();
+      const names: string[] = [];
+      const onFile: PullOptions['onFile'] = ({ name, count }) => {
+        names.push(`${name} of ${count}`);
+        if (names.length === 2) stopping.abort(new Error('stopped'));
+      };
+      await expect(pull(options('hf:owner/repo', { onFile, signal: stopping.signal }))).rejects.toThrow('stopped');
+      expect(names).toEqual(['Model-Q4_K_M.gguf of 2', 'owner--repo--mmproj-F16.gguf of 2']);
+      server.ranges.length = 0;
+      const { entry, facts, verifiedBy, leftOut } = await pull(options('hf:owner/repo'));
+      expect(server.ranges).toHaveLength(1);
+      expect(entry).toMatchObject({ sha256: together, bytes: model.length + projector.length, projector: 'owner--repo--mmproj-F16.gguf' });
+      expect([facts.vision?.maxImageTokens, verifiedBy, leftOut]).toEqual([280, 'repository', null]);
+      const store = new ModelStore(join(dir, 'models'));
+      store.put({ ...entry, id: 'same-projector', file: 'Other.gguf', files: ['Other.gguf', entry.projector as string] });
+      store.remove(entry.id);
+      expect(files()).toEqual(['owner--repo--mmproj-F16.gguf']);
+      store.remove('same-projector');
+      expect(files()).toEqual([]);
+    });
+
+    test('leaves the projector out on request, for audio, and where the expected hash is of the model alone', async () => {
+      expect((await pull(options('hf:owner/repo'))).entry.projector).toBeDefined();
+      const textOnly = await pull(options('hf:owner/repo', { projector: { kind: 'none' } }));
+      expect([textOnly.entry.sha256, textOnly.entry.projector, textOnly.leftOut]).toEqual([modelSha256, undefined, null]);
+      expect(files()).toEqual(['Model-Q4_K_M.gguf']);
+
+      server.ranges.length = 0;
+      expect(await pull(options('hf:owner/repo', { sha256: modelSha256 }))).toMatchObject({ verifiedBy: 'owner', leftOut: 'hash' });
+      expect(server.ranges).toEqual([]);
+      expect((await pull(options('hf:owner/repo', { sha256: together }))).leftOut).toBeNull();
+      await expect(pull(options('hf:owner/repo', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/, or .* without the projector/);
+      expect(await pull(options('hf:owner/repo', { catalogued: async () => [modelSha256] }))).toMatchObject({ leftOut: 'hash' });
+
+      repository('mmproj-F16.gguf', projectorFile({ encoder: 'audio' }));
+      expect((await pull(options('hf:owner/repo'))).leftOut).toBe('audio');
+      expect(files()).toEqual(['Model-Q4_K_M.gguf']);
+    });
+
+    test('takes the projector that the owner names, and refuses one of another model', async () => {
+      const named = (name: string): Partial<PullOptions> => ({ projector: { kind: 'named', name } });
+      await expect(pull(options('hf:owner/repo', named('Q8_0')))).rejects.toThrow(/no single projector Q8_0/);
+      repository('mmproj-Q8_0.gguf', projectorFile({ outputLength: 64 }));
+      await expect(pull(options('hf:owner/repo', named('Q8_0')))).rejects.toThrow(/belongs to another model/);
+      expect(new ModelStore(join(dir, 'models')).entries()).toEqual([]);
+
+      const local = join(dir, 'local.gguf');
+      writeFileSync(local, projector);
+      const inPlace = await pull(options(demoModel(), named(local)));
+      expect(inPlace.entry).toMatchObject({ files: [demoModel(), local], projector: local, sha256: together });
+      server.put('/p.gguf', projector);
+      const remote = await pull(options(`${server.url}/m.gguf`, named(`${server.url}/p.gguf`)));
+      expect(remote.entry).toMatchObject({ files: ['m.gguf', 'mmproj-m.gguf'], sha256: together });
+    });
+
+    test('needs room for both on the disk before the first byte', async () => {
+      server.reportedSizes.set('/owner/repo/resolve/main/mmproj-F16.gguf', 10 ** 15);
+      await expect(pull(options('hf:owner/repo')).finally(() => server.reportedSizes.clear())).rejects.toThrow(/not enough disk space/);
+      expect(server.ranges).toEqual([]);
+    });
   });
 
   test('lists the quantizations when the choice is ambiguous', async () => {

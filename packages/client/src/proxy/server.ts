@@ -1,7 +1,7 @@
 /** Local HTTP proxy for programs without a `fetch` option. Loopback only, with a Host check against DNS rebinding. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { MAX_E2E_BODY_BYTES } from '@inference/protocol';
+import { MAX_E2E_VISION_BODY_BYTES } from '@inference/protocol';
 import { createVerifiedFetch, E2ERefused, type VerifiedFetch, type VerifiedFetchOptions } from '../node.js';
 import { type LoggedVerdict, VerdictLog } from './verdict-log.js';
 
@@ -85,7 +85,7 @@ async function serve({ request, response, server, fetch, base, log }: Served): P
   if (own !== null) return sendError(response, 404, 'not_found', `The proxy serves GET ${VERDICT_PATH} alone.`);
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const body = isRead ? null : await readBody(request);
-  if (body === undefined) return sendError(response, 413, 'body_too_large', `The request body is over ${MAX_E2E_BODY_BYTES} bytes.`);
+  if (body === undefined) return sendError(response, 413, 'body_too_large', `The request body is over ${MAX_E2E_VISION_BODY_BYTES} bytes.`);
   const disconnected = new AbortController();
   response.once('close', () => {
     if (!response.writableFinished) disconnected.abort();
@@ -122,7 +122,7 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffe
   let length = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     length += piece.length;
-    if (length > MAX_E2E_BODY_BYTES) return undefined;
+    if (length > MAX_E2E_VISION_BODY_BYTES) return undefined;
     pieces.push(piece);
   }
   return new Uint8Array(Buffer.concat(pieces));

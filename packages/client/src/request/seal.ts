@@ -19,6 +19,7 @@ export function sealRequest(
       model: request.model,
       stream: request.stream,
       max_tokens: request.maxTokens,
+      ...(request.inputImages === null ? {} : { input_images: request.inputImages.count, input_image_bytes: request.inputImages.bytes }),
       ...(request.images === null ? {} : { images: request.images }),
       ...(request.imageSize === null ? {} : { image_size: request.imageSize }),
       issued_at: now,

@@ -1,17 +1,30 @@
 /** Reads an HTTP request of an SDK into the terms of a sealed request. */
-import { type AnswerFormat, DEFAULT_MAX_TOKENS, formatFor, type HttpError, RequestError } from '@inference/formats';
-import { type Endpoint, EndpointSchema, fromBase64Url, MAX_E2E_BODY_BYTES } from '@inference/protocol';
+import {
+  type AnswerFormat,
+  DEFAULT_MAX_TOKENS,
+  formatFor,
+  type HttpError,
+  imagesOfRequest,
+  RequestError,
+  type TextRequest,
+  textBytesOf,
+} from '@inference/formats';
+import { type Endpoint, EndpointSchema, fromBase64Url, MAX_E2E_BODY_BYTES, MAX_E2E_VISION_BODY_BYTES } from '@inference/protocol';
+import { inlineImages } from '../images/inline-images.js';
+import type { Fetch } from '../network/download.js';
 import { E2ERefused } from '../refusal.js';
 
 const ENDPOINTS: ReadonlySet<string> = new Set(EndpointSchema.anyOf.map((literal) => literal.const));
 
 export interface SealableRequest {
   readonly endpoint: Endpoint;
-  /** Exact bytes that the caller would have sent. */
+  /** Exact bytes that the caller would have sent, unless images were fetched into them. */
   readonly body: Uint8Array;
   readonly model: string;
   readonly stream: boolean;
   readonly maxTokens: number;
+  /** Images in the prompt, and the bytes of their base64 in the body; null: none. */
+  readonly inputImages: { readonly count: number; readonly bytes: number } | null;
   /** Writes the end of a stream. */
   readonly answer: Pick<AnswerFormat, 'signatureEvent'>;
   /** Number of requested images; null: not an image request. */
@@ -42,14 +55,18 @@ export function endpointOf(path: string): Endpoint | null {
   return ENDPOINTS.has(path) ? (path as Endpoint) : null;
 }
 
-/** Reads a POST. Throws {@link InvalidRequest}, or {@link E2ERefused} `not_sealable`. */
-export async function readSealableRequest(request: Request, endpoint: Endpoint): Promise<SealableRequest> {
+/**
+ * Reads a POST. Throws {@link InvalidRequest}, or {@link E2ERefused} `not_sealable`.
+ *
+ * @param fetchImage Fetches images that the request names by address; null: refuses them.
+ */
+export async function readSealableRequest(request: Request, endpoint: Endpoint, fetchImage: Fetch | null): Promise<SealableRequest> {
   if (request.headers.has('content-encoding')) throw new E2ERefused('not_sealable', 'A sealed request has no content-encoding.');
-  const body = new Uint8Array(await request.arrayBuffer());
+  const received = new Uint8Array(await request.arrayBuffer());
   const beta = request.headers.has('anthropic-beta');
   try {
-    if (body.length > MAX_E2E_BODY_BYTES)
-      throw new RequestError('body_too_large', null, `The request body is over ${MAX_E2E_BODY_BYTES} bytes.`);
+    requireMaxBytes(received.length, MAX_E2E_VISION_BODY_BYTES);
+    const body = await inlineImages(received, { fetchImage, signal: request.signal });
     return {
       endpoint,
       body,
@@ -62,6 +79,10 @@ export async function readSealableRequest(request: Request, endpoint: Endpoint):
     if (error instanceof RequestError) throw new InvalidRequest(formatFor(endpoint).error(error), error.code);
     throw error;
   }
+}
+
+function requireMaxBytes(bytes: number, maxBytes: number): void {
+  if (bytes > maxBytes) throw new RequestError('body_too_large', null, `The request body is over ${maxBytes} bytes.`);
 }
 
 /** Headers of an API key, in either SDK's form. */
@@ -78,8 +99,8 @@ function termsOf(
   endpoint: Endpoint,
   body: Uint8Array,
   unknownMembers: 'refuse' | 'refuse_misspelt',
-): Pick<SealableRequest, 'model' | 'stream' | 'maxTokens' | 'images' | 'imageSize' | 'answer'> {
-  const { params, answer } = formatFor(endpoint).parse(body, { unknownMembers });
+): Pick<SealableRequest, 'model' | 'stream' | 'maxTokens' | 'inputImages' | 'images' | 'imageSize' | 'answer'> {
+  const { request, params, answer } = formatFor(endpoint).parse(body, { unknownMembers });
   const { model, stream } = params;
   if (model === null) throw new RequestError('invalid_request', 'model', 'model is required in end-to-end mode.');
   if (params.providerSerial !== null) {
@@ -95,9 +116,20 @@ function termsOf(
   if (params.image?.responseFormat === 'url') {
     throw new RequestError('invalid_request', 'response_format', 'End-to-end mode returns images as b64_json only.');
   }
+  const inputImages = isTextRequest(request) ? inputImagesOf(request, body.length) : null;
+  requireMaxBytes(body.length - (inputImages?.bytes ?? 0), MAX_E2E_BODY_BYTES);
   const maxTokens = params.maxTokens ?? DEFAULT_MAX_TOKENS;
   const { count: images = null, size = null } = params.image ?? {};
-  return { model, stream, maxTokens, images, imageSize: size === 'auto' ? null : size, answer };
+  return { model, stream, maxTokens, inputImages, images, imageSize: size === 'auto' ? null : size, answer };
+}
+
+function isTextRequest(request: ReturnType<ReturnType<typeof formatFor>['parse']>['request']): request is TextRequest {
+  return request.task === 'generate' || request.task === 'count';
+}
+
+function inputImagesOf(request: Pick<TextRequest, 'prompt'>, bodyBytes: number): SealableRequest['inputImages'] {
+  const count = imagesOfRequest(request).length;
+  return count === 0 ? null : { count, bytes: bodyBytes - textBytesOf(request, bodyBytes) };
 }
 
 function nonceOf(header: string | null): string | null {

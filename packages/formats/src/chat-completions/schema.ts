@@ -2,7 +2,20 @@
 import Type, { type Static } from 'typebox';
 import { choices } from '../choices.js';
 import { CONSTRAINTS } from '../constraints.js';
-import { anything, flag, JSON_SCHEMA, model, nullable, provider_serial, stop, TOOL_NAME, text, tokens, top_logprobs } from '../fields.js';
+import {
+  anything,
+  flag,
+  JSON_SCHEMA,
+  metadata,
+  model,
+  nullable,
+  provider_serial,
+  stop,
+  TOOL_NAME,
+  text,
+  tokens,
+  top_logprobs,
+} from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
 import { COMPLETION_SAMPLING } from '../sampling.js';
 
@@ -12,6 +25,8 @@ export const PartSchema = Type.Object(
     type: Type.String({ description: 'a string' }),
     text: Type.Optional(Type.String({ description: 'a string' })),
     refusal: text,
+    image_url: anything,
+    file: anything,
   },
   { description: 'an object with a type' },
 );
@@ -45,7 +60,7 @@ export const MessageSchema = Type.Object(
     name: text,
     content: Type.Optional(
       Type.Union([Type.String(), Type.Array(PartSchema, { minItems: 1 }), Type.Null()], {
-        description: 'a string or a non-empty array of text parts',
+        description: 'a string or a non-empty array of parts',
       }),
     ),
     tool_calls: nullable(Type.Array(ToolCallSchema), 'an array of tool calls'),
@@ -157,6 +172,9 @@ export const ChatCompletionRequestSchema = Type.Object(
     enable_thinking: flag,
     chat_template_kwargs: nullable(TemplateArgumentsSchema, 'an object such as {"enable_thinking": false}'),
     thinking: nullable(ThinkingSchema, 'an object with a type'),
+    /** Without effect, but checked as in the real API. */
+    metadata,
+    store: flag,
     service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'scale', 'priority']), 'one of auto, default, flex, scale, priority'),
     /** Extension of the real API: renders think sections as `reasoning_content`. */
     include_reasoning: flag,

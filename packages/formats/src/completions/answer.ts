@@ -10,6 +10,8 @@ import { SSE_DONE, sseData, sseJson } from '../sse.js';
 interface CompletionAnswerOptions {
   readonly includeUsage: boolean;
   readonly logprobs: boolean;
+  /** Text at the start of each choice, not generated; '' for none. Without log probabilities. */
+  readonly echo: string;
 }
 
 export function completionAnswer(options: CompletionAnswerOptions): AnswerFormat {
@@ -27,7 +29,7 @@ function completionPlainRenderer(responseMetadata: ResponseMetadata, options: Co
     ...head(responseMetadata),
     choices: choices.map(({ transcript: { text, logprobs }, reason }, index) => {
       const shown = options.logprobs ? legacyLogprobs(logprobs, 0) : null;
-      return { text, index, logprobs: shown, finish_reason: finishReasonOf(reason) };
+      return { text: options.echo + text, index, logprobs: shown, finish_reason: finishReasonOf(reason) };
     }),
     usage: openAiUsage(finish),
   }));
@@ -40,11 +42,14 @@ class CompletionStreamRenderer implements StreamRenderer {
   #choices = 0;
   /** UTF-16 units of the choice's text. */
   #offset = 0;
+  /** Text to come before the choice's first chunk. */
+  #echo: string;
   #finished = false;
 
   constructor(responseMetadata: ResponseMetadata, options: CompletionAnswerOptions) {
     this.#head = head(responseMetadata);
     this.#options = options;
+    this.#echo = options.echo;
   }
 
   render(...events: readonly OutputEvent[]): string {
@@ -61,12 +66,13 @@ class CompletionStreamRenderer implements StreamRenderer {
         if (text === '' && logprobs === undefined) return '';
         const shown = this.#options.logprobs && logprobs !== undefined ? legacyLogprobs(logprobs, this.#offset) : null;
         this.#offset += logprobs?.reduce((length, { token }) => length + token.length, 0) ?? 0;
-        return this.#chunk([{ text, index: this.#choices, logprobs: shown, finish_reason: null }]);
+        return this.#echoed() + this.#chunk([{ text, index: this.#choices, logprobs: shown, finish_reason: null }]);
       }
       case 'choice_finish': {
         const last = this.#lastChunk(event.reason);
         this.#choices++;
         this.#offset = 0;
+        this.#echo = this.#options.echo;
         return last;
       }
       case 'finish': {
@@ -86,8 +92,16 @@ class CompletionStreamRenderer implements StreamRenderer {
     }
   }
 
+  /** Comes with the first text, so that the prompt is not taken for the model's first word. */
+  #echoed(): string {
+    if (this.#echo === '') return '';
+    const text = this.#echo;
+    this.#echo = '';
+    return this.#chunk([{ text, index: this.#choices, logprobs: null, finish_reason: null }]);
+  }
+
   #lastChunk(reason: CompletedFinishReason): string {
-    return this.#chunk([{ text: '', index: this.#choices, logprobs: null, finish_reason: finishReasonOf(reason) }]);
+    return this.#echoed() + this.#chunk([{ text: '', index: this.#choices, logprobs: null, finish_reason: finishReasonOf(reason) }]);
   }
 
   #chunk(choices: readonly object[]): string {

@@ -21,18 +21,20 @@ const read = bodyReader(CompletionRequestSchema, COMPLETION_MEMBERS);
 /** Throws RequestError. */
 export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   const { body, ignored } = read(readJsonBody(bytes), options);
-  refuseUnsupported(body);
+  checkBestOf(body);
   const stream = body.stream ?? false;
   if (!stream && isPresent(body.stream_options)) {
     reject('stream_options', 'stream_options is only allowed when stream is true.');
   }
+  const prompt = promptOf(body);
+  const echo = echoOf(body, prompt);
   const request: TextRequest = {
     task: 'generate',
     model: body.model,
     stream,
     maxTokens: body.max_tokens ?? null,
     choices: body.n ?? 1,
-    prompt: { type: 'text', text: promptOf(body) },
+    prompt: { type: 'text', text: prompt, ...(body.suffix ? { suffix: body.suffix } : {}) },
     tools: [],
     toolChoice: { type: 'auto' },
     parallelToolCalls: true,
@@ -53,7 +55,7 @@ export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): Pars
       providerSerial: body.provider_serial ?? null,
       ...routingOf(body),
     },
-    answer: completionAnswer({ includeUsage: body.stream_options?.include_usage ?? false, logprobs: logprobs !== null }),
+    answer: completionAnswer({ includeUsage: body.stream_options?.include_usage ?? false, logprobs: logprobs !== null, echo }),
     ignored,
   };
 }
@@ -65,8 +67,23 @@ function promptOf({ prompt }: CompletionRequest): string {
   return refuse('prompt', 'prompt must be one string. Several prompts and arrays of tokens are not supported.');
 }
 
-function refuseUnsupported(body: CompletionRequest): void {
-  if (isPresent(body.best_of) && body.best_of !== 1) refuse('best_of', 'best_of must be 1 or left out: choices are not ranked.');
-  if (body.echo === true) refuse('echo', 'echo is not supported.');
-  if (isPresent(body.suffix) && body.suffix !== '') refuse('suffix', 'suffix is not supported.');
+/** Without a ranking, only as many candidates as choices make sense. Clients send 1 as the default. */
+function checkBestOf({ best_of, n }: CompletionRequest): void {
+  const choices = n ?? 1;
+  if (!isPresent(best_of) || best_of <= 1 || best_of === choices) return;
+  if (best_of < choices) reject('best_of', 'best_of must not be smaller than n.');
+  refuse('best_of', 'best_of above n is not supported, because choices are not ranked. Leave it out.');
+}
+
+/** Maximum characters of all repeated prompts of a response. */
+const MAX_ECHO_LENGTH = 1_000_000;
+
+/** Text at the start of each choice. */
+function echoOf({ echo, n, logprobs }: CompletionRequest, prompt: string): string {
+  if (echo !== true) return '';
+  if (isPresent(logprobs)) refuse('echo', 'echo with logprobs is not supported: the tokens of the prompt have no log probabilities here.');
+  if (prompt.length * (n ?? 1) > MAX_ECHO_LENGTH) {
+    refuse('echo', `echo is limited to prompts of ${MAX_ECHO_LENGTH} characters, of all choices together.`);
+  }
+  return prompt;
 }

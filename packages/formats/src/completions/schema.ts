@@ -26,9 +26,7 @@ export const CompletionRequestSchema = Type.Object(
     provider_serial,
     ...ROUTING_FIELDS,
     n: choices,
-
-    // Unsupported features, parsed only to be refused by name.
-    best_of: nullable(Type.Integer(), 'an integer'),
+    best_of: nullable(Type.Integer({ minimum: 0, maximum: 20 }), 'an integer from 0 to 20'),
     echo: flag,
     suffix: text,
   },

@@ -121,6 +121,8 @@ export const MessagesRequestSchema = Type.Object(
     top_k,
     stop_sequences: nullable(Type.Array(STOP_SEQUENCE, { maxItems: 16 }), 'an array of up to 16 strings'),
     metadata: object,
+    /** Without effect, but checked as in the real API. */
+    service_tier: nullable(Type.Enum(['auto', 'standard_only']), 'auto or standard_only'),
 
     // Refused here; accepted without effect by token counting (COUNT_TOKENS_MEMBERS).
     compaction: object,

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
-import { MAX_IMAGES } from './limits.js';
+import { MAX_IMAGE_TOKENS, MAX_IMAGES } from './limits.js';
 
 export const ModelTypeSchema = Type.Union([Type.Literal('text'), Type.Literal('embedding'), Type.Literal('image')]);
 export type ModelType = Static<typeof ModelTypeSchema>;
@@ -18,6 +18,15 @@ export const ImageOfferSchema = Type.Object({
   max_images: Type.Integer({ minimum: 1, maximum: MAX_IMAGES }),
 });
 export type ImageOffer = Static<typeof ImageOfferSchema>;
+
+/** Images that a text model reads. */
+export const VisionOfferSchema = Type.Object({
+  /** Maximum images per request. */
+  max_images: Type.Integer({ minimum: 1, maximum: 64 }),
+  /** Maximum prompt tokens of one image, its begin and end tokens included. */
+  max_image_tokens: Type.Integer({ minimum: 1, maximum: MAX_IMAGE_TOKENS }),
+});
+export type VisionOffer = Static<typeof VisionOfferSchema>;
 
 export const ModelOfferSchema = Type.Object({
   /** Opaque id that clients pass as `model`. */
@@ -38,6 +47,8 @@ export const ModelOfferSchema = Type.Object({
   thinks: Type.Optional(Type.Boolean()),
   /** Required when `model_type` is `image`; image models without this member get no jobs. */
   image: Type.Optional(ImageOfferSchema),
+  /** Text models only. Absent: the model reads no images, and gets no requests with images. */
+  vision: Type.Optional(VisionOfferSchema),
 });
 export type ModelOffer = Static<typeof ModelOfferSchema>;
 

@@ -4,6 +4,8 @@ import { api } from '../../api/api-client.js';
 
 export interface ModelEntry {
   readonly id: string;
+  /** Absent while a coordinator of an earlier version answers. */
+  readonly architecture?: { readonly input_modalities: readonly string[] };
   readonly metadata: {
     readonly model_type: string;
     readonly display_name?: string | null;
@@ -29,6 +31,11 @@ export function textModels(models: readonly ModelEntry[]): ModelEntry[] {
 
 export function imageModels(models: readonly ModelEntry[]): ModelEntry[] {
   return models.filter(({ metadata }) => metadata.model_type === 'image');
+}
+
+/** Whether the model reads images. */
+export function readsImages({ architecture }: ModelEntry): boolean {
+  return architecture?.input_modalities.includes('image') === true;
 }
 
 export function modelName({ id, metadata }: ModelEntry): string {

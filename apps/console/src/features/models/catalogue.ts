@@ -26,6 +26,9 @@ export interface CatalogueModel {
     /** Of image models. */
     readonly sizes?: readonly string[];
     readonly max_images?: number;
+    /** Of models that read images. */
+    readonly max_input_images?: number;
+    readonly max_image_tokens?: number;
   };
   readonly statistics: ModelStatistics;
 }
@@ -45,6 +48,13 @@ export const TYPE_LABELS = { text: 'Text', embedding: 'Embeddings', image: 'Imag
   CatalogueModel['metadata']['model_type'],
   string
 >;
+
+/** Label of models that read images. */
+export const VISION_LABEL = 'Vision';
+
+export function readsImages({ architecture }: Pick<CatalogueModel, 'architecture'>): boolean {
+  return architecture.input_modalities.includes('image');
+}
 
 export interface ModelPrices {
   /** Micro-USD per million input tokens, of those from the prefix cache, and per million output tokens. Null: not charged. */

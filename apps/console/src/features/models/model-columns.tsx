@@ -5,7 +5,7 @@ import { PATHS, pathWithId } from '../../routing/paths.js';
 import { formatCount, formatRate, formatUsd } from '../../ui/display/figures.js';
 import { Badge } from '../../ui/display/page.js';
 import type { Column } from '../../ui/display/table.js';
-import { type CatalogueModel, pricesOf, TYPE_LABELS } from './catalogue.js';
+import { type CatalogueModel, pricesOf, readsImages, TYPE_LABELS, VISION_LABEL } from './catalogue.js';
 import { formatContext, formatDuration, formatUptime } from './model-figures.js';
 
 type ModelColumn = Column<CatalogueModel>;
@@ -23,11 +23,12 @@ export const PRICE_COLUMNS: readonly ModelColumn[] = [
     key: 'model',
     header: 'Model',
     rowHeader: true,
-    cell: ({ id, name, metadata }) => (
+    cell: ({ id, name, metadata, architecture }) => (
       <span className="model-cell">
         <span>
           <Link href={pathWithId(PATHS.model, id)}>{name}</Link>
           {metadata.model_type === 'text' ? null : <Badge>{TYPE_LABELS[metadata.model_type]}</Badge>}
+          {readsImages({ architecture }) ? <Badge>{VISION_LABEL}</Badge> : null}
         </span>
         {name === id ? null : <span className="model-cell-id">{id}</span>}
       </span>

@@ -7,7 +7,7 @@ import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
 import { useInvalidateMoney } from '../../features/account/balance.js';
 import { type KeyAction, WithFirstSteps } from '../../features/account/first-steps-panel.js';
-import { imageModels, type ModelEntry, modelName, textModels, useModels } from '../../features/account/models.js';
+import { imageModels, type ModelEntry, modelName, readsImages, textModels, useModels } from '../../features/account/models.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { ErrorNote, Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
@@ -18,7 +18,7 @@ import { Tabs } from '../../ui/navigation/tabs.js';
 import { useUrlChoice } from '../../ui/navigation/url-state.js';
 import { EndToEndRequest } from './end-to-end-request.js';
 import { featureSnippets, programSnippets } from './feature-snippets.js';
-import { imageSnippet, KEY_PLACEHOLDER, type Snippet, type SnippetFacts, textSnippets } from './snippets.js';
+import { imageSnippet, KEY_PLACEHOLDER, type Snippet, type SnippetFacts, textSnippets, visionSnippet } from './snippets.js';
 
 export function Page() {
   useMe();
@@ -91,6 +91,7 @@ function FirstRequest({ models, secret }: FirstRequestProps) {
   const [selected, setSelected] = useState<string | null>(null);
   const model = texts.find(({ id }) => id === selected) ?? texts[0];
   const [image] = imageModels(models ?? []);
+  const visionModel = model !== undefined && readsImages(model) ? model : texts.find(readsImages);
   if (model === undefined) {
     return (
       <Card title="First request">
@@ -121,7 +122,7 @@ function FirstRequest({ models, secret }: FirstRequestProps) {
           )
         }
       >
-        <Requests facts={facts} imageModel={image?.id ?? null} />
+        <Requests facts={facts} imageModel={image?.id ?? null} visionModel={visionModel?.id ?? null} />
       </Card>
       <Card title="Next steps">
         <SnippetTabs label="Features" parameter="feature" snippets={featureSnippets(facts)} />
@@ -152,10 +153,23 @@ function SnippetTabs({ label, parameter, snippets }: SnippetTabsProps) {
 
 const END_TO_END = 'end-to-end';
 
+interface RequestsProps {
+  readonly facts: SnippetFacts;
+  /** Null: no model draws images. */
+  readonly imageModel: string | null;
+  /** Null: no model reads images. */
+  readonly visionModel: string | null;
+}
+
 /** A tab per language, and one for end-to-end mode. The selected one is part of the URL. */
-function Requests({ facts, imageModel }: { readonly facts: SnippetFacts; readonly imageModel: string | null }) {
+function Requests({ facts, imageModel, visionModel }: RequestsProps) {
   const [first, ...others] = textSnippets(facts);
-  const snippets = [first, ...others, ...(imageModel === null ? [] : [imageSnippet({ ...facts, model: imageModel })])];
+  const snippets = [
+    first,
+    ...others,
+    ...(imageModel === null ? [] : [imageSnippet({ ...facts, model: imageModel })]),
+    ...(visionModel === null ? [] : [visionSnippet({ ...facts, model: visionModel }, imageModel)]),
+  ];
   const [tab, setTab] = useUrlChoice('request', [first.id, ...snippets.slice(1).map(({ id }) => id), END_TO_END]);
   return (
     <Tabs

@@ -114,3 +114,40 @@ export function imageSnippet({ base, key, model }: SnippetFacts): Snippet {
   -d '${body}'`,
   };
 }
+
+/** A question about an image, which is drawn first if there is an image model. */
+export function visionSnippet({ base, key, model }: SnippetFacts, imageModel: string | null): Snippet {
+  const text = JSON.stringify;
+  const image =
+    imageModel === null
+      ? `const image = readFileSync('picture.png', 'base64');`
+      : `const drawing = await client.images.generate({
+  model: ${text(imageModel)},
+  prompt: 'two orange triangles on a purple background',
+  response_format: 'b64_json',
+});
+const image = drawing.data[0].b64_json;`;
+  return {
+    id: 'vision',
+    title: 'About an image',
+    before: 'npm install openai',
+    code: `${imageModel === null ? "import { readFileSync } from 'node:fs';\n" : ''}import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
+
+${image}
+const answer = await client.chat.completions.create({
+  model: ${text(model)},
+  messages: [
+    {
+      role: 'user',
+      content: [
+        { type: 'image_url', image_url: { url: \`data:image/png;base64,\${image}\` } },
+        { type: 'text', text: 'What is on it?' },
+      ],
+    },
+  ],
+});
+console.log(answer.choices[0].message.content);`,
+  };
+}

@@ -1,5 +1,5 @@
 /** Features of a model, from the parameters that take effect. */
-import { type CatalogueModel, pricesOf } from '../../features/models/catalogue.js';
+import { type CatalogueModel, pricesOf, readsImages } from '../../features/models/catalogue.js';
 
 export interface ModelFeature {
   readonly label: string;
@@ -9,7 +9,7 @@ export interface ModelFeature {
 type FeatureFacts = Pick<CatalogueModel, 'architecture' | 'metadata' | 'pricing' | 'supported_parameters'>;
 
 export function featuresOf(model: FeatureFacts): readonly ModelFeature[] {
-  const { model_type, sizes = [], max_images = 1 } = model.metadata;
+  const { model_type, sizes = [], max_images = 1, max_input_images: maxInputImages } = model.metadata;
   const takes = (parameter: string): boolean => model.supported_parameters.includes(parameter);
   switch (model_type) {
     case 'text': {
@@ -22,7 +22,7 @@ export function featuresOf(model: FeatureFacts): readonly ModelFeature[] {
         { label: 'Log probabilities', supported: takes('logprobs') },
         { label: 'Seed', supported: takes('seed') },
         { label: 'Lower price for cached input tokens', supported: (cachedInput ?? 0) < (input ?? 0) },
-        { label: 'Images as input', supported: model.architecture.input_modalities.includes('image') },
+        { label: `Images as input${maxInputImages === undefined ? '' : `, up to ${maxInputImages}`}`, supported: readsImages(model) },
       ];
     }
     case 'embedding':

@@ -1,7 +1,8 @@
 /** Filter of the model catalogue. Pure. */
-import type { CatalogueModel } from '../../features/models/catalogue.js';
+import { type CatalogueModel, readsImages } from '../../features/models/catalogue.js';
 
-export const MODEL_TYPES = ['all', 'text', 'embedding', 'image'] as const;
+/** `vision`: text models that read images. */
+export const MODEL_TYPES = ['all', 'text', 'vision', 'embedding', 'image'] as const;
 
 interface ModelFilter {
   /** Part of a name or id, case-insensitive. */
@@ -14,8 +15,8 @@ export function filterModels(models: readonly CatalogueModel[], { search, type }
   const needle = search.trim().toLowerCase();
   return models
     .filter(
-      ({ id, name, metadata }) =>
-        (type === 'all' || metadata.model_type === type) &&
+      ({ id, name, metadata, architecture }) =>
+        (type === 'all' || (type === 'vision' ? readsImages({ architecture }) : metadata.model_type === type)) &&
         (needle === '' || id.toLowerCase().includes(needle) || name.toLowerCase().includes(needle)),
     )
     .sort((one, other) => other.metadata.provider_count - one.metadata.provider_count || one.name.localeCompare(other.name));

@@ -140,13 +140,17 @@ function DurationStat({ label, measured }: { readonly label: string; readonly me
 
 function PriceFacts({ model }: { readonly model: CatalogueModel }) {
   const { input, cachedInput, output, image } = pricesOf(model);
-  const { context_length } = model;
+  const { context_length, metadata } = model;
+  const { max_image_tokens: imageTokens } = metadata;
   const perMillion = (microUsd: number): string => `${formatUsd(microUsd)} per million tokens`;
   return (
     <Facts>
       {input === null ? null : <Fact label="Input">{perMillion(input)}</Fact>}
       {cachedInput === null ? null : <Fact label="Cached input">{perMillion(cachedInput)}</Fact>}
       {output === null ? null : <Fact label="Output">{perMillion(output)}</Fact>}
+      {imageTokens === undefined ? null : (
+        <Fact label="Input images">{`billed as input tokens, up to ${formatCount(imageTokens)} tokens per image`}</Fact>
+      )}
       {image === null ? null : <Fact label="Image">{`${formatUsd(image)} per 1024×1024 image; other sizes by pixels`}</Fact>}
       {context_length === undefined ? null : (
         <Fact label="Context">

@@ -1,5 +1,5 @@
 /** `/models`: the models that are served now, with prices and measurements. Search and type are part of the URL. */
-import { type CatalogueModel, TYPE_LABELS, useCatalogue } from '../../features/models/catalogue.js';
+import { type CatalogueModel, TYPE_LABELS, useCatalogue, VISION_LABEL } from '../../features/models/catalogue.js';
 import { MEASUREMENT_COLUMNS, PRICE_COLUMNS } from '../../features/models/model-columns.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { Pager, Table, usePages } from '../../ui/display/table.js';
@@ -38,7 +38,10 @@ export function Page() {
             onValue={setType}
             options={[
               { value: 'all', label: 'All' },
-              ...(['text', 'embedding', 'image'] as const).map((value) => ({ value, label: TYPE_LABELS[value] })),
+              { value: 'text', label: TYPE_LABELS.text },
+              { value: 'vision', label: VISION_LABEL },
+              { value: 'embedding', label: TYPE_LABELS.embedding },
+              { value: 'image', label: TYPE_LABELS.image },
             ]}
           />
         </form>

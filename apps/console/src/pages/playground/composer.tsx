@@ -1,8 +1,11 @@
 /** Input of the playground. Enter sends, Shift+Enter starts a new line, and the button stops a running response. */
 import { ArrowUp, Square } from 'lucide-react';
-import type { KeyboardEvent, Ref } from 'react';
+import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type Ref, useId, useState } from 'react';
 import { Button } from '../../ui/forms/button.js';
 import { TextAreaField } from '../../ui/forms/field.js';
+import { AttachButton } from './attachments/attach-button.js';
+import { ImageList } from './attachments/image-list.js';
+import { type Attachments, pastedImages } from './attachments/use-attachments.js';
 
 interface ComposerProps {
   readonly label: string;
@@ -12,47 +15,128 @@ interface ComposerProps {
   readonly onText: (text: string) => void;
   /** The input, which receives the focus after sending and stopping. */
   readonly input: { current: HTMLTextAreaElement | null };
+  /** Images of the message. Absent: the message has text only. */
+  readonly attachments?: Attachments;
+  /** Why no image can be attached; null or absent: images can be. */
+  readonly imageRefusal?: string | null;
   readonly busy: boolean;
   /** Disables sending. */
   readonly disabled: boolean;
+  /** Called with the trimmed text, which may be empty if there are images. */
   readonly onSend: (text: string) => void;
   readonly onStop: () => void;
 }
 
-export function Composer({ label, placeholder, send, text, onText, input, busy, disabled, onSend, onStop }: ComposerProps) {
+export function Composer(props: ComposerProps) {
+  const { label, placeholder, send, text, onText, input, attachments, imageRefusal = null, busy, disabled, onSend, onStop } = props;
+  const refusalId = useId();
+  const [isDropTarget, setDropTarget] = useState(false);
+  const isEmpty = text.trim() === '' && (attachments === undefined || attachments.images.length === 0);
+  const cannotSend = disabled || isEmpty || attachments?.isPreparing === true;
   const submit = (): void => {
-    if (busy || disabled || text.trim() === '') return;
+    if (busy || cannotSend) return;
     onSend(text.trim());
     onText('');
     input.current?.focus();
   };
+  const onPaste = (event: ClipboardEvent): void => {
+    const files = pastedImages(event.clipboardData);
+    if (attachments === undefined || files.length === 0) return;
+    event.preventDefault();
+    attachments.add(files);
+  };
+  const onDragOver = (event: DragEvent): void => {
+    if (attachments === undefined || !event.dataTransfer.types.includes('Files')) return;
+    event.preventDefault();
+    setDropTarget(true);
+  };
+  const onDrop = (event: DragEvent): void => {
+    setDropTarget(false);
+    if (attachments === undefined || event.dataTransfer.files.length === 0) return;
+    // The browser would open the file instead of the page.
+    event.preventDefault();
+    attachments.add([...event.dataTransfer.files]);
+  };
   return (
     <form
       className="composer"
+      data-drop-target={isDropTarget || undefined}
+      onDragOver={onDragOver}
+      onDragLeave={() => setDropTarget(false)}
+      onDrop={onDrop}
       onSubmit={(event) => {
         event.preventDefault();
         submit();
       }}
     >
-      <MessageInput label={label} placeholder={placeholder} text={text} onText={onText} inputRef={input} onEnter={submit} />
-      {busy ? (
-        <Button
-          kind="secondary"
-          icon={<Square size={16} aria-hidden="true" />}
-          onClick={() => {
-            onStop();
-            input.current?.focus();
-          }}
-        >
-          Stop
-        </Button>
-      ) : (
-        <Button type="submit" kind="primary" disabled={disabled || text.trim() === ''} icon={<ArrowUp size={16} aria-hidden="true" />}>
-          {send}
-        </Button>
+      {attachments === undefined ? null : (
+        <ComposerImages attachments={attachments} refusal={imageRefusal} refusalId={refusalId} onEmpty={() => input.current?.focus()} />
       )}
+      <div className="composer-input">
+        {attachments === undefined ? null : <AttachButton refusalId={imageRefusal === null ? null : refusalId} onFiles={attachments.add} />}
+        <MessageInput
+          label={label}
+          placeholder={placeholder}
+          text={text}
+          onText={onText}
+          inputRef={input}
+          onPaste={onPaste}
+          onEnter={submit}
+        />
+        {busy ? (
+          <Button
+            kind="secondary"
+            icon={<Square size={16} aria-hidden="true" />}
+            onClick={() => {
+              onStop();
+              input.current?.focus();
+            }}
+          >
+            Stop
+          </Button>
+        ) : (
+          <Button type="submit" kind="primary" disabled={cannotSend} icon={<ArrowUp size={16} aria-hidden="true" />}>
+            {send}
+          </Button>
+        )}
+      </div>
     </form>
   );
+}
+
+interface ComposerImagesProps {
+  readonly attachments: Attachments;
+  readonly refusal: string | null;
+  readonly refusalId: string;
+  readonly onEmpty: () => void;
+}
+
+/** Attached images, and why there are none or not more. */
+function ComposerImages({ attachments, refusal, refusalId, onEmpty }: ComposerImagesProps) {
+  const { images, isPreparing, problem, remove } = attachments;
+  return (
+    <>
+      <ImageList label="Attached images" images={images} onRemove={remove} onEmpty={onEmpty} />
+      <p role="status" className={isPreparing ? 'field-hint' : 'visually-hidden'}>
+        {isPreparing ? 'Preparing the image.' : attachedCount(images.length)}
+      </p>
+      {problem === null || problem === refusal ? null : (
+        <p role="alert" className="field-error">
+          {problem}
+        </p>
+      )}
+      {refusal === null ? null : (
+        <p id={refusalId} role={problem === refusal ? 'alert' : undefined} className={problem === refusal ? 'field-error' : 'field-hint'}>
+          {refusal}
+        </p>
+      )}
+    </>
+  );
+}
+
+function attachedCount(count: number): string {
+  if (count === 0) return '';
+  return count === 1 ? '1 image attached.' : `${count} images attached.`;
 }
 
 interface MessageInputProps {
@@ -62,12 +146,13 @@ interface MessageInputProps {
   readonly onText: (text: string) => void;
   readonly inputRef?: Ref<HTMLTextAreaElement>;
   readonly autoFocus?: boolean;
+  readonly onPaste?: (event: ClipboardEvent) => void;
   readonly onEnter: () => void;
   readonly onEscape?: () => void;
 }
 
 /** Text area in which Enter acts and Shift+Enter starts a new line. */
-export function MessageInput({ label, placeholder, text, onText, inputRef, autoFocus, onEnter, onEscape }: MessageInputProps) {
+export function MessageInput({ label, placeholder, text, onText, inputRef, autoFocus, onPaste, onEnter, onEscape }: MessageInputProps) {
   const onKeyDown = (event: KeyboardEvent): void => {
     // While a word is being composed, the keys belong to the input method.
     if (event.nativeEvent.isComposing) return;
@@ -87,6 +172,7 @@ export function MessageInput({ label, placeholder, text, onText, inputRef, autoF
       value={text}
       onChange={(event) => onText(event.target.value)}
       onKeyDown={onKeyDown}
+      onPaste={onPaste}
     />
   );
 }

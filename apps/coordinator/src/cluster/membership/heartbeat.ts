@@ -4,7 +4,7 @@
  * A heartbeat contains only models whose digest changed. NATS permissions let a coordinator publish only on its own subject, so the
  * subject proves the sender.
  */
-import { ImageOfferSchema, ModelTypeSchema } from '@inference/protocol';
+import { ImageOfferSchema, ModelTypeSchema, VisionOfferSchema } from '@inference/protocol';
 import { encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -26,6 +26,8 @@ const ModelSchema = Type.Object({
   digest: Type.Union([Type.String({ maxLength: MAX_DIGEST_CHARS }), Type.Null()]),
   /** Distinct image offers, the most frequent first. */
   images: Type.Array(ImageOfferSchema, { maxItems: 8 }),
+  /** Images that a text model reads. Coordinators of earlier versions send none. */
+  vision: Type.Optional(VisionOfferSchema),
 });
 
 const HeartbeatSchema = Type.Object({
@@ -50,6 +52,8 @@ export interface PublishedModel {
   readonly id: string;
   readonly type: Static<typeof ModelTypeSchema>;
   readonly images: readonly Static<typeof ImageOfferSchema>[];
+  /** Null: the model reads no images. */
+  readonly vision: Static<typeof VisionOfferSchema> | null;
   readonly digest: ModelDigest;
 }
 
@@ -60,8 +64,8 @@ const versionValidator = Compile(Type.Object({ version: Type.Integer({ minimum: 
 /** Models per message, so that a message stays far below the transport's limit. */
 export const MAX_MODELS_PER_MESSAGE = 200;
 
-export function encodeModel({ id, type, images, digest }: PublishedModel): Heartbeat['models'][number] {
-  return { id, type, images: [...images].slice(0, 8), digest: encodeDigest(digest) };
+export function encodeModel({ id, type, images, vision, digest }: PublishedModel): Heartbeat['models'][number] {
+  return { id, type, images: [...images].slice(0, 8), ...(vision === null ? {} : { vision }), digest: encodeDigest(digest) };
 }
 
 export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {

@@ -60,7 +60,7 @@ interface PeerState {
   draining: boolean;
   providers: number;
   clockMs: number;
-  readonly models: Map<string, Pick<PublishedModel, 'type' | 'images'>>;
+  readonly models: Map<string, Pick<PublishedModel, 'type' | 'images' | 'vision'>>;
 }
 
 /** State of requests for all models of one peer. */
@@ -146,8 +146,8 @@ export class Membership {
     return false;
   }
 
-  /** Type and image offers of a model, as each peer that serves it published them. */
-  *servedBy(model: string): Iterable<Pick<PublishedModel, 'type' | 'images'>> {
+  /** Type and offers of a model, as each peer that serves it published them. */
+  *servedBy(model: string): Iterable<Pick<PublishedModel, 'type' | 'images' | 'vision'>> {
     for (const { models } of this.#peers.values()) {
       const known = models.get(model);
       if (known !== undefined) yield known;
@@ -344,7 +344,7 @@ export class Membership {
         this.digests.remove(id, entry.id);
         continue;
       }
-      peer.models.set(entry.id, { type: entry.type, images: entry.images });
+      peer.models.set(entry.id, { type: entry.type, images: entry.images, vision: entry.vision ?? null });
       this.digests.update(id, entry.id, digest, ++this.#modelSequence, now);
     }
     if (models.length > 0) this.#options.events.changed(models);

@@ -160,6 +160,7 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
     quantizations,
     serves_fallback_models: servesFallbackModels,
     serves_choices: servesChoices = false,
+    images = 0,
   } = filter;
   return {
     ignoredIds: new Set(ignored_ids),
@@ -167,6 +168,7 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
     quantizations: quantizations === null ? null : new Set(quantizations),
     servesFallbackModels,
     servesChoices,
+    images,
   };
 }
 

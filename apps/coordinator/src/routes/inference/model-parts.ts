@@ -1,5 +1,5 @@
 /** One coordinator's part of the model list, its schema, and the combination of all parts. */
-import { ModelOfferSchema, ModelTypeSchema } from '@inference/protocol';
+import { ModelOfferSchema, ModelTypeSchema, type VisionOffer, VisionOfferSchema } from '@inference/protocol';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
@@ -31,6 +31,8 @@ export const ModelPartSchema = Type.Object({
   weights: Type.Array(Type.Object({ sha256: Type.String({ maxLength: 64 }), provider_count: count }), { maxItems: MAX_WEIGHTS_PER_PART }),
   sizes: Type.Array(Type.String({ maxLength: 32 }), { maxItems: MAX_SIZES }),
   max_images: count,
+  /** Images as input, over the providers that read them. Absent: none does. Coordinators of earlier versions send none. */
+  vision: Type.Optional(VisionOfferSchema),
 });
 export type ModelPart = Static<typeof ModelPartSchema>;
 export const ModelPartsSchema = Type.Array(ModelPartSchema, { maxItems: MAX_LISTED_MODELS });
@@ -51,6 +53,7 @@ export const ModelDemandSchema = Type.Object({ model: nullable(ModelPartSchema),
 
 export function modelPart({ offer, providers, firstSeenAt }: ListedModel, registry: ProviderRegistry): ModelPart {
   const images = providers.flatMap((provider) => (provider.offer?.model_type === 'image' ? (provider.offer.image ?? []) : []));
+  const visions = providers.flatMap((provider) => (provider.offer?.model_type === 'text' ? (provider.offer.vision ?? []) : []));
   return {
     id: offer.id,
     model_type: offer.model_type,
@@ -66,6 +69,18 @@ export function modelPart({ offer, providers, firstSeenAt }: ListedModel, regist
     weights: byCount(providers.flatMap((provider) => provider.offer?.file_sha256 ?? []).map((sha256) => ({ sha256, provider_count: 1 }))),
     sizes: [...new Set(images.flatMap(({ sizes }) => sizes))].slice(0, MAX_SIZES),
     max_images: Math.max(0, ...images.map(({ max_images }) => max_images)),
+    ...visionMember(visions),
+  };
+}
+
+/** Maxima over the offers; nothing without offers. */
+function visionMember(offers: readonly VisionOffer[]): Pick<ModelPart, 'vision'> {
+  if (offers.length === 0) return {};
+  return {
+    vision: {
+      max_images: Math.max(...offers.map(({ max_images }) => max_images)),
+      max_image_tokens: Math.max(...offers.map(({ max_image_tokens }) => max_image_tokens)),
+    },
   };
 }
 
@@ -96,9 +111,10 @@ export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
   const [first] = parts;
   if (first === undefined) return null;
   if (parts.length === 1) return first;
+  const { vision: _, ...members } = first;
   const contexts = parts.flatMap(({ context_length }) => context_length ?? []);
   return {
-    ...first,
+    ...members,
     first_seen_at: Math.min(...parts.map(({ first_seen_at }) => first_seen_at)),
     providers: sum(parts.map(({ providers }) => providers)),
     attested: sum(parts.map(({ attested }) => attested)),
@@ -109,6 +125,7 @@ export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
     weights: byCount(parts.flatMap(({ weights }) => weights)),
     sizes: [...new Set(parts.flatMap(({ sizes }) => sizes))].slice(0, MAX_SIZES),
     max_images: Math.max(...parts.map(({ max_images }) => max_images)),
+    ...visionMember(parts.flatMap(({ vision }) => vision ?? [])),
   };
 }
 

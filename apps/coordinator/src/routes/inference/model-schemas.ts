@@ -56,6 +56,12 @@ const Model = Type.Object({
     ),
     sizes: Type.Optional(Type.Array(Type.String(), { description: 'Sizes of an image model, as <width>x<height>.' })),
     max_images: Type.Optional(Type.Integer({ minimum: 0, description: 'Maximum images per request of an image model.' })),
+    max_input_images: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Maximum images as input of one request. Only of models that read images.' }),
+    ),
+    max_image_tokens: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Maximum prompt tokens of one input image. Only of models that read images.' }),
+    ),
   }),
 });
 

@@ -120,7 +120,7 @@ function pageOf(
 const MAX_WEIGHTS = 8;
 
 function ownMembers(model: ModelPart) {
-  const { sizes, max_images, weights } = model;
+  const { sizes, max_images, vision, weights } = model;
   return {
     id: model.id,
     object: 'model',
@@ -135,6 +135,7 @@ function ownMembers(model: ModelPart) {
       trust_level: model.has_hardware_trust ? 'hardware' : 'self_signed',
       display_name: model.display_name,
       ...(model.model_type === 'image' ? { sizes, max_images } : {}),
+      ...(vision === undefined ? {} : { max_input_images: vision.max_images, max_image_tokens: vision.max_image_tokens }),
       // Absent without reports.
       ...(weights.length === 0 ? {} : { weights: weights.slice(0, MAX_WEIGHTS) }),
     },

@@ -12,15 +12,16 @@ const OUTPUTS = { text: 'text', embedding: 'embeddings', image: 'image' } as con
 const KINDS = { text: 'Text model', embedding: 'Embedding model', image: 'Image model' } as const satisfies Record<ModelType, string>;
 
 export function openRouterMembers(model: ModelPart, rates: Rates) {
-  const { id, model_type, display_name, context_length, thinks = false } = model;
+  const { id, model_type, display_name, context_length, thinks = false, vision } = model;
+  const inputs = vision === undefined ? (['text'] as const) : (['text', 'image'] as const);
   const output = OUTPUTS[model_type];
   return {
     canonical_slug: id,
     name: display_name,
     description: descriptionOf(model),
     architecture: {
-      modality: `text->${output}`,
-      input_modalities: ['text'],
+      modality: `${inputs.join('+')}->${output}`,
+      input_modalities: [...inputs],
       output_modalities: [output],
       tokenizer: TOKENIZER,
       instruct_type: null,
@@ -38,10 +39,11 @@ export function openRouterMembers(model: ModelPart, rates: Rates) {
   };
 }
 
-function descriptionOf({ model_type, display_name, quantization, context_length, thinks, sizes }: ModelPart): string {
+function descriptionOf({ model_type, display_name, quantization, context_length, thinks, sizes, vision }: ModelPart): string {
   const facts = [`${KINDS[model_type]} ${display_name}, ${quantization}`];
   if (model_type === 'image') facts.push(`sizes ${sizes.join(', ')}`);
   else if (context_length !== null) facts.push(`context of ${context_length} tokens`);
+  if (vision !== undefined) facts.push(`reads up to ${vision.max_images} images per request`);
   if (thinks === true) facts.push('writes think sections');
   return `${facts.join('; ')}.`;
 }
@@ -83,7 +85,7 @@ export const OPEN_ROUTER_MEMBERS = {
   name: Type.String({ description: 'Same as `metadata.display_name`.' }),
   description: Type.String(),
   architecture: Type.Object({
-    modality: Type.String({ description: 'For example `text->text`.' }),
+    modality: Type.String({ description: 'For example `text->text`, or `text+image->text` for a model that reads images.' }),
     input_modalities: Type.Array(modality),
     output_modalities: Type.Array(modality),
     tokenizer: Type.String({ description: 'Always `Other`: providers do not report it.' }),
@@ -94,7 +96,7 @@ export const OPEN_ROUTER_MEMBERS = {
       prompt: usd('USD per prompt token.'),
       completion: usd('USD per completion token, think sections included.'),
       request: usd('USD per request: always 0.'),
-      image: usd('USD per input image: always 0, because no model takes images.'),
+      image: usd('USD per input image: always 0, because images are charged by their prompt tokens.'),
       input_cache_read: usd('USD per prompt token from the prefix cache (`cached_tokens`).'),
       image_output: Type.Optional(
         usd('USD per generated image of 1024×1024 pixels; other sizes are charged by pixels. Only of image models.'),

@@ -4,6 +4,7 @@ import { type Harness, MODEL, startHarness } from '../../support/harness.js';
 
 const THINKING = 'test/thinking-1';
 const EMBEDDING = 'test/embedding-1';
+const VISION = 'test/vision-1';
 
 let harness: Harness;
 beforeAll(async () => {
@@ -17,6 +18,16 @@ beforeAll(async () => {
     models: [EMBEDDING],
     register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, model_type: 'embedding' })) }),
   });
+  // One machine without the projector, and two with different contexts.
+  for (const vision of [undefined, { max_images: 3, max_image_tokens: 272 }, { max_images: 7, max_image_tokens: 260 }]) {
+    await harness.provider({
+      models: [VISION],
+      register: (register) => ({
+        ...register,
+        models: register.models.map((offer) => ({ ...offer, ...(vision === undefined ? {} : { vision }) })),
+      }),
+    });
+  }
   await imageProvider(harness);
 });
 afterAll(() => harness.close());
@@ -90,6 +101,19 @@ describe('the model list', () => {
       default_parameters: { temperature: 1 },
       links: { details: `/v1/models/${MODEL}` },
     });
+  });
+
+  it('shows which models read images, and that images are billed as prompt tokens', async () => {
+    const entry = await listed(VISION);
+    expect(entry).toMatchObject({
+      description: `Text model ${VISION}, 8bit; context of 4096 tokens; reads up to 7 images per request.`,
+      architecture: { modality: 'text+image->text', input_modalities: ['text', 'image'], output_modalities: ['text'] },
+      pricing: { image: '0' },
+      metadata: { max_input_images: 7, max_image_tokens: 272 },
+    });
+    const { data } = (await (await harness.get('/v1/network/models')).json()) as { data: Listed[] };
+    expect(data.find(({ id }) => id === VISION)).toMatchObject({ architecture: { input_modalities: ['text', 'image'] } });
+    expect((await listed(MODEL)) as object).not.toHaveProperty('metadata.max_image_tokens');
   });
 
   it('shows the prices of the operator exactly', async () => {

@@ -4,12 +4,13 @@ import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import type { ModelChoice } from '../../daemon/open-models.js';
 import { DEFAULT_KEEP_ALIVE, type KeepAlive, parseKeepAlive, shorterKeepAlive } from '../../jobs/serving/keep-alive.js';
+import { projectorBeside } from '../../models/projector.js';
 import type { ModelStore, StoredModel } from '../../models/store/model-store.js';
 import { StartupError } from '../../startup-error.js';
 
 const require = createRequire(import.meta.url);
 /** Resolved lazily: an installation may lack the demo models. Throws {@link StartupError}. */
-function demoModel(name: '#demo-model' | '#demo-image-model'): string {
+function demoModel(name: '#demo-model' | '#demo-image-model' | '#demo-vision-model'): string {
   try {
     return require.resolve(name);
   } catch {
@@ -25,13 +26,14 @@ const ALWAYS: KeepAlive = { kind: 'always' };
 const SHIPPED: Readonly<Record<string, () => string>> = {
   'demo-text': () => demoModel('#demo-model'),
   'demo-image': () => dirname(demoModel('#demo-image-model')),
+  'demo-vision': () => demoModel('#demo-vision-model'),
 };
 
 /**
  * Models from `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes. The first stays loaded by default.
  *
- * FILE may also be a folder, a stored model's id, `demo-text` or `demo-image`. Without arguments: the stored models in use, else the demo
- * model.
+ * A projector `mmproj-FILE` beside FILE is used. FILE may also be a folder, a stored model's id, `demo-text`, `demo-image` or
+ * `demo-vision`. Without arguments: the stored models in use, else the demo model.
  *
  * `maxKeep`: the settings' maximum keep-alive time; a KEEP on the command line overrides it.
  */
@@ -49,13 +51,21 @@ export function modelChoices(given: readonly string[] | undefined, store: ModelS
     const name = said === null ? text : text.slice(0, at);
     const keep = said ?? shorterKeepAlive(index === 0 ? ALWAYS : DEFAULT_KEEP_ALIVE, maxKeep);
     const shipped = Object.hasOwn(SHIPPED, name) ? SHIPPED[name] : undefined;
-    if (shipped !== undefined) return { path: shipped(), keep };
+    if (shipped !== undefined) return localChoice(shipped(), keep);
     const path = resolve(name);
     const entry = existsSync(path) ? null : store.find(name);
-    return entry === null ? { path, keep } : storedChoice(entry, store, keep);
+    return entry === null ? localChoice(path, keep) : storedChoice(entry, store, keep);
   });
 }
 
+function localChoice(path: string, keep: KeepAlive): ModelChoice {
+  return { path, ...projectorMember(projectorBeside(path)), keep };
+}
+
 function storedChoice(entry: StoredModel, store: ModelStore, keep: KeepAlive): ModelChoice {
-  return { path: store.path(entry), keep, id: entry.id, sha256: entry.sha256 };
+  return { path: store.path(entry), ...projectorMember(store.projectorPath(entry)), keep, id: entry.id, sha256: entry.sha256 };
+}
+
+function projectorMember(path: string | null): Pick<ModelChoice, 'projectorPath'> {
+  return path === null ? {} : { projectorPath: path };
 }

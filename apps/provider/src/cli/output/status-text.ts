@@ -81,12 +81,13 @@ export function modelTable({ models, coordinator_view: view }: DaemonStatus, col
   const name = Math.max(12, columns - 42);
   const row = (id: string, state: string, speed: string, given: string, share: string): string =>
     `${left(id, name)} ${left(state, 14)}${right(speed, 9)}${right(given, 9)}${right(share, 8)}`;
-  const rows = models.slice(0, MAX_MODELS).map(({ id }) => {
+  const rows = models.slice(0, MAX_MODELS).map(({ id, vision }) => {
+    const label = `${clean(id)}${vision === true ? ' (vision)' : ''}`;
     const seen = view?.models.find((model) => model.id === id);
-    if (seen === undefined) return row(clean(id), '-', '-', '-', '-');
+    if (seen === undefined) return row(label, '-', '-', '-', '-');
     const state = (seen.routable ? seen.state : (seen.gate ?? seen.state)).replaceAll('_', ' ');
     const speed = `${seen.measured_jobs === 0 ? '~' : ''}${seen.decode_tps.toFixed(1)}`;
-    return row(clean(id), state, speed, count(seen.placements), seen.share === null ? '-' : percent(seen.share));
+    return row(label, state, speed, count(seen.placements), seen.share === null ? '-' : percent(seen.share));
   });
   const more = models.length - rows.length;
   return [

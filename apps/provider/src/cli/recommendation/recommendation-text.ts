@@ -5,11 +5,11 @@ import { left, right } from '../output/columns.js';
 import { clean, dollars, wrapped } from '../output/terminal.js';
 import type { Machine, Recommendation, Recommendations } from './recommendations.js';
 
-const NAME = 44;
+const NAME = 41;
 
 /** One table row. */
-export function modelRow(name: string, size: string, speed: string, last: string): string {
-  return `${left(name, NAME)}${right(size, 10)}${right(speed, 11)}${right(last, 14)}`.trimEnd();
+export function modelRow(name: string, size: string, speed: string, vision: string, last: string): string {
+  return `${left(name, NAME)}${right(size, 9)}${right(speed, 9)}${right(vision, 7)}${right(last, 14)}`.trimEnd();
 }
 
 function machineLine({ chip, memoryBytes, bandwidthGbs, reserve }: Machine): string {
@@ -22,6 +22,10 @@ function machineLine({ chip, memoryBytes, bandwidthGbs, reserve }: Machine): str
 export function speedText(tokensPerSecond: number | null): string {
   if (tokensPerSecond === null) return '-';
   return `~${tokensPerSecond < 10 ? tokensPerSecond.toFixed(1) : Math.round(tokensPerSecond)}`;
+}
+
+export function visionText(vision: boolean): string {
+  return vision ? 'yes' : '-';
 }
 
 export function recommendationLines(found: Recommendations, machine: Machine): string[] {
@@ -37,7 +41,7 @@ export function recommendationLines(found: Recommendations, machine: Machine): s
 export function recommendationHead({ models, repositoryProblem }: Recommendations, machine: Machine): string[] {
   const none =
     repositoryProblem === null ? 'No model was found that fits this machine.' : `No models to recommend now: ${repositoryProblem}.`;
-  const heading = models.length === 0 ? wrapped('', none) : [modelRow('Model', 'size', 'tokens/s', 'earned/day')];
+  const heading = models.length === 0 ? wrapped('', none) : [modelRow('Model', 'size', 'tokens/s', 'vision', 'earned/day')];
   return [...wrapped('', machineLine(machine)), '', ...heading];
 }
 
@@ -54,9 +58,9 @@ export function recommendationFooter({ models, noDemand, repositoryProblem }: Re
   ];
 }
 
-export function recommendationRow(name: string, { bytes, tokensPerSecond, earningsPerDay }: Recommendation): string {
+export function recommendationRow(name: string, { bytes, tokensPerSecond, vision, earningsPerDay }: Recommendation): string {
   const earned = earningsPerDay === null ? 'no data' : `~${dollars(Math.round(earningsPerDay / 1e4) * 1e4).slice(0, -4)}`;
-  return modelRow(name, byteSizeText(bytes), speedText(tokensPerSecond), earned);
+  return modelRow(name, byteSizeText(bytes), speedText(tokensPerSecond), visionText(vision), earned);
 }
 
 const ESTIMATES = '~ marks estimates: tokens/s of one stream from memory bandwidth and file size.';

@@ -6,6 +6,7 @@ import { type CatalogueEntry, estimatedEarningsPerDay, type PublishedModels, pub
 import type { ModelMemorySettings } from '../../config/model-memory.js';
 import type { HostFacts } from '../../host/hardware/host-facts.js';
 import { expectedModel } from '../../models/expected-model.js';
+import { modelHash } from '../../models/file-hash.js';
 import { knownModel } from '../../models/image/known-models.js';
 import { slug } from '../../models/model-facts.js';
 import { DownloadError } from '../../models/store/download.js';
@@ -30,6 +31,8 @@ export interface Recommendation {
   readonly origin: 'stored' | 'catalogue' | 'demand' | 'popular';
   readonly bytes: number;
   readonly tokensPerSecond: number | null;
+  /** Whether the model reads images. */
+  readonly vision: boolean;
   /** Micro-USD per day; null without demand data. */
   readonly earningsPerDay: number | null;
 }
@@ -105,7 +108,8 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
     ...here.map(({ entry, row }): Recommendation => {
       const tokensPerSecond = row.estimated_tokens_per_second;
       const { id, bytes } = entry;
-      return { source: id, origin: 'stored', bytes, tokensPerSecond, earningsPerDay: earnings(published, id, tokensPerSecond) };
+      const earningsPerDay = earnings(published, id, tokensPerSecond);
+      return { source: id, origin: 'stored', bytes, tokensPerSecond, vision: row.vision, earningsPerDay };
     }),
     // A stored model is not downloaded a second time.
     ...downloads.flat().filter(({ source }) => !stored.some((entry) => entry.source === source)),
@@ -122,21 +126,31 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
 export function fittingVariants(repository: string, variants: readonly Variant[], machine: Machine): Variant[] {
   // The parts of an image model beside its GGUF file are unknown before the download.
   if (knownModel(repository) !== null) return [];
-  return variants.filter(({ bytes }) => expectedModel({ bytes, name: repository }, machine).fits);
+  return variants.filter((variant) => expectedModel({ ...variant, name: repository }, machine).fits);
 }
 
 function recommendation(
-  { source, bytes, sha256 }: Variant,
+  variant: Variant,
   repository: string,
   origin: Recommendation['origin'],
   published: PublishedModels,
   machine: Machine,
 ): Recommendation {
-  const { tokensPerSecond } = expectedModel({ bytes, name: repository }, machine);
-  const [only, ...others] = sha256;
-  const listed = others.length === 0 ? published.catalogue.find(({ file_sha256 }) => file_sha256.some((hash) => hash === only)) : undefined;
+  const { source, bytes, projectorBytes } = variant;
+  const { tokensPerSecond } = expectedModel({ ...variant, name: repository }, machine);
+  const hashes = variant.sha256.flatMap((hash) => hash ?? []);
+  const sha256 = hashes.length === variant.sha256.length ? modelHash(hashes) : null;
+  const listed = published.catalogue.find(({ file_sha256 }) => file_sha256.some((hash) => hash === sha256));
   const id = listed?.id ?? [source.slice('hf:'.length), repository, idOfRepository(repository)].find((name) => published.demand.has(name));
-  return { source, origin, bytes, tokensPerSecond, earningsPerDay: id === undefined ? null : earnings(published, id, tokensPerSecond) };
+  const vision = projectorBytes > 0;
+  return {
+    source,
+    origin,
+    bytes,
+    tokensPerSecond,
+    vision,
+    earningsPerDay: id === undefined ? null : earnings(published, id, tokensPerSecond),
+  };
 }
 
 function earnings({ demand }: PublishedModels, id: string, tokensPerSecond: number | null): number | null {

@@ -36,7 +36,7 @@ export async function modelMenu({ store }: OpenStore, coordinator: string, memor
     const isHere = model.origin === 'stored';
     return { choice: model.source, text: recommendationRow(row(index, clean(model.source)), model), isHere };
   });
-  const demo = { choice: DEMO, text: modelRow(row(items.length, 'demo: tiny, for trials only'), 'included', '', ''), isHere: true };
+  const demo = { choice: DEMO, text: modelRow(row(items.length, 'demo: tiny, for trials only'), 'included', '', '', ''), isHere: true };
   return {
     items: [...items, demo],
     head: recommendationHead(found, machine),

@@ -1,5 +1,5 @@
 /** `ServedModel`: a model and its engine process, restarted after a crash, and disabled after repeated failures. */
-import type { ModelOffer } from '@inference/protocol';
+import type { ModelOffer, VisionOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
 import type { Engine, EngineStatusEvent } from '../../engine/engine.js';
 import type { Generation } from '../../engine/generation.js';
@@ -10,6 +10,7 @@ import type { ImageRequest } from '../../imaging/messages.js';
 import type { Capacity } from '../../models/capacity.js';
 import { type ImageSize, MAX_IMAGES_OF_A_JOB, sizeText } from '../../models/image/image-facts.js';
 import { type ModelFacts, modelTypeOf } from '../../models/model-facts.js';
+import { maxImagesOf, type VisionFacts } from '../../models/projector.js';
 import { idleLimitMs, type KeepAlive, keepAliveText } from './keep-alive.js';
 
 /** Operations of a loaded model for jobs: one per kind of model. */
@@ -194,6 +195,7 @@ export class ServedModel implements ModelOperations {
         : { state: this.#state === 'loading' ? 'loading' : 'on_demand', load_ms: this.#expectedMs() }),
       ...(sha256 === null ? {} : { file_sha256: sha256 }),
       ...(facts.thinks === null || facts.embedding !== null ? {} : { thinks: facts.thinks }),
+      ...(facts.vision === null ? {} : { vision: this.#visionOffer(facts.vision) }),
       ...(facts.image === null ? {} : { image: { sizes: this.sizes.map(sizeText), max_images: MAX_IMAGES_OF_A_JOB } }),
     };
   }
@@ -295,6 +297,13 @@ export class ServedModel implements ModelOperations {
     this.#starting?.abort();
     await this.#loading;
     await this.#engine?.close();
+  }
+
+  #visionOffer({ maxImageTokens }: VisionFacts): VisionOffer {
+    const facts = this.#engine?.facts ?? null;
+    const measured = facts !== null && 'vision' in facts ? facts.vision?.maxImageTokens : undefined;
+    const max = measured ?? maxImageTokens;
+    return { max_images: maxImagesOf(this.contextSize, max), max_image_tokens: max };
   }
 
   #running(): RunningEngine {

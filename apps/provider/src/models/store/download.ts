@@ -277,7 +277,8 @@ async function discard(file: string): Promise<void> {
   for (const suffix of ['.part', '.part.json', '.part.json.new']) await rm(file + suffix, { force: true });
 }
 
-async function requireSpace(file: string, bytes: number): Promise<void> {
+/** Throws {@link DownloadError} unless the disk of a file has room for so many bytes. */
+export async function requireSpace(file: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(dirname(file));
   const free = bavail * bsize;
   if (bytes + SPARE_BYTES <= free) return;

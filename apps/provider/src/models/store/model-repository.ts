@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { DownloadError } from './download.js';
+import { isProjectorName, likelyProjector, quantizationIn, repositoryProjector } from './repository-projector.js';
 
 export interface RemoteFile {
   /** Path relative to the store's folder; a plain file name except for image models. */
@@ -42,9 +43,8 @@ export function readSource(text: string): Source {
   return { kind: 'file', path: text };
 }
 
-/** The file at an address. */
-export function addressFile(url: string): RemoteFile {
-  const name = decodeURIComponent(basename(new URL(url).pathname));
+/** The file at an address, named after the address or as given. */
+export function addressFile(url: string, name = decodeURIComponent(basename(new URL(url).pathname))): RemoteFile {
   return { name: safeName(name), url, headers: {}, bytes: null, sha256: null };
 }
 
@@ -78,13 +78,13 @@ export interface Variant {
   readonly source: string;
   /** Null: the repository's single model has no label in its name. */
   readonly quantization: string | null;
+  /** Bytes of all files, a projector included. */
   readonly bytes: number;
-  /** One per file. */
+  /** 0: the model reads no images. */
+  readonly projectorBytes: number;
+  /** One per file, the projector last. */
   readonly sha256: readonly (string | null)[];
 }
-
-/** Label of a quantization in a file name, for example `Q4_K_M`, `IQ3_XXS`, `MXFP4` or `BF16`. */
-const QUANTIZATION = /(?:^|[-_./])(I?Q\d(?:_[A-Z0-9]+)*|T?MXFP4|B?F16|F32)(?=[-./]|$)/gi;
 
 /** The quantizations that `pull` can name, smallest first. */
 export function variantsOf(repository: string, entries: Entries): Variant[] {
@@ -92,14 +92,17 @@ export function variantsOf(repository: string, entries: Entries): Variant[] {
   const names = [...groups.keys()];
   return [...groups]
     .flatMap(([name, files]) => {
-      const label = [...name.matchAll(QUANTIZATION)].at(-1)?.[1] ?? null;
+      const label = quantizationIn(name);
       const isUnique = label === null ? names.length === 1 : names.filter((other) => isOf(other, label)).length === 1;
       if (!isUnique) return [];
+      const projector = likelyProjector(repository, name, entries);
+      const all = [...files.toSorted((a, b) => (a.path < b.path ? -1 : 1)), ...(projector === null ? [] : [projector])];
       return {
         source: label === null ? `hf:${repository}` : `hf:${repository}:${label}`,
         quantization: label,
-        bytes: files.reduce((sum, { size }) => sum + size, 0),
-        sha256: files.toSorted((a, b) => (a.path < b.path ? -1 : 1)).map(({ lfs }) => lfs?.oid ?? null),
+        bytes: all.reduce((sum, { size }) => sum + size, 0),
+        projectorBytes: projector?.size ?? 0,
+        sha256: all.map(({ lfs }) => lfs?.oid ?? null),
       };
     })
     .sort((a, b) => a.bytes - b.bytes);
@@ -111,11 +114,32 @@ export function preferredVariant(variants: readonly Variant[]): Variant | null {
 }
 
 /** The files of a quantization, in order; or the single file of a model. Throws {@link DownloadError}. */
-export function repositoryFiles(
-  { repository, quantization }: Repository,
+export function repositoryFiles(source: Repository, entries: Entries, modelRepository: ModelRepository): RemoteFile[] {
+  return modelEntries(source, entries).map((entry) =>
+    remoteFile(entry, safeName(basename(entry.path)), source.repository, modelRepository),
+  );
+}
+
+/**
+ * The projector for {@link repositoryFiles}, or null. Its name in the store contains the repository, because most are named alike.
+ *
+ * @param requested File name or precision, from the owner; null: the usual precision.
+ * @throws {DownloadError} As {@link repositoryProjector}.
+ */
+export function repositoryProjectorFile(
+  source: Repository,
   entries: Entries,
+  requested: string | null,
   modelRepository: ModelRepository,
-): RemoteFile[] {
+): RemoteFile | null {
+  const { repository } = source;
+  const [first] = modelEntries(source, entries);
+  const entry = first === undefined ? null : repositoryProjector(repository, first.path, entries, requested);
+  if (entry === null) return null;
+  return remoteFile(entry, safeName(`${repository.replace('/', '--')}--${basename(entry.path)}`), repository, modelRepository);
+}
+
+function modelEntries({ repository, quantization }: Repository, entries: Entries): Entries {
   const groups = groupsOf(modelFiles(entries));
   const names = [...groups.keys()];
   const requested = quantization ?? (names.length === 1 ? null : USUAL);
@@ -125,9 +149,7 @@ export function repositoryFiles(
     const what = names.length === 0 ? `${repository} holds no GGUF model` : `choose a quantization of ${repository}`;
     throw new DownloadError(`${what}${names.length === 0 ? '' : `: it holds ${names.slice(0, 40).join(', ')}`}`);
   }
-  return (groups.get(only) ?? [])
-    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    .map((entry) => remoteFile(entry, safeName(basename(entry.path)), repository, modelRepository));
+  return (groups.get(only) ?? []).toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** The file at a path of a repository, under its own name. Throws {@link DownloadError}. */
@@ -189,7 +211,9 @@ export async function repositoryJson(url: string, headers: Record<string, string
 
 /** GGUF files of models, without projectors and importance matrices. */
 function modelFiles(entries: Entries): Entries {
-  return entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
+  return entries.filter(
+    ({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !isProjectorName(path) && !/imatrix/i.test(basename(path)),
+  );
 }
 
 /** Path without the part number and the ending. */

@@ -10,8 +10,10 @@ const EntrySchema = Type.Object({
   id: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$' }),
   /** First file, or folder of an image model: a name in the store's folder, or a local file's absolute path. */
   file: Type.String({ minLength: 1 }),
-  /** All files; for most models one. */
+  /** All files, a projector last; for most models one. */
   files: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
+  /** The projector among the files; absent: the model reads no images. */
+  projector: Type.Optional(Type.String({ minLength: 1 })),
   sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   bytes: Type.Integer({ minimum: 0 }),
   source: Type.String(),
@@ -68,8 +70,7 @@ export class ModelStore {
     if (entry === null) return false;
     const rest = this.entries().filter((other) => other.id !== id);
     this.#write(rest);
-    const needed = new Set(rest.flatMap(({ files }) => files));
-    for (const file of entry.files) if (!isAbsolute(file) && !needed.has(file)) rmSync(join(this.directory, file), { force: true });
+    this.deleteUnused(entry.files);
     // Removes the rest of a model's own folder: partial downloads and the folder.
     const isFolder = !entry.files.includes(entry.file) && basename(entry.file) === entry.file;
     if (isFolder && !rest.some(({ file }) => file === entry.file))
@@ -77,8 +78,23 @@ export class ModelStore {
     return true;
   }
 
+  /** Deletes those of the files that lie in the folder and belong to no entry. */
+  deleteUnused(files: readonly string[]): void {
+    const needed = new Set(this.entries().flatMap((entry) => entry.files));
+    for (const file of files) if (!isAbsolute(file) && !needed.has(file)) rmSync(join(this.directory, file), { force: true });
+  }
+
   /** Path of the model's first file or folder. */
   path({ file }: StoredModel): string {
+    return this.#pathOf(file);
+  }
+
+  /** Path of the projector, or null. */
+  projectorPath({ projector }: StoredModel): string | null {
+    return projector === undefined ? null : this.#pathOf(projector);
+  }
+
+  #pathOf(file: string): string {
     return isAbsolute(file) ? file : join(this.directory, file);
   }
 

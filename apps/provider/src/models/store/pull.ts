@@ -1,11 +1,12 @@
 /** `pull` downloads and verifies the files of a model, and adds the model to the store last. Resumable. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { type FileHashes, modelHash } from '../file-hash.js';
 import { type KnownModel, knownModel } from '../image/known-models.js';
 import { DESCRIPTION } from '../image/stable-diffusion-folder.js';
 import { type ModelFacts, readModelFacts } from '../model-facts.js';
-import { DownloadError, download, type Progress, type Tuning } from './download.js';
+import { AudioProjectorError, projectorBeside } from '../projector.js';
+import { DownloadError, download, type Progress, requireSpace, type Tuning } from './download.js';
 import {
   addressFile,
   type Entries,
@@ -17,8 +18,12 @@ import {
   repositoryEntries,
   repositoryFile,
   repositoryFiles,
+  repositoryProjectorFile,
 } from './model-repository.js';
 import type { ModelStore, StoredModel } from './model-store.js';
+
+/** `usual`: the source's projector, if any. `named`: a path, an address, or a repository's file name or precision. */
+export type ProjectorChoice = { readonly kind: 'usual' } | { readonly kind: 'none' } | { readonly kind: 'named'; readonly name: string };
 
 export interface PullOptions {
   readonly source: string;
@@ -27,6 +32,7 @@ export interface PullOptions {
   readonly modelRepository: ModelRepository;
   /** Overrides the id derived from the model's name. */
   readonly id: string | null;
+  readonly projector: ProjectorChoice;
   /** Expected hash of the model, from the owner. */
   readonly sha256: string | null;
   /** Hashes that a catalogue allows for an id; null: not listed. */
@@ -45,41 +51,145 @@ interface Pulled {
   readonly facts: ModelFacts;
   /** Source of the verified hash. */
   readonly verifiedBy: 'owner' | 'catalogue' | 'repository' | null;
+  /** Why the source's projector was left out without a request; null: it was not. */
+  readonly leftOut: LeftOut | null;
 }
+
+/** `audio`: the projector reads audio. `hash`: the expected hash is that of the model without the projector. */
+type LeftOut = 'audio' | 'hash';
 
 /** Throws {@link DownloadError}, ModelFileError or ModelStoreError, each with a sentence for the owner. */
 export async function pull(options: PullOptions): Promise<Pulled> {
-  const { store, hashes, modelRepository, signal } = options;
+  const { modelRepository, signal } = options;
   const source = readSource(options.source);
-  if (source.kind === 'file') {
-    const facts = readModelFacts(resolve(source.path));
-    if (facts.image?.engine === 'stable-diffusion.cpp') await options.installEngine(signal);
-    return await take(options, facts, await hashes.ofModel(facts.files, signal), facts.files, false);
+  switch (source.kind) {
+    case 'file':
+      return await addLocal(resolve(source.path), options);
+    case 'address': {
+      const model = addressFile(source.url);
+      return await pullFiles([model], addressProjector(model, options.projector), options);
+    }
+    case 'repository': {
+      const entries = await repositoryEntries(source, modelRepository, signal);
+      const folder = imageFolderOf(source, entries, modelRepository);
+      const known = knownModel(source.repository);
+      if ((folder !== null || known !== null) && options.projector.kind === 'named') {
+        throw new DownloadError(`${source.repository} holds an image model, which takes no projector`);
+      }
+      if (folder !== null) return await pullFolder(folder, options);
+      if (known !== null) return await pullKnown(source, known, entries, options);
+      const { projector } = options;
+      const requested = projector.kind === 'named' ? projector.name : null;
+      const file = projector.kind === 'none' ? null : repositoryProjectorFile(source, entries, requested, modelRepository);
+      return await pullFiles(repositoryFiles(source, entries, modelRepository), file, options);
+    }
+    default:
+      return source satisfies never;
   }
-  const entries = source.kind === 'repository' ? await repositoryEntries(source, modelRepository, signal) : [];
-  const folder = source.kind === 'repository' ? imageFolderOf(source, entries, modelRepository) : null;
-  if (folder !== null) return await pullFolder(folder, options);
-  const known = source.kind === 'repository' ? knownModel(source.repository) : null;
-  if (source.kind === 'repository' && known !== null) return await pullKnown(source, known, entries, options);
-  const files = source.kind === 'address' ? [addressFile(source.url)] : repositoryFiles(source, entries, modelRepository);
-  mkdirSync(store.directory, { recursive: true, mode: 0o700 });
+}
+
+/** Adds a file or folder that stays where it is, with its projector. */
+async function addLocal(path: string, options: PullOptions): Promise<Pulled> {
+  const { hashes, projector, signal } = options;
+  const beside = projector.kind === 'usual' ? projectorBeside(path) : null;
+  const facts = readModelFacts(path, projector.kind === 'named' ? resolve(projector.name) : beside);
+  if (facts.image?.engine === 'stable-diffusion.cpp') await options.installEngine(signal);
+  const candidate = async (model: ModelFacts): Promise<Candidate> => {
+    return { facts: model, files: model.files, sha256: await hashes.ofModel(model.files, signal), isListed: false };
+  };
+  return await take(options, await candidate(facts), beside === null ? null : await candidate(readModelFacts(path)));
+}
+
+/** An address names one file alone, so its projector has an address too. */
+function addressProjector({ name }: RemoteFile, projector: ProjectorChoice): RemoteFile | null {
+  if (projector.kind !== 'named') return null;
+  const place = readSource(projector.name);
+  if (place.kind !== 'address') throw new DownloadError('the projector of a model at an address must be an address too');
+  return addressFile(place.url, `mmproj-${name}`);
+}
+
+/** Pulls a GGUF model, of several files where split, and its projector if any. */
+async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | null, options: PullOptions): Promise<Pulled> {
+  const { store } = options;
+  const wanted = wantedFiles(files, projector, options);
+  const sha256s = await fetchFiles(wanted, wanted.length === 1 ? options.sha256 : null, options);
+  const path = join(store.directory, files[0]?.name ?? '');
+  const candidate = (facts: ModelFacts): Candidate => {
+    const used = wanted.slice(0, facts.vision === null ? files.length : wanted.length);
+    if (facts.files.length !== used.length)
+      throw new DownloadError(`the model has ${facts.files.length} files, and ${used.length} were found`);
+    return {
+      facts,
+      files: used.map(({ name }) => name),
+      sha256: modelHash(sha256s.slice(0, used.length)),
+      isListed: used.every((file) => file.sha256 !== null),
+    };
+  };
+  if (projector === null) return await take(options, candidate(readModelFacts(path)), null);
+  if (wanted.length === files.length) return { ...(await take(options, candidate(readModelFacts(path)), null)), leftOut: 'hash' };
+  const isChosen = options.projector.kind === 'named';
+  try {
+    const facts = readModelFacts(path, join(store.directory, projector.name));
+    const pulled = await take(options, candidate(facts), isChosen ? null : candidate(readModelFacts(path)));
+    if (pulled.facts.vision === null) store.deleteUnused([projector.name]);
+    return pulled;
+  } catch (error) {
+    if (!(error instanceof AudioProjectorError) || isChosen) throw error;
+    const pulled = await take(options, candidate(readModelFacts(path)), null);
+    store.deleteUnused([projector.name]);
+    return { ...pulled, leftOut: 'audio' };
+  }
+}
+
+/** Without the projector if the owner expects the hash of the model alone. Throws {@link DownloadError} if neither hash can match. */
+function wantedFiles(
+  files: readonly RemoteFile[],
+  projector: RemoteFile | null,
+  { sha256, projector: choice }: PullOptions,
+): readonly RemoteFile[] {
+  if (projector === null) return files;
+  const all = [...files, projector];
+  const alone = hashOf(files);
+  if (sha256 === null || alone === null) return all;
+  if (sha256 === alone && choice.kind === 'usual') return files;
+  const together = hashOf(all);
+  if (together === null || together === sha256) return all;
+  throw new DownloadError(
+    `the repository has another model than the requested one: its SHA-256 is ${together}, or ${alone} without the projector`,
+  );
+}
+
+/** Hash of the model from the repository's list; null if a hash is missing there. */
+function hashOf(files: readonly RemoteFile[]): string | null {
+  const known = files.flatMap(({ sha256 }) => sha256 ?? []);
+  return known.length === files.length ? modelHash(known) : null;
+}
+
+/** Downloads files unless present, after a check that the disk has room for all. Returns their hashes. */
+async function fetchFiles(files: readonly RemoteFile[], requiredSha256: string | null, options: PullOptions): Promise<string[]> {
+  const { directory } = options.store;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  await requireSpace(
+    join(directory, 'library.json'),
+    files.reduce((sum, file) => sum + missingBytes(file, directory), 0),
+  );
   const sha256s: string[] = [];
   for (const [index, file] of files.entries()) {
     options.onFile({ name: file.name, index, count: files.length });
-    sha256s.push(await fetchFile(file, files.length === 1 ? options.sha256 : null, options));
+    mkdirSync(dirname(join(directory, file.name)), { recursive: true, mode: 0o700 });
+    sha256s.push(await fetchFile(file, requiredSha256, options));
   }
-  const names = files.map(({ name }) => name);
-  const facts = readModelFacts(join(store.directory, names[0] as string));
-  if (facts.files.length !== files.length)
-    throw new DownloadError(`the model has ${facts.files.length} files, and ${files.length} were found`);
-  return await take(
-    options,
-    facts,
-    modelHash(sha256s),
-    names,
-    files.every(({ sha256 }) => sha256 !== null),
-  );
+  return sha256s;
 }
+
+/** Bytes that a download still takes from the disk. Partial files are sparse, so their blocks count. */
+function missingBytes({ name, bytes }: RemoteFile, directory: string): number {
+  const stored = [name, `${name}.part`].map((each) => statSync(join(directory, each), { throwIfNoEntry: false })?.blocks ?? 0);
+  return Math.max(0, (bytes ?? 0) - BLOCK_BYTES * Math.max(...stored));
+}
+
+/** Unit of `stat.blocks`, whatever the file system's own. */
+const BLOCK_BYTES = 512;
 
 /** Pulls an image model into its own folder. Verified if the repository lists the hashes of the weights; the rest is parsed. */
 async function pullFolder(
@@ -87,20 +197,19 @@ async function pullFolder(
   options: PullOptions,
 ): Promise<Pulled> {
   const { store, hashes, signal } = options;
-  for (const [index, file] of files.entries()) {
-    options.onFile({ name: file.name, index, count: files.length });
-    mkdirSync(dirname(join(store.directory, file.name)), { recursive: true, mode: 0o700 });
-    await fetchFile(file, null, options);
-  }
+  await fetchFiles(files, null, options);
   const path = join(store.directory, folder);
   const facts = readModelFacts(path);
   return await take(
     options,
-    facts,
-    await hashes.ofModel(facts.files, signal),
-    facts.files.map((file) => relative(store.directory, file)),
-    files.every(({ name, sha256 }) => sha256 !== null || /\.(?:json|txt)$/.test(name)),
-    folder,
+    {
+      facts,
+      files: facts.files.map((file) => relative(store.directory, file)),
+      sha256: await hashes.ofModel(facts.files, signal),
+      isListed: files.every(({ name, sha256 }) => sha256 !== null || /\.(?:json|txt)$/.test(name)),
+      folder,
+    },
+    null,
   );
 }
 
@@ -119,11 +228,11 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
   const parts = [['model', model] as const, ...companions];
   const folder = `${source.repository.replace('/', '--')}--${model.name.replace(/\.gguf$/i, '')}`;
   await options.installEngine(signal);
-  mkdirSync(join(store.directory, folder), { recursive: true, mode: 0o700 });
-  for (const [index, [, file]] of parts.entries()) {
-    options.onFile({ name: file.name, index, count: parts.length });
-    await fetchFile({ ...file, name: join(folder, file.name) }, null, options);
-  }
+  await fetchFiles(
+    parts.map(([, file]) => ({ ...file, name: join(folder, file.name) })),
+    null,
+    options,
+  );
   const { repository: _, companions: __, ...description } = known;
   const files = Object.fromEntries(parts.map(([part, file]) => [part, file.name]));
   const quantization = source.quantization ?? 'GGUF';
@@ -135,11 +244,14 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
   const facts = readModelFacts(path);
   return await take(
     options,
-    facts,
-    await hashes.ofModel(facts.files, signal),
-    facts.files.map((file) => relative(store.directory, file)),
-    parts.every(([, { sha256 }]) => sha256 !== null),
-    folder,
+    {
+      facts,
+      files: facts.files.map((file) => relative(store.directory, file)),
+      sha256: await hashes.ofModel(facts.files, signal),
+      isListed: parts.every(([, { sha256 }]) => sha256 !== null),
+      folder,
+    },
+    null,
   );
 }
 
@@ -167,36 +279,49 @@ async function fetchFile(file: RemoteFile, requiredSha256: string | null, option
   return got.sha256;
 }
 
-async function take(
-  options: PullOptions,
-  facts: ModelFacts,
-  sha256: string,
-  files: readonly string[],
-  fromRepository: boolean,
-  folder: string | null = facts.image === null ? null : facts.path,
-): Promise<Pulled> {
+/** A model on the disk, before its hash is compared. */
+interface Candidate {
+  readonly facts: ModelFacts;
+  /** Names in the store's folder, or absolute paths. */
+  readonly files: readonly string[];
+  readonly sha256: string;
+  /** Whether the repository lists the hashes of all weights, which were compared. */
+  readonly isListed: boolean;
+  /** Own folder of an image model. */
+  readonly folder?: string;
+}
+
+/** Adds a model to the store; the second one, without projector, where the expected hash is that one's. */
+async function take(options: PullOptions, model: Candidate, alone: Candidate | null): Promise<Pulled> {
   const { store, now } = options;
-  const id = options.id ?? facts.id;
+  const id = options.id ?? model.facts.id;
+  const allowed = await options.catalogued(id);
+  const isExpected = (sha256: string): boolean =>
+    (options.sha256 === null || options.sha256 === sha256) && (allowed === null || allowed.includes(sha256));
+  const isLeftOut = alone !== null && !isExpected(model.sha256) && isExpected(alone.sha256);
+  const { facts, files, sha256, isListed, folder = facts.image === null ? files[0] : facts.path } = isLeftOut ? alone : model;
   if (options.sha256 !== null && options.sha256 !== sha256) {
     throw new DownloadError(`this is not the requested model: its SHA-256 is ${sha256}`);
   }
-  const allowed = await options.catalogued(id);
   if (allowed !== null && !allowed.includes(sha256)) {
     throw new DownloadError(
       `the catalog lists another file as ${id}: this one's SHA-256 is ${sha256}; pull that file, or choose another --id`,
     );
   }
+  const replaced = store.find(id);
   const entry: StoredModel = {
     id,
-    file: folder ?? (files[0] as string),
+    file: folder as string,
     files: [...files],
+    ...(facts.vision === null ? {} : { projector: files.at(-1) as string }),
     sha256,
     bytes: facts.fileBytes,
     source: options.source,
     pulled_at: now(),
-    use: store.find(id)?.use ?? null,
+    use: replaced?.use ?? null,
   };
   store.put(entry);
-  const verifiedBy = options.sha256 !== null ? 'owner' : allowed !== null ? 'catalogue' : fromRepository ? 'repository' : null;
-  return { entry, facts: { ...facts, id }, verifiedBy };
+  if (replaced?.projector !== undefined) store.deleteUnused([replaced.projector]);
+  const verifiedBy = options.sha256 !== null ? 'owner' : allowed !== null ? 'catalogue' : isListed ? 'repository' : null;
+  return { entry, facts: { ...facts, id }, verifiedBy, leftOut: isLeftOut ? 'hash' : null };
 }

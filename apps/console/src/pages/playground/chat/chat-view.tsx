@@ -6,10 +6,12 @@ import { VERDICT_OF_EVIDENCE, VERDICTS } from '../../../features/trust/verdicts.
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Button } from '../../../ui/forms/button.js';
 import { CheckField } from '../../../ui/forms/field.js';
+import { textOnlyReason } from '../attachments/question-image.js';
+import { useAttachments } from '../attachments/use-attachments.js';
 import { ViewCode } from '../code/view-code.js';
 import { Composer } from '../composer.js';
 import { preloadMarkdown } from '../markdown/response-text.js';
-import { chatBody, isBusy, shownAnswer, type Turn } from './conversation.js';
+import { chatBody, imagesOf, isBusy, type QuestionContent, shownAnswer, type Turn } from './conversation.js';
 import { storedConversation } from './kept-conversation.js';
 import { EMPTY_PARAMETERS, type ParameterForm, parseParameters } from './parameters.js';
 import { SettingsPanel } from './settings-panel.js';
@@ -35,16 +37,22 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
   const read = parseParameters(form);
   const refused = read.kind === 'refused' ? read : null;
   const busy = isBusy(chat.turns);
+  const sent = imagesOf(chat.turns);
+  const imageRefusal = textOnlyReason(texts, selected);
+  const attachments = useAttachments({ sent, refusal: imageRefusal });
+  const cannotReadImages = imageRefusal !== null && sent.length + attachments.images.length > 0;
   const settings: ChatSettings | null =
-    selected.length === 0 || read.kind === 'refused' ? null : { models: selected, system: form.system, parameters: read.parameters };
+    selected.length === 0 || read.kind === 'refused' || cannotReadImages
+      ? null
+      : { models: selected, system: form.system, parameters: read.parameters };
   if (texts.length === 0 && chat.turns.length === 0) {
     return (
       <EmptyState title="No text model is available">Models come and go with the machines. This page refreshes automatically.</EmptyState>
     );
   }
   const focusInput = (): void => input.current?.focus();
-  const ask = (text: string): void => {
-    if (settings !== null) chat.ask(text, settings);
+  const ask = (content: QuestionContent): void => {
+    if (settings !== null) chat.ask(content, settings);
   };
   return (
     <div className="playground">
@@ -62,7 +70,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
                   size="small"
                   disabled={settings === null}
                   onClick={() => {
-                    ask(text);
+                    ask({ text, images: [] });
                     focusInput();
                   }}
                 >
@@ -82,8 +90,13 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
           onText={setDraft}
           input={input}
           busy={busy}
+          attachments={attachments}
+          imageRefusal={imageRefusal}
           disabled={settings === null}
-          onSend={ask}
+          onSend={(text) => {
+            ask({ text, images: attachments.images });
+            attachments.clear();
+          }}
           onStop={chat.stop}
         />
         <p role="status" className="visually-hidden">
@@ -93,7 +106,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
       <div className="playground-side">
         <SettingsPanel models={texts} selected={selected} onSelect={setChosen} form={form} onForm={setForm} refused={refused} />
         <div className="row">
-          <ViewCode endpoint="chat" {...requestsOf(chat.turns, draft, settings)} />
+          <ViewCode endpoint="chat" {...requestsOf(chat.turns, { text: draft.trim(), images: attachments.images }, settings)} />
           <Button
             disabled={chat.turns.length === 0}
             onClick={() => {
@@ -129,15 +142,15 @@ function availableModels(chosen: readonly string[], models: readonly ModelEntry[
 }
 
 /** Requests that the page would send now: with the typed message, else the last question again, else an example. */
-function requestsOf(turns: readonly Turn[], draft: string, settings: ChatSettings | null) {
-  const typed = draft.trim();
+function requestsOf(turns: readonly Turn[], { text, images }: QuestionContent, settings: ChatSettings | null) {
   const lastQuestion = turns.findLastIndex(({ role }) => role === 'user');
-  const isExample = typed === '' && lastQuestion < 0;
-  const text = isExample ? SUGGESTIONS[0] : typed;
-  const asked: readonly Turn[] = text === '' ? turns.slice(0, lastQuestion + 1) : [...turns, { id: 'draft', role: 'user', text }];
+  const isEmpty = text === '' && images.length === 0;
+  const isExample = isEmpty && lastQuestion < 0;
+  const draft: Turn = { id: 'draft', role: 'user', text: isExample ? SUGGESTIONS[0] : text, images };
+  const asked = isEmpty && !isExample ? turns.slice(0, lastQuestion + 1) : [...turns, draft];
   const requests = (settings?.models ?? []).map((model, column) => ({
     model,
-    body: settings === null ? '' : chatBody({ ...settings, model, column, turns: asked }),
+    body: () => (settings === null ? '' : chatBody({ ...settings, model, column, turns: asked })),
   }));
   return { requests, isExample };
 }

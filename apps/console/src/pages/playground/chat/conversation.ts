@@ -1,4 +1,5 @@
 /** State of a conversation: messages, the versions of each response, how each ended, and its verification. */
+import type { QuestionImage } from '../attachments/question-image.js';
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
 import type { AnswerCheck } from '../verification/check-answer.js';
@@ -19,8 +20,16 @@ export interface Timing {
 export interface Question {
   readonly id: string;
   readonly role: 'user';
+  /** Empty only with images. */
   readonly text: string;
+  /** Absent: none. */
+  readonly images?: readonly QuestionImage[];
+  /** Number of images that the storage of the tab had no room for. Absent: none. */
+  readonly omittedImages?: number;
 }
+
+/** What the user sends. */
+export type QuestionContent = Required<Pick<Question, 'text' | 'images'>>;
 
 export interface Answer {
   readonly id: string;
@@ -131,6 +140,11 @@ export function shownAnswer(column: AnswerColumn): Answer | undefined {
   return column.versions[column.shown];
 }
 
+/** All images of a conversation, in order. */
+export function imagesOf(turns: readonly Turn[]): readonly QuestionImage[] {
+  return turns.flatMap((turn) => (turn.role === 'user' ? (turn.images ?? []) : []));
+}
+
 export function isRunning({ state }: Answer): boolean {
   return state === 'waiting' || state === 'streaming';
 }
@@ -155,7 +169,7 @@ export function chatBody({ model, system, turns, column, parameters }: ChatReque
   const messages = [
     ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),
     ...turns.flatMap((turn) => {
-      if (turn.role === 'user') return [{ role: 'user', content: turn.text }];
+      if (turn.role === 'user') return [{ role: 'user', content: contentOf(turn) }];
       const own = turn.columns[column] ?? turn.columns[0];
       const answer = own === undefined ? undefined : shownAnswer(own);
       if (answer === undefined || answer.text === '' || (answer.state !== 'complete' && answer.state !== 'stopped')) return [];
@@ -163,4 +177,11 @@ export function chatBody({ model, system, turns, column, parameters }: ChatReque
     }),
   ];
   return JSON.stringify({ model, messages, ...parameters, stream: true, stream_options: { include_usage: true } });
+}
+
+/** Images come before the text that asks about them. */
+function contentOf({ text, images = [] }: Question): string | readonly object[] {
+  if (images.length === 0) return text;
+  const parts = images.map(({ dataUri }) => ({ type: 'image_url', image_url: { url: dataUri } }));
+  return text === '' ? parts : [...parts, { type: 'text', text }];
 }

@@ -4,9 +4,19 @@
 import type { EnclaveEvidence } from '@inference/protocol';
 import { KEPT_CONVERSATION } from '../../../api/tab-storage.js';
 import type { CheckLine } from '../../../features/trust/check-line.js';
+import { imageChars, isImageDataUri, type QuestionImage } from '../attachments/question-image.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
 import type { AnswerCheck, ReceiptFacts } from '../verification/check-answer.js';
-import { type Answer, type AnswerColumn, isRunning, newAnswer, type Timing, type TokenUsage, type Turn } from './conversation.js';
+import {
+  type Answer,
+  type AnswerColumn,
+  isRunning,
+  newAnswer,
+  type Question,
+  type Timing,
+  type TokenUsage,
+  type Turn,
+} from './conversation.js';
 import { EMPTY_PARAMETERS, type ParameterForm } from './parameters.js';
 
 export interface KeptConversation {
@@ -20,11 +30,14 @@ type TabStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 const VERSION = 1;
 /** Browsers allow some five million characters per origin. */
-const MAX_CHARS = 500_000;
+const MAX_CHARS = 2_000_000;
 
-/** Stores the conversation. False if it is too large or the browser refuses; then nothing remains stored. */
+/** Stores the conversation, without its oldest images where there is not enough room. False if it is too large or the browser refuses; then nothing remains stored. */
 export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: KeptConversation): boolean {
-  const text = JSON.stringify({ version: VERSION, accountId, models, form, turns: turns.flatMap(storableTurn) });
+  const textOf = (stored: readonly Turn[]): string => JSON.stringify({ version: VERSION, accountId, models, form, turns: stored });
+  const storable = turns.flatMap(storableTurn);
+  let text = textOf(storable);
+  if (text.length > MAX_CHARS) text = textOf(withoutImages(storable, text.length - MAX_CHARS));
   try {
     if (text.length > MAX_CHARS) throw new RangeError('the conversation is too large');
     storage.setItem(KEPT_CONVERSATION, text);
@@ -60,6 +73,17 @@ function storableTurn(turn: Turn): readonly Turn[] {
   return columns.length === 0 ? [] : [{ ...turn, columns }];
 }
 
+/** Omits the images of the oldest questions until `chars` characters are saved. */
+function withoutImages(turns: readonly Turn[], chars: number): readonly Turn[] {
+  let excess = chars;
+  return turns.map((turn) => {
+    if (excess <= 0 || turn.role !== 'user' || turn.images === undefined) return turn;
+    excess -= imageChars(turn.images);
+    const { images, omittedImages = 0, ...question } = turn;
+    return { ...question, omittedImages: omittedImages + images.length };
+  });
+}
+
 function storableAnswer(answer: Answer): Answer {
   const check: AnswerCheck = answer.check.state === 'checking' ? { state: 'none' } : answer.check;
   return { ...answer, check, ...(isRunning(answer) ? { state: 'stopped' } : {}) };
@@ -90,10 +114,7 @@ function readConversation(text: string, accountId: string): KeptConversation | n
 /** `index` makes ids that no new message has. */
 function readTurn(value: unknown, index: number): Turn | null {
   const id = `stored-${index}`;
-  if (member(value, 'role') === 'user') {
-    const text = textOrNull(member(value, 'text'));
-    return text === null ? null : { id, role: 'user', text };
-  }
+  if (member(value, 'role') === 'user') return readQuestion(value, id);
   const columns = list(member(value, 'columns'), (column, at): AnswerColumn | null => {
     const versions = list(member(column, 'versions'), (answer, version) => readAnswer(answer, `${id}-${at}-${version}`));
     const shown = member(column, 'shown');
@@ -101,6 +122,20 @@ function readTurn(value: unknown, index: number): Turn | null {
     return { versions, shown };
   });
   return columns === null || columns.length === 0 ? null : { id, role: 'assistant', columns };
+}
+
+function readQuestion(value: unknown, id: string): Question | null {
+  const text = textOrNull(member(value, 'text'));
+  if (text === null) return null;
+  const images = list(member(value, 'images') ?? [], readImage);
+  const omitted = member(value, 'omittedImages') ?? 0;
+  if (images === null || typeof omitted !== 'number') return null;
+  return { id, role: 'user', text, ...(images.length === 0 ? {} : { images }), ...(omitted === 0 ? {} : { omittedImages: omitted }) };
+}
+
+function readImage(value: unknown): QuestionImage | null {
+  const [name, dataUri] = [textOrNull(member(value, 'name')), textOrNull(member(value, 'dataUri'))];
+  return name === null || dataUri === null || !isImageDataUri(dataUri) ? null : { name, dataUri };
 }
 
 function readAnswer(value: unknown, id: string): Answer | null {

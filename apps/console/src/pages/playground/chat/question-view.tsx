@@ -2,9 +2,10 @@
 import { Pencil, RotateCcw, Trash2 } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { Button } from '../../../ui/forms/button.js';
+import { ImageList } from '../attachments/image-list.js';
 import { MessageInput } from '../composer.js';
 import { TurnAction } from '../turn-action.js';
-import type { Question } from './conversation.js';
+import type { Question, QuestionContent } from './conversation.js';
 
 interface QuestionViewProps {
   readonly question: Question;
@@ -12,13 +13,15 @@ interface QuestionViewProps {
   readonly isLast: boolean;
   /** False while a response runs or the parameters are invalid. */
   readonly canSend: boolean;
-  readonly onSend: (text: string) => void;
+  readonly onSend: (content: QuestionContent) => void;
   readonly canDelete: boolean;
   readonly onDelete: () => void;
 }
 
 export function QuestionView({ question, isLast, canSend, onSend, canDelete, onDelete }: QuestionViewProps) {
-  const [draft, setDraft] = useState<string | null>(null);
+  const { text, images = [], omittedImages = 0 } = question;
+  const [draft, setDraft] = useState<QuestionContent | null>(null);
+  const input = useRef<HTMLTextAreaElement>(null);
   const actions = useRef<HTMLDivElement>(null);
   const wasEditing = useRef(false);
   const isEditing = draft !== null;
@@ -28,9 +31,12 @@ export function QuestionView({ question, isLast, canSend, onSend, canDelete, onD
     wasEditing.current = isEditing;
   }, [isEditing]);
   if (draft !== null) {
+    const content = { ...draft, text: draft.text.trim() };
+    const cannotSend = !canSend || (content.text === '' && content.images.length === 0);
     const send = (): void => {
-      if (canSend && draft.trim() !== '') onSend(draft.trim());
+      if (!cannotSend) onSend(content);
     };
+    const removeImage = (index: number): void => setDraft({ ...draft, images: draft.images.filter((_, at) => at !== index) });
     return (
       <form
         className="question-edit"
@@ -39,10 +45,19 @@ export function QuestionView({ question, isLast, canSend, onSend, canDelete, onD
           send();
         }}
       >
-        <MessageInput label="Edit message" text={draft} onText={setDraft} autoFocus onEnter={send} onEscape={() => setDraft(null)} />
+        <ImageList label="Images of the message" images={draft.images} onRemove={removeImage} onEmpty={() => input.current?.focus()} />
+        <MessageInput
+          label="Edit message"
+          text={draft.text}
+          onText={(next) => setDraft({ ...draft, text: next })}
+          inputRef={input}
+          autoFocus
+          onEnter={send}
+          onEscape={() => setDraft(null)}
+        />
         <p className="field-hint">{isLast ? 'Sends the message again.' : 'Sends the message again and removes the messages after it.'}</p>
         <div className="row">
-          <Button type="submit" kind="primary" size="small" disabled={!canSend || draft.trim() === ''}>
+          <Button type="submit" kind="primary" size="small" disabled={cannotSend}>
             Send
           </Button>
           <Button size="small" onClick={() => setDraft(null)}>
@@ -54,24 +69,30 @@ export function QuestionView({ question, isLast, canSend, onSend, canDelete, onD
   }
   return (
     <>
-      <div className="turn-text">{question.text}</div>
+      <ImageList label="Images of the message" images={images} />
+      {omittedImages === 0 ? null : <p className="turn-note">{omittedNote(omittedImages)}</p>}
+      {text === '' ? null : <div className="turn-text">{text}</div>}
       <div className="turn-actions" ref={actions}>
         <TurnAction
           label="Edit message"
           icon={<Pencil size={16} aria-hidden="true" />}
           disabled={!canSend}
-          onClick={() => setDraft(question.text)}
+          onClick={() => setDraft({ text, images })}
         />
         {isLast ? (
           <TurnAction
             label="Send message again"
             icon={<RotateCcw size={16} aria-hidden="true" />}
             disabled={!canSend}
-            onClick={() => onSend(question.text)}
+            onClick={() => onSend({ text, images })}
           />
         ) : null}
         <TurnAction label="Delete message" icon={<Trash2 size={16} aria-hidden="true" />} disabled={!canDelete} onClick={onDelete} />
       </div>
     </>
   );
+}
+
+function omittedNote(count: number): string {
+  return `${count === 1 ? '1 image was' : `${count} images were`} too large to keep in this tab, and will not be sent again.`;
 }

@@ -8,7 +8,7 @@ import type { Chat, ChatSettings } from './use-chat.js';
 interface TurnListProps {
   readonly chat: Chat;
   readonly busy: boolean;
-  /** Null while the parameters are invalid. */
+  /** Null while the parameters are invalid, or the model cannot read the images. */
   readonly settings: ChatSettings | null;
   /** Moves the focus to the input below the list. */
   readonly onDone: () => void;
@@ -48,8 +48,8 @@ export function TurnList({ chat, busy, settings, onDone }: TurnListProps) {
                   question={turn}
                   isLast={turn === last}
                   canSend={usable !== null}
-                  onSend={(text) => {
-                    send((now) => chat.edit(turn, text, now));
+                  onSend={(content) => {
+                    send((now) => chat.edit(turn, content, now));
                     onDone();
                   }}
                   canDelete={!busy}

@@ -8,7 +8,16 @@ import type { ProviderFacts } from '../requests/provider-facts.js';
 import { requestCost } from '../requests/request-cost.js';
 import { useRequests } from '../requests/use-requests.js';
 import { checkAnswer, downloadFeed } from '../verification/check-answer.js';
-import { type Answer, chatBody, conversation, newAnswer, type Question, type Reply, type Turn } from './conversation.js';
+import {
+  type Answer,
+  chatBody,
+  conversation,
+  newAnswer,
+  type Question,
+  type QuestionContent,
+  type Reply,
+  type Turn,
+} from './conversation.js';
 import type { Parameters } from './parameters.js';
 
 export interface ChatSettings {
@@ -20,9 +29,9 @@ export interface ChatSettings {
 
 export interface Chat {
   readonly turns: readonly Turn[];
-  ask(text: string, settings: ChatSettings): void;
-  /** Sends a question again, with a new text. Later messages are dropped. */
-  edit(question: Question, text: string, settings: ChatSettings): void;
+  ask(content: QuestionContent, settings: ChatSettings): void;
+  /** Sends a question again, with new content. Later messages are dropped. */
+  edit(question: Question, content: QuestionContent, settings: ChatSettings): void;
   /** Requests another version of a response. A failed one is replaced. */
   regenerate(reply: Reply, column: number, settings: ChatSettings): void;
   /** Shows another version of a response. */
@@ -43,8 +52,8 @@ export function useChat(initial: readonly Turn[]): Chat {
   return useMemo((): Chat => {
     const newId = (): string => `n${ids.current++}`;
 
-    const start = (before: readonly Turn[], text: string, { models, system, parameters }: ChatSettings): void => {
-      const question: Question = { id: newId(), role: 'user', text };
+    const start = (before: readonly Turn[], { text, images }: QuestionContent, { models, system, parameters }: ChatSettings): void => {
+      const question: Question = { id: newId(), role: 'user', text, ...(images.length === 0 ? {} : { images }) };
       const answers = models.map((model) => newAnswer(newId(), model));
       const columns = answers.map((answer) => ({ versions: [answer], shown: 0 }));
       dispatch({ type: 'asked', before: before.length, question, reply: { id: newId(), role: 'assistant', columns } });
@@ -105,10 +114,10 @@ export function useChat(initial: readonly Turn[]): Chat {
 
     return {
       turns,
-      ask: (text, settings) => start(turns, text, settings),
-      edit(question, text, settings) {
+      ask: (content, settings) => start(turns, content, settings),
+      edit(question, content, settings) {
         const at = turns.indexOf(question);
-        if (at >= 0) start(turns.slice(0, at), text, settings);
+        if (at >= 0) start(turns.slice(0, at), content, settings);
       },
       regenerate(reply, column, { models, system, parameters }) {
         const at = turns.indexOf(reply);

@@ -21,33 +21,60 @@ const PATHS = { chat: '/v1/chat/completions', images: '/v1/images/generations' }
 
 export function requestCode({ endpoint, base, body }: CodeRequest): readonly [RequestCode, ...RequestCode[]] {
   const members = Object.entries(JSON.parse(body) as Readonly<Record<string, unknown>>);
+  const files = imageFilesOf(body);
   return [
-    { id: 'curl', title: 'curl', code: curl(base + PATHS[endpoint], Object.fromEntries(members), endpoint === 'chat') },
-    { id: 'python', title: 'Python', code: endpoint === 'chat' ? pythonChat(base, members) : pythonImages(base, members) },
-    { id: 'javascript', title: 'JavaScript', code: endpoint === 'chat' ? scriptChat(base, members) : scriptImages(base, members) },
+    { id: 'curl', title: 'curl', code: curl(base + PATHS[endpoint], Object.fromEntries(members), files, endpoint === 'chat') },
+    { id: 'python', title: 'Python', code: endpoint === 'chat' ? pythonChat(base, members, files) : pythonImages(base, members) },
+    { id: 'javascript', title: 'JavaScript', code: endpoint === 'chat' ? scriptChat(base, members, files) : scriptImages(base, members) },
   ];
+}
+
+/** Name of the file that holds an image, by its `data:` address. */
+type ImageFiles = ReadonlyMap<string, string>;
+
+/** Files that the code reads images from: whole images would bury it. */
+export function imageFilesOf(body: string): ImageFiles {
+  const addresses = new Set(body.match(/data:image\/[a-z]+;base64,[A-Za-z0-9+/=]+/g));
+  return new Map([...addresses].map((address, index) => [address, `image-${index + 1}.${extensionOf(address)}`]));
+}
+
+function extensionOf(address: string): string {
+  return address.startsWith('data:image/jpeg') ? 'jpg' : 'png';
+}
+
+/** Start of a `data:` address, up to the base64. */
+function dataPrefix(address: string): string {
+  return address.slice(0, address.indexOf(',') + 1);
 }
 
 type Members = readonly (readonly [name: string, value: unknown])[];
 
-function curl(url: string, body: unknown, streams: boolean): string {
+function curl(url: string, body: unknown, files: ImageFiles, streams: boolean): string {
+  const json = JSON.stringify(body, null, 2);
   return `curl ${streams ? '--no-buffer ' : ''}${url} \\
   -H "Authorization: Bearer $${KEY_VARIABLE}" \\
   -H "Content-Type: application/json" \\
-  -d '${JSON.stringify(body, null, 2).replaceAll("'", "'\\''")}'`;
+  ${files.size === 0 ? `-d '${json.replaceAll("'", "'\\''")}'` : hereDocument(json, files)}`;
 }
 
-const pythonClient = (base: string): string => `# pip install openai
-import os
+/** Images exceed the length of an argument, so the body comes from standard input. */
+function hereDocument(json: string, files: ImageFiles): string {
+  let text = json.replace(/[\\$`]/g, '\\$&');
+  for (const [address, file] of files) text = text.replaceAll(address, `${dataPrefix(address)}$(base64 < ${file} | tr -d '\\n')`);
+  return `-d @- <<BODY\n${text}\nBODY`;
+}
+
+const pythonClient = (base: string, hasFiles = false): string => `# pip install openai
+${hasFiles ? 'import base64\n' : ''}import os
 from openai import OpenAI
 
 client = OpenAI(base_url="${base}/v1", api_key=os.environ["${KEY_VARIABLE}"])
 `;
 
-function pythonChat(base: string, members: Members): string {
-  return `${pythonClient(base)}
+function pythonChat(base: string, members: Members, files: ImageFiles): string {
+  return `${pythonClient(base, files.size > 0)}
 stream = client.chat.completions.create(
-${pythonArguments(members)}
+${pythonArguments(members, files)}
 )
 for chunk in stream:
     if chunk.choices and chunk.choices[0].delta.content:
@@ -69,19 +96,19 @@ for image in result.data:
     print(image.url)`;
 }
 
-function pythonArguments(members: Members): string {
-  return members.map(([name, value]) => `    ${name}=${literal(value, PYTHON, '    ')},`).join('\n');
+function pythonArguments(members: Members, files: ImageFiles = new Map()): string {
+  return members.map(([name, value]) => `    ${name}=${literal(value, { ...PYTHON, files }, '    ')},`).join('\n');
 }
 
-const scriptClient = (base: string): string => `// npm install openai
-import OpenAI from 'openai';
+const scriptClient = (base: string, hasFiles = false): string => `// npm install openai
+${hasFiles ? "import { readFileSync } from 'node:fs';\n" : ''}import OpenAI from 'openai';
 
 const client = new OpenAI({ baseURL: '${base}/v1', apiKey: process.env.${KEY_VARIABLE} });
 `;
 
-function scriptChat(base: string, members: Members): string {
-  return `${scriptClient(base)}
-const stream = await client.chat.completions.create(${literal(Object.fromEntries(members), SCRIPT, '')});
+function scriptChat(base: string, members: Members, files: ImageFiles): string {
+  return `${scriptClient(base, files.size > 0)}
+const stream = await client.chat.completions.create(${literal(Object.fromEntries(members), { ...SCRIPT, files }, '')});
 for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '');`;
 }
 
@@ -97,6 +124,9 @@ interface Language {
   readonly key: (name: string) => string;
   /** Padding of an object on one line. */
   readonly pad: string;
+  /** Expression for a `data:` address with the content of a file. `prefix`: up to the base64. */
+  readonly image: (prefix: string, file: string) => string;
+  readonly files?: ImageFiles;
 }
 
 const PYTHON: Language = {
@@ -104,6 +134,7 @@ const PYTHON: Language = {
   constants: { true: 'True', false: 'False', null: 'None' },
   key: (name) => JSON.stringify(name),
   pad: '',
+  image: (prefix, file) => `"${prefix}" + base64.b64encode(open("${file}", "rb").read()).decode()`,
 };
 
 const SCRIPT: Language = {
@@ -111,6 +142,7 @@ const SCRIPT: Language = {
   constants: { true: 'true', false: 'false', null: 'null' },
   key: (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)),
   pad: ' ',
+  image: (prefix, file) => `\`${prefix}\${readFileSync('${file}', 'base64')}\``,
 };
 
 const MAX_LINE = 80;
@@ -118,6 +150,8 @@ const MAX_LINE = 80;
 /** JSON value as a literal. A JSON string is one in both languages, too. `at`: indentation of its first line. */
 function literal(value: unknown, language: Language, at: string): string {
   if (value === null || typeof value === 'boolean') return language.constants[`${value}`];
+  const file = typeof value === 'string' ? language.files?.get(value) : undefined;
+  if (typeof value === 'string' && file !== undefined) return language.image(dataPrefix(value), file);
   if (typeof value !== 'object') return JSON.stringify(value);
   const isList = Array.isArray(value);
   const inner = at + language.indent;

@@ -8,12 +8,12 @@ import { Button } from '../../../ui/forms/button.js';
 import { CopyField } from '../../../ui/forms/copy-field.js';
 import { Segmented } from '../../../ui/forms/field.js';
 import { Tabs } from '../../../ui/navigation/tabs.js';
-import { KEY_VARIABLE, requestCode } from './request-code.js';
+import { imageFilesOf, KEY_VARIABLE, requestCode } from './request-code.js';
 
 interface ViewCodeProps {
   readonly endpoint: 'chat' | 'images';
-  /** One request per model. Empty: the button is disabled. */
-  readonly requests: readonly { readonly model: string; readonly body: string }[];
+  /** One request per model; the body is rendered when the dialog shows it. Empty: the button is disabled. */
+  readonly requests: readonly { readonly model: string; readonly body: () => string }[];
   /** The user has not typed a message, so that the request contains an example. */
   readonly isExample: boolean;
 }
@@ -47,7 +47,9 @@ function Requests({ endpoint, requests }: ViewCodeProps) {
   const [selected, setSelected] = useState(0);
   const request = requests[selected] ?? requests[0];
   if (request === undefined) return null;
-  const languages = requestCode({ endpoint, base: window.location.origin, body: request.body });
+  const body = request.body();
+  const languages = requestCode({ endpoint, base: window.location.origin, body });
+  const files = [...imageFilesOf(body).values()];
   return (
     <div className="stack-small">
       {requests.length < 2 ? null : (
@@ -57,6 +59,11 @@ function Requests({ endpoint, requests }: ViewCodeProps) {
           options={requests.map(({ model }, index) => ({ value: String(index), label: model }))}
           onValue={(value) => setSelected(Number(value))}
         />
+      )}
+      {files.length === 0 ? null : (
+        <p className="field-hint">
+          Save the images as {files.join(', ')} in the folder in which you run the code. The playground sends them scaled down.
+        </p>
       )}
       <Tabs
         label="Languages"

@@ -104,7 +104,7 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
         <div>
           <ViewCode
             endpoint="images"
-            requests={shown === null ? [] : [{ model: shown.model, body: imageBody(shown) }]}
+            requests={shown === null ? [] : [{ model: shown.model, body: () => imageBody(shown) }]}
             isExample={typed === '' && imageJobs.list.length === 0}
           />
         </div>

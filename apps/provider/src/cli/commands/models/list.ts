@@ -50,7 +50,7 @@ export function rowOf(
   const { id, bytes, sha256, source, use } = entry;
   const known = { id, bytes, sha256, source, use };
   try {
-    const facts = readModelFacts(store.path(entry));
+    const facts = readModelFacts(store.path(entry), store.projectorPath(entry));
     const { memoryBytes, bandwidthGbs, slots, context, reserve } = machine;
     const [plan] = planModels([{ facts, isAlwaysLoaded: true }], { ceiling: memoryCeiling(memoryBytes, reserve), slots, context });
     const type = modelTypeOf(facts);
@@ -58,6 +58,7 @@ export function rowOf(
     return {
       ...known,
       type,
+      vision: facts.vision !== null,
       quantization: facts.quantization,
       context: plan?.capacity.contextSize ?? null,
       slots: plan?.capacity.slots ?? null,
@@ -72,6 +73,7 @@ export function rowOf(
     return {
       ...known,
       type: null,
+      vision: false,
       quantization: null,
       context: null,
       slots: null,
@@ -90,7 +92,8 @@ function lineOf(row: Row): string {
   const fits = row.fits ? `fits, ${serves}` : 'does NOT fit into the memory for models';
   const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
   const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
-  return `${row.id}  ${row.type}, ${row.quantization}, ${byteSizeText(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
+  const type = `${row.type}${row.vision ? ' and vision' : ''}`;
+  return `${row.id}  ${type}, ${row.quantization}, ${byteSizeText(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
 }
 
 /** `served`: ids of the running provider's models; null: no provider runs. */

@@ -17,7 +17,7 @@ import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '
 import { ProgressLine } from '../../output/progress-line.js';
 
 const USAGE = `models pull hf:OWNER/REPOSITORY[:QUANTIZATION]|https://ADDRESS|FILE [--id ID] [--sha256 HEX]
-      [--coordinator URL] [--data-dir DIR] [--json]`;
+      [--projector PROJECTOR | --text-only] [--coordinator URL] [--data-dir DIR] [--json]`;
 
 export const modelsPullCommand: Command = {
   name: 'models pull',
@@ -25,11 +25,21 @@ export const modelsPullCommand: Command = {
   usage: `${USAGE}
 
 A FILE stays where it is. --id sets the name that clients use. --sha256 is the expected checksum; without it, the
-checksum of the coordinator's catalog or of the source is used. To resume an interrupted download, run the command again.`,
+checksum of the coordinator's catalog or of the source is used. To resume an interrupted download, run the command again.
+
+A vision model is pulled with its projector (mmproj). --projector names another one: a file of the repository or its
+precision, such as BF16; for a FILE, a path; for an ADDRESS, an address. --text-only leaves the projector out.`,
   run: (args) => withErrorText(() => run(args)),
 };
 
-const OPTIONS = { ...COMMON_OPTIONS, id: { type: 'string' }, sha256: { type: 'string' }, coordinator: { type: 'string' } } as const;
+const OPTIONS = {
+  ...COMMON_OPTIONS,
+  id: { type: 'string' },
+  sha256: { type: 'string' },
+  projector: { type: 'string' },
+  'text-only': { type: 'boolean' },
+  coordinator: { type: 'string' },
+} as const;
 
 async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(
@@ -45,6 +55,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (values.id !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$/.test(values.id)) {
     throw new UsageError('--id must begin with a letter or a digit and hold only letters, digits and ._:/@+-');
   }
+  if (values.projector !== undefined && values['text-only'] === true) throw new UsageError('Use --projector or --text-only, not both.');
   const signal = abortOnInterrupt(new StartupError('the download was interrupted; run the same command again to resume'));
   const json = values.json ?? false;
   const line = new ProgressLine(process.stderr, performance.now.bind(performance));
@@ -56,6 +67,10 @@ async function run(args: readonly string[]): Promise<number> {
     hashes,
     modelRepository: modelRepositoryOf(process.env),
     id: values.id ?? null,
+    projector:
+      values.projector !== undefined
+        ? { kind: 'named', name: values.projector }
+        : { kind: values['text-only'] === true ? 'none' : 'usual' },
     sha256,
     catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, signal)),
     installEngine: async (installSignal) => {
@@ -78,11 +93,13 @@ async function run(args: readonly string[]): Promise<number> {
     signal,
     now: Date.now,
   }).finally(() => line.end());
-  const { entry, verifiedBy } = pulled;
-  if (json) print(JSON.stringify({ type: 'pulled', ...entry, verified_by: verifiedBy }));
+  const { entry, verifiedBy, leftOut } = pulled;
+  if (json) print(JSON.stringify({ type: 'pulled', ...entry, vision: entry.projector !== undefined, verified_by: verifiedBy }));
   else {
     const checked = verifiedBy === null ? 'checksum not verified: the source published none' : `checksum matches the ${WORDS[verifiedBy]}`;
-    print(`${entry.id}: ${byteSizeText(entry.bytes)}, ${checked}. SHA-256 ${entry.sha256}`);
+    const reads = entry.projector === undefined ? '' : ', reads images';
+    print(`${entry.id}: ${byteSizeText(entry.bytes)}${reads}, ${checked}. SHA-256 ${entry.sha256}`);
+    if (leftOut !== null) print(LEFT_OUT[leftOut]);
     const where = values['data-dir'] === undefined ? '' : ` --data-dir ${values['data-dir']}`;
     if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
   }
@@ -90,6 +107,11 @@ async function run(args: readonly string[]): Promise<number> {
 }
 
 const WORDS = { owner: 'requested one', catalogue: "catalog's", repository: "repository's" } as const;
+
+const LEFT_OUT = {
+  audio: "Serves text only: the repository's projector is for audio.",
+  hash: 'Serves text only: the expected checksum is that of the model without its projector.',
+} as const;
 
 const catalogue = Compile(Type.Object({ data: Type.Array(Type.Object({ id: Type.String(), file_sha256: Type.Array(Type.String()) })) }));
 const CATALOGUE_TIMEOUT_MS = 15_000;

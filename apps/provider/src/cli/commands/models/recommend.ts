@@ -46,10 +46,11 @@ async function recommend(args: readonly string[]): Promise<number> {
 
 function jsonOf({ models, noDemand, repositoryProblem }: Awaited<ReturnType<typeof recommendModels>>) {
   return {
-    models: models.map(({ source, origin, bytes, tokensPerSecond, earningsPerDay }) => ({
+    models: models.map(({ source, origin, bytes, tokensPerSecond, vision, earningsPerDay }) => ({
       source,
       origin,
       bytes,
+      vision,
       estimated_tokens_per_second: tokensPerSecond === null ? null : Math.round(tokensPerSecond * 10) / 10,
       estimated_earnings_per_day_micro_usd: earningsPerDay,
     })),

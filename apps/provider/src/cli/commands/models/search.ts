@@ -22,7 +22,7 @@ import { abortOnInterrupt } from '../../input/interrupt.js';
 import { ownerOptions, UsageError } from '../../input/owner-options.js';
 import { print, withErrorText } from '../../models-command.js';
 import { clean } from '../../output/terminal.js';
-import { modelRow, speedText } from '../../recommendation/recommendation-text.js';
+import { modelRow, speedText, visionText } from '../../recommendation/recommendation-text.js';
 import { fittingVariants, type Machine } from '../../recommendation/recommendations.js';
 
 const MAX_RESULTS = 50;
@@ -52,7 +52,7 @@ async function search(args: readonly string[]): Promise<number> {
   if (json) print(JSON.stringify({ models: usable.map((result) => jsonOf(result, machine)) }, null, 2));
   else if (usable.length === 0) print(`No downloadable model matches ${JSON.stringify(clean(words.join(' ')))}.`);
   else {
-    print(modelRow('Model', 'size', 'tokens/s', 'fits'));
+    print(modelRow('Model', 'size', 'tokens/s', 'vision', 'fits'));
     for (const result of usable) print(rowOf(result, machine));
     print('\n~ marks estimates. Download one: inference-provider models pull MODEL');
   }
@@ -83,10 +83,11 @@ async function resultOf(
 
 function rowOf({ repository, shown, isGated }: Awaited<ReturnType<typeof resultOf>>, machine: Machine): string {
   if (shown === null) return '';
-  const { fits, tokensPerSecond } = expectedModel({ bytes: shown.bytes, name: repository }, machine);
+  const { fits, tokensPerSecond } = expectedModel({ ...shown, name: repository }, machine);
   const isImage = knownModel(repository) !== null;
   const fit = isGated ? 'needs HF_TOKEN' : isImage ? 'image model' : fits ? '~yes' : 'no';
-  return modelRow(clean(shown.source), byteSizeText(shown.bytes), isImage ? '-' : speedText(tokensPerSecond), fit);
+  const speed = isImage ? '-' : speedText(tokensPerSecond);
+  return modelRow(clean(shown.source), byteSizeText(shown.bytes), speed, visionText(shown.projectorBytes > 0), fit);
 }
 
 function jsonOf({ repository, downloads, isGated, variants }: Result, machine: Machine) {
@@ -94,13 +95,15 @@ function jsonOf({ repository, downloads, isGated, variants }: Result, machine: M
     repository,
     downloads,
     gated: isGated,
-    variants: variants.map(({ source, quantization, bytes }) => {
-      const { fits, memoryBytes, tokensPerSecond } = expectedModel({ bytes, name: repository }, machine);
+    variants: variants.map((variant) => {
+      const { source, quantization, bytes, projectorBytes } = variant;
+      const { fits, memoryBytes, tokensPerSecond } = expectedModel({ ...variant, name: repository }, machine);
       const isImage = knownModel(repository) !== null;
       return {
         source,
         quantization,
         bytes,
+        vision: projectorBytes > 0,
         estimated_memory_bytes: isImage ? null : Math.round(memoryBytes),
         estimated_fit: isImage ? null : fits,
         estimated_tokens_per_second: isImage || tokensPerSecond === null ? null : Math.round(tokensPerSecond * 10) / 10,

@@ -62,7 +62,12 @@ export class PromptLookup {
     const length = Math.min(max, MAX_DRAFT, affordable, this.#matchLength(end));
     const draft: Token[] = [];
     // Beyond the last token, the draft continues with itself: a repetition.
-    for (let i = 0; i < length; i++) draft.push(this.#tokens[end + i] ?? (draft[end + i - this.#tokens.length] as Token));
+    for (let i = 0; i < length; i++) {
+      const token = this.#tokens[end + i] ?? (draft[end + i - this.#tokens.length] as Token);
+      // A placeholder of an image.
+      if (token < 0) break;
+      draft.push(token);
+    }
     return draft;
   }
 

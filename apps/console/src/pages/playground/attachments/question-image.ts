@@ -1,0 +1,39 @@
+/** Images of a question: bounds, and which models read them. */
+import { MAX_INPUT_IMAGES, MAX_REQUEST_BYTES } from '@inference/protocol';
+import { type ModelEntry, readsImages } from '../../../features/account/models.js';
+
+export interface QuestionImage {
+  /** File name, or a name for a pasted image. */
+  readonly name: string;
+  /** `data:` address with the exact bytes that are sent. */
+  readonly dataUri: string;
+}
+
+/** Maximum characters of all images of a request. The rest of the body is for text. */
+const MAX_IMAGE_CHARS = MAX_REQUEST_BYTES - 1024 * 1024;
+
+export function imageChars(images: readonly QuestionImage[]): number {
+  return images.reduce((sum, { dataUri }) => sum + dataUri.length, 0);
+}
+
+/** Why a request cannot carry one more image; null if it can. */
+export function imageProblem(images: readonly QuestionImage[], added: QuestionImage): string | null {
+  if (images.length >= MAX_INPUT_IMAGES) return `A conversation can have at most ${MAX_INPUT_IMAGES} images.`;
+  if (imageChars([...images, added]) <= MAX_IMAGE_CHARS) return null;
+  return `${added.name} is too large together with the other images of this conversation. Remove an image, or start a new conversation.`;
+}
+
+/** Why the selected models cannot be sent images; null if they can. */
+export function textOnlyReason(models: readonly ModelEntry[], selected: readonly string[]): string | null {
+  if (!models.some(readsImages)) return 'No connected machine serves a model that reads images.';
+  const textOnly = selected.filter((id) => !models.some((model) => model.id === id && readsImages(model)));
+  const [first] = textOnly;
+  return first === undefined ? null : `${first} reads text only. Choose a model that reads images.`;
+}
+
+const DATA_URI = /^data:image\/(?:png|jpeg);base64,[A-Za-z0-9+/]+={0,2}$/;
+
+/** Whether an address has the form that the page makes. */
+export function isImageDataUri(text: string): boolean {
+  return DATA_URI.test(text);
+}

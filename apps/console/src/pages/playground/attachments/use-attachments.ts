@@ -1,0 +1,71 @@
+/** Images attached to the message that is being written. */
+import { useRef, useState } from 'react';
+import { prepareImage, UnreadableImage } from './prepare-image.js';
+import { imageProblem, type QuestionImage } from './question-image.js';
+
+export interface Attachments {
+  readonly images: readonly QuestionImage[];
+  readonly isPreparing: boolean;
+  /** Why the last image was not attached. */
+  readonly problem: string | null;
+  add(files: readonly File[]): void;
+  remove(index: number): void;
+  clear(): void;
+}
+
+interface AttachmentsOptions {
+  /** Images of earlier messages, which every request repeats. */
+  readonly sent: readonly QuestionImage[];
+  /** Why no image can be attached; null if images can be. */
+  readonly refusal: string | null;
+}
+
+export function useAttachments({ sent, refusal }: AttachmentsOptions): Attachments {
+  const [images, setImages] = useState<readonly QuestionImage[]>([]);
+  const [preparing, setPreparing] = useState(0);
+  const [problem, setProblem] = useState<string | null>(null);
+  // The list at this moment: several files are prepared one after the other.
+  const current = useRef(images);
+  const set = (next: readonly QuestionImage[]): void => {
+    current.current = next;
+    setImages(next);
+  };
+
+  /** Stops at the first file that cannot be attached. */
+  const attach = async (files: readonly File[]): Promise<void> => {
+    for (const file of files) {
+      const image = await prepareImage(file);
+      const excess = imageProblem([...sent, ...current.current], image);
+      if (excess !== null) throw new UnreadableImage(excess);
+      set([...current.current, image]);
+    }
+  };
+
+  return {
+    images,
+    isPreparing: preparing > 0,
+    problem,
+    add(files) {
+      setProblem(refusal);
+      if (refusal !== null || files.length === 0) return;
+      setPreparing((count) => count + 1);
+      attach(files)
+        .catch((error: unknown) => setProblem(error instanceof UnreadableImage ? error.message : 'The image could not be prepared.'))
+        .finally(() => setPreparing((count) => count - 1));
+    },
+    remove(index) {
+      setProblem(null);
+      set(current.current.filter((_, at) => at !== index));
+    },
+    clear() {
+      setProblem(null);
+      set([]);
+    },
+  };
+}
+
+/** Image files of a paste. Spreadsheets and word processors add a picture of the text, which is not meant. */
+export function pastedImages({ types, files }: Pick<DataTransfer, 'types' | 'files'>): readonly File[] {
+  if (types.includes('text/plain') && types.includes('text/html')) return [];
+  return [...files].filter(({ type }) => type.startsWith('image/'));
+}

@@ -1,0 +1,187 @@
+/** `readProjector`: facts of a projector (`mmproj`), the GGUF file that turns images into embeddings for a language model. */
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { MAX_INPUT_IMAGES } from '@inference/protocol';
+import { type GgufHeader, headerNumber, headerText, ModelFileError, readGgufHeader } from './gguf-header.js';
+
+export interface VisionFacts {
+  readonly projectorPath: string;
+  readonly projectorBytes: number;
+  /** Upper bound of the prompt tokens of one image, from the header. The engine measures the exact bound when loaded. */
+  readonly maxImageTokens: number;
+  /** Estimated bytes of buffers while an image is encoded. */
+  readonly imageBytes: number;
+}
+
+/** A projector for audio alone. The language model can be served without it. */
+export class AudioProjectorError extends ModelFileError {
+  constructor(path: string) {
+    super(`the projector ${path} is for audio, and only projectors for images are supported`);
+    this.name = 'AudioProjectorError';
+  }
+}
+
+export function isProjector({ values }: GgufHeader): boolean {
+  return values.get('general.architecture') === 'clip' || values.get('general.type') === 'mmproj';
+}
+
+/** Path of `mmproj-NAME.gguf` beside the local file `NAME.gguf`; null without one, or for a projector of audio alone. */
+export function projectorBeside(path: string): string | null {
+  const projector = join(dirname(path), `mmproj-${basename(path)}`);
+  if (!existsSync(projector)) return null;
+  try {
+    readProjector(projector, null);
+  } catch (error) {
+    if (error instanceof AudioProjectorError) return null;
+    // A damaged projector is reported with its model.
+    if (!(error instanceof ModelFileError)) throw error;
+  }
+  return projector;
+}
+
+/** Images that fit into one request beside some text and an answer; at least 1, so that a small context gives a clear error. */
+export function maxImagesOf(contextSize: number, maxImageTokens: number): number {
+  const room = contextSize - Math.min(TEXT_TOKENS, contextSize / 4);
+  return Math.min(MAX_INPUT_IMAGES, Math.max(1, Math.floor(room / maxImageTokens)));
+}
+
+/** Context left to the question and its answer. */
+const TEXT_TOKENS = 1024;
+
+/**
+ * Facts of a projector for a language model with this embedding length.
+ *
+ * @throws {ModelFileError} Damaged, no projector, or not of this model. {@link AudioProjectorError} for audio.
+ */
+export function readProjector(path: string, embeddingLength: number | null): VisionFacts {
+  const header = readGgufHeader(path);
+  if (!isProjector(header)) throw new ModelFileError(`the file ${path} is not a projector: its architecture is not clip`);
+  if (header.values.get('clip.has_vision_encoder') !== true) throw new AudioProjectorError(path);
+  const shape = shapeOf(header);
+  const outputLength = headerNumber(header, 'clip.vision.projection_dim');
+  if (!LEGACY_TYPES.has(shape.type) && embeddingLength !== null && outputLength !== embeddingLength) {
+    throw new ModelFileError(
+      `the projector ${path} belongs to another model: it writes embeddings of length ${outputLength ?? 'unknown'}, and this model reads ${embeddingLength}`,
+    );
+  }
+  const { tiles, tokens, patches } = tilingOf(shape);
+  return {
+    projectorPath: path,
+    projectorBytes: header.fileBytes,
+    maxImageTokens: Math.min(MAX_IMAGE_TOKENS, Math.max(1, Math.ceil(tiles * (tokens + TOKENS_PER_TILE) + BOUNDARY_TOKENS))),
+    imageBytes: Math.ceil(patches) * BYTES_PER_FLOAT * (WIDTHS_PER_PATCH * shape.width + FEED_FORWARDS_PER_PATCH * shape.feedForward),
+  };
+}
+
+/** Types whose early converters wrote another number as `projection_dim`; llama.cpp itself compares tensors. */
+const LEGACY_TYPES: ReadonlySet<string> = new Set(['mlp', 'ldp', 'ldpv2', 'resampler', 'adapter']);
+/** Tokens that mark one tile, and those around the whole image, in the formats of llama.cpp's mtmd.cpp. */
+const TOKENS_PER_TILE = 8;
+const BOUNDARY_TOKENS = 16;
+const MAX_IMAGE_TOKENS = 65_536;
+
+/** Buffers of one encoder layer, with flash attention: activations in 32-bit floats, as multiples of the layer's sizes. */
+const BYTES_PER_FLOAT = 4;
+const WIDTHS_PER_PATCH = 8;
+const FEED_FORWARDS_PER_PATCH = 2;
+
+interface Shape {
+  readonly type: string;
+  /** Pixels of a tile's side, and of a patch's. */
+  readonly imageSize: number;
+  readonly patchSize: number;
+  /** Patches merged into one token, per side; null: the type's default. */
+  readonly merge: number | null;
+  readonly maxPixels: number | null;
+  readonly longestEdge: number | null;
+  readonly maxTiles: number | null;
+  readonly queries: number | null;
+  readonly hasGrid: boolean;
+  readonly width: number;
+  readonly feedForward: number;
+}
+
+function shapeOf(header: GgufHeader): Shape {
+  const of = (key: string): number | null => {
+    const value = headerNumber(header, `clip.vision.${key}`);
+    return value !== null && value >= 1 && value <= 1 << 28 ? value : null;
+  };
+  return {
+    type: headerText(header, 'clip.vision.projector_type') ?? headerText(header, 'clip.projector_type') ?? 'mlp',
+    imageSize: of('image_size') ?? 1,
+    patchSize: of('patch_size') ?? 1,
+    merge: of('projector.scale_factor') ?? of('spatial_merge_size'),
+    maxPixels: of('image_max_pixels'),
+    longestEdge: of('preproc_image_size'),
+    maxTiles: of('preproc_max_tiles'),
+    queries: headerNumber(header, 'clip.minicpmv_query_num'),
+    hasGrid: header.arrayLengths.has('clip.vision.image_grid_pinpoints'),
+    width: of('embedding_length') ?? 0,
+    feedForward: of('feed_forward_length') ?? 0,
+  };
+}
+
+interface Tiling {
+  /** Tiles of one image, the overview included. */
+  readonly tiles: number;
+  /** Tokens and encoder patches of one tile. */
+  readonly tokens: number;
+  readonly patches: number;
+}
+
+/** Maximum tokens of types that keep an image's proportions, as set in llama.cpp's clip.cpp. */
+const DYNAMIC_TOKENS: Readonly<Record<string, number>> = {
+  gemma4v: 280,
+  gemma4uv: 280,
+  minimax_m3: 576,
+  kimivl: 1024,
+  // Up to one break token per row of patches.
+  pixtral: 2048,
+  qwen2vl_merger: 4096,
+  'qwen2.5vl_merger': 4096,
+  qwen3vl_merger: 4096,
+  'qwen2.5o': 4096,
+  glm4v: 4096,
+  kimik25: 4096,
+  hunyuanvl: 16_384,
+};
+/** For types that are not listed here: the largest common limit. */
+const DEFAULT_DYNAMIC_TOKENS = 4096;
+const DEFAULT_MERGE = 2;
+/** Tiles of LFM2, of MiniCPM-V and of InternVL without a setting, the overview included. */
+const TILES = { lfm2: 11, resampler: 10, internvl: 13 } as const;
+const MINICPMV_QUERIES = 96;
+
+function tilingOf(shape: Shape): Tiling {
+  const { type, imageSize, patchSize, merge, maxPixels, longestEdge } = shape;
+  const patches = (imageSize / patchSize) ** 2;
+  const fixed = (tiles: number, byDefault: number): Tiling => ({ tiles, tokens: patches / (merge ?? byDefault) ** 2, patches });
+  const dynamic = (tokens: number): Tiling => ({ tiles: 1, tokens, patches: tokens * (merge ?? DEFAULT_MERGE) ** 2 });
+  switch (type) {
+    case 'gemma3':
+      return fixed(1, 4);
+    case 'gemma3nv':
+      return { tiles: 1, tokens: imageSize / patchSize, patches };
+    case 'nemotron_v2_vl':
+    case 'janus_pro':
+      return fixed(1, 1);
+    case 'mlp':
+    case 'ldp':
+    case 'ldpv2':
+    case 'adapter':
+      return shape.hasGrid ? dynamic(DEFAULT_DYNAMIC_TOKENS) : { tiles: 1, tokens: patches, patches };
+    case 'idefics3':
+      return fixed(Math.ceil((longestEdge ?? imageSize) / imageSize) ** 2 + 1, 1);
+    case 'internvl':
+      return fixed(shape.maxTiles === null ? TILES.internvl : shape.maxTiles + 1, 1);
+    case 'lfm2':
+      return fixed(TILES.lfm2, 2);
+    case 'resampler':
+      return { tiles: TILES.resampler, tokens: shape.queries ?? MINICPMV_QUERIES, patches };
+    case 'lightonocr':
+      return dynamic(Math.ceil((longestEdge ?? imageSize) / (patchSize * (merge ?? 1))) ** 2);
+    default:
+      if (maxPixels !== null) return dynamic(maxPixels / (patchSize * (merge ?? (type === 'phi4' ? 1 : DEFAULT_MERGE))) ** 2);
+      return dynamic(DYNAMIC_TOKENS[type] ?? DEFAULT_DYNAMIC_TOKENS);
+  }
+}
