@@ -1,8 +1,8 @@
 /**
  * Soak test of the end-to-end mode through each SDK, in two parts.
  *
- * Without faults, charges must be exact and no file may contain a prompt. With killed agents, cancelling clients and refusing
- * providers, each answer must verify or be an error, and the ledger must balance.
+ * Without faults, charges must be exact and no file may contain a prompt. The second part kills agents, cancels requests and lets
+ * providers refuse. Each answer must then verify or be an error, and the ledger must balance.
  */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { type AllModelsNetwork, startAllModelsNetwork } from '../../test/support/all-models-network.js';

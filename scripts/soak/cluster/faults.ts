@@ -1,4 +1,4 @@
-/** `FaultDraw`: draws faults of a cluster by a seed, with the outcomes that requests may have (docs/cluster.md, "What failures look like"). */
+/** `FaultDraw`: draws faults of a cluster by a seed. Each lists the outcomes that docs/cluster.md ("What failures look like") allows. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LightAgent } from '../../../test/support/light/agent.js';
 import type { TcpProxy } from '../../../test/support/tcp-proxy.js';
