@@ -1,4 +1,4 @@
-/** The file `demo.json`: addresses and keys for programs that use a network on this machine. */
+/** `demo.json`: file with the addresses and keys of a network on this machine, for programs that use it. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

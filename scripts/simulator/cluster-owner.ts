@@ -1,4 +1,4 @@
-/** `ClusterOwner` gives slots of one coordinator's machines to all coordinators, queues their tickets, and computes digests. */
+/** `ClusterOwner`: simulated coordinator of a cluster. Gives slots of its machines to all coordinators, and computes digests. */
 import { digestOf, EMPTY_DIGEST, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';

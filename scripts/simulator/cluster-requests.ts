@@ -1,6 +1,7 @@
 /**
- * `ClusterRequests`: requests of a simulated cluster, as in `ClusterPlacements`. A request without a usable digest is refused, not
- * queued.
+ * `ClusterRequests`: places requests in a simulated cluster by the same rules as the coordinator's `ClusterPlacements`.
+ *
+ * One difference: a request without a usable digest is refused, not queued.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -55,7 +56,7 @@ type Ask = Extract<OwnerChoice, { readonly kind: 'ask' }>;
 
 /** One-way delay between two coordinators, in milliseconds. */
 export const LINK_MS = 0.5;
-/** As `MAX_CONTACTED_PEERS` and `RETRY_MS` of `ClusterPlacements`. */
+/** Same values as `MAX_CONTACTED_PEERS` and `RETRY_INTERVAL_MS` of `ClusterPlacements`. */
 const MAX_ASKS = 4;
 const RETRY_MS = 100;
 /** Maximum prefixes sent to peers, as in `placement-messages`. */

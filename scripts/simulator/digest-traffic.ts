@@ -1,4 +1,4 @@
-/** `DigestTraffic` carries digests, prefix hints and heartbeats between simulated coordinators, with delay and loss. */
+/** `DigestTraffic`: carries digests, prefix hints and heartbeats between simulated coordinators, with delay and loss. */
 import { decodeDigest, encodeDigest } from '@inference/scheduler';
 import type { ClusterOwner, NumberedDigest } from './cluster-owner.js';
 import type { EventQueue } from './event-queue.js';
@@ -16,7 +16,7 @@ export interface DigestTrafficOptions {
   readonly onReceived: (receiver: ClusterOwner, models: Iterable<string>) => void;
 }
 
-/** As in `Membership`. */
+/** Same values as in the coordinator's `Membership`. */
 const MIN_PUBLISH_MS = 250;
 const PUBLISH_MS_PER_OWNER = 5;
 const HEARTBEAT_MS = 1000;

@@ -1,4 +1,4 @@
-/** `SimulatedOwner` connects machines to the real model index, gives slots and runs jobs. Callers queue and retry. */
+/** `SimulatedOwner`: simulated owning coordinator. Places jobs by the real scheduler on simulated machines; callers queue and retry. */
 import type { ProviderId } from '@inference/protocol';
 import {
   DEFAULT_HOST_STATE,
@@ -68,7 +68,8 @@ export interface OwnerDependencies {
   readonly onPrefixesCached?: (promptPrefixes: readonly PromptPrefix[]) => void;
 }
 
-const TYPICAL_COMPLETION = 400;
+const TYPICAL_COMPLETION_TOKENS = 400;
+/** Share of jobs with a stream. */
 const STREAMED_SHARE = 0.8;
 const BACKOFF_MS = 1000;
 /** Failure rate above which perfect knowledge avoids a machine. */
@@ -244,7 +245,7 @@ export class SimulatedOwner {
 export function expectedWork(job: Job, policy: Policy, random: Random): Work {
   return {
     promptTokens: Math.ceil(job.promptTokens * random.logNormal(1, 0.15)),
-    completionTokens: policy.kind === 'perfect' ? job.completionTokens : TYPICAL_COMPLETION,
+    completionTokens: policy.kind === 'perfect' ? job.completionTokens : TYPICAL_COMPLETION_TOKENS,
   };
 }
 

@@ -21,15 +21,15 @@ import { startProgress } from '../progress.js';
 
 const MAIN = fileURLToPath(new URL('../../apps/provider/dist/main.js', import.meta.url));
 const MODEL = 'pico-demo';
-/** Maximum time from the end of a fault to a verified answer: the watchdog's minute, and loading a model. */
+/** Maximum time from the end of a fault to a verified answer. The agent's watchdog takes a minute, then a model must load. */
 const RECOVERY_MS = 90_000;
 const MIB = 2 ** 20;
-/** Minimum interval between engine kills: the agent disables a model after three deaths in ten minutes. */
-const ENGINE_KILLS_MS = 5.5 * 60_000;
+/** Minimum interval between engine kills. The agent disables a model whose engine died three times in ten minutes. */
+const MIN_ENGINE_KILL_INTERVAL_MS = 5.5 * 60_000;
 /** Minimum length of a run, as a multiple of its longest fault. */
 const MIN_RUN_PER_FAULT = 10;
-/** Maximum growth of a process in the second half, in which the agent is not killed. */
-const MAX_GROWTH = 48 * MIB;
+/** Maximum memory growth of a process in the second half of a run, in which the agent is not killed. */
+const MAX_GROWTH_BYTES = 48 * MIB;
 
 interface Fault {
   readonly name: string;
@@ -87,7 +87,12 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
     { name: 'restart', kills: true, strike: async () => void (await owner('restart')) },
   ];
   const ANY: readonly Fault[] = [
-    { name: 'engine killed', kills: false, everyMs: ENGINE_KILLS_MS, strike: async () => kill(await childOf('engine/process')) },
+    {
+      name: 'engine killed',
+      kills: false,
+      everyMs: MIN_ENGINE_KILL_INTERVAL_MS,
+      strike: async () => kill(await childOf('engine/process')),
+    },
     { name: 'enclave helper killed', kills: false, strike: async () => kill(await childOf('simulated/main')) },
     {
       name: 'agent asleep, briefly',
@@ -231,7 +236,7 @@ function printMemory(before: Sizes, after: Sizes, problems: string[]): void {
   console.log(`memory of the agent over the second half: ${mib(before.agent)} -> ${mib(after.agent)}`);
   console.log(`memory of the coordinator (killed now and then): ${mib(before.coordinator)} -> ${mib(after.coordinator)}`);
   if (before.agentPid !== after.agentPid) problems.push('the agent was started again in the half in which nobody killed it');
-  else if (after.agent - before.agent > MAX_GROWTH) problems.push(`the agent has grown by ${mib(after.agent - before.agent)}`);
+  else if (after.agent - before.agent > MAX_GROWTH_BYTES) problems.push(`the agent has grown by ${mib(after.agent - before.agent)}`);
 }
 
 function printRecoveries(recoveries: readonly Recovery[]): void {

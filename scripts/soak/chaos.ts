@@ -1,4 +1,8 @@
-/** Soak test with misbehaving agents and disconnecting clients: every answer verifies, memory is bounded, the ledger balances. */
+/**
+ * Soak test with misbehaving agents and disconnecting clients.
+ *
+ * Passes if every answer verifies, the coordinator's memory is bounded, and the ledger balances.
+ */
 
 import { startTraffic } from '../../test/support/background-traffic.js';
 import { startFaultNetwork } from '../../test/support/faults/network.js';
@@ -14,7 +18,8 @@ import { startProgress } from '../progress.js';
 
 const BAD_AGENTS = 8;
 const CLIENTS = 6;
-const MAX_GROWTH = 300 * 1024 * 1024;
+/** Maximum memory growth of the coordinator. */
+const MAX_GROWTH_BYTES = 300 * 1024 * 1024;
 
 const untilCancelled = (job: LightJob): Promise<void> =>
   new Promise((resolve) => {
@@ -127,7 +132,7 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
     ...traffic.failures,
     ...clientProblems,
     ...money,
-    ...(max - before > MAX_GROWTH ? [`the coordinator grew by more than ${MAX_GROWTH / 2 ** 20} MiB`] : []),
+    ...(max - before > MAX_GROWTH_BYTES ? [`the coordinator grew by more than ${MAX_GROWTH_BYTES / 2 ** 20} MiB`] : []),
   ];
   for (const problem of problems.slice(0, 20)) console.error(`PROBLEM: ${problem}`);
   await faults.dispose();

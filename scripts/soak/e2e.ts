@@ -1,7 +1,8 @@
 /**
- * Soak test of the end-to-end mode through each SDK. Without faults: exact charges, no file contains a prompt.
+ * Soak test of the end-to-end mode through each SDK, in two parts.
  *
- * With killed agents, cancelling clients and refusing providers: verified or an error, and the ledger balances.
+ * Without faults, charges must be exact and no file may contain a prompt. The second part kills agents, cancels requests and lets
+ * providers refuse. Each answer must then verify or be an error, and the ledger must balance.
  */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { type AllModelsNetwork, startAllModelsNetwork } from '../../test/support/all-models-network.js';
@@ -10,11 +11,12 @@ import { paidIn, runMix, SDK_NAMES, type Verified } from '../../test/support/sdk
 import { longQuestionOf, tooLongPromptOf } from '../../test/support/sdk-requests/sdk-request.js';
 import { SeededRandom } from '../../test/support/seeded-random.js';
 
+/** Text in every prompt, for which files are searched. */
 const CANARY = 'canary-93bfe0';
 const CLIENTS = 4;
 const REFUSAL_PAUSE_MS = 100;
-const KILL_EVERY_MS = 3000;
-/** Maximum kills of an agent, below the supervisor's restarts per minute. */
+const KILL_INTERVAL_MS = 3000;
+/** Maximum kills per agent. The supervisor of the test network gives up after more restarts per minute. */
 const MAX_KILLS = 6;
 
 /** Runs `count` requests of each SDK, then as many with faults. Resolves to false on a violated invariant. */
@@ -102,7 +104,7 @@ async function withFaults({ network, customers, models }: AllModelsNetwork, coun
   while (!isOver && ends.kills < MAX_KILLS) {
     network.providers[ends.kills % network.providers.length]?.current.kill('SIGKILL');
     ends.kills++;
-    await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, KILL_EVERY_MS))]);
+    await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, KILL_INTERVAL_MS))]);
   }
   await finished;
   problems.push(...(await customers.audit(customer, paidIn(verified), ends.refused + ends.failed)));

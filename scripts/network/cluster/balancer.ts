@@ -1,4 +1,4 @@
-/** `Balancer`: TCP load balancer of a cluster on this machine, with readiness checks over HTTP. */
+/** `Balancer`: TCP load balancer before the coordinators of a cluster on this machine. Checks their readiness over HTTP. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 const CHECK_MS = 200;

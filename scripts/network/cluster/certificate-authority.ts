@@ -1,4 +1,4 @@
-/** `CertificateAuthority` of a cluster's NATS servers: ECDSA P-256, created once and stored beside the configuration. */
+/** `CertificateAuthority`: issues the certificates of a cluster's NATS servers. Created once and stored beside their configuration. */
 // Needed by the certificate library, which registers its classes there.
 import 'reflect-metadata';
 import { createPrivateKey, webcrypto } from 'node:crypto';
@@ -17,9 +17,9 @@ import {
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY_MS = 24 * 60 * 60_000;
-const AUTHORITY_MS = 10 * 365 * DAY_MS;
-const SERVER_MS = 2 * 365 * DAY_MS;
-/** Validity begins before the creation, because clocks may be slow. */
+const AUTHORITY_LIFETIME_MS = 10 * 365 * DAY_MS;
+const SERVER_LIFETIME_MS = 2 * 365 * DAY_MS;
+/** Validity begins this long before the creation, because clocks of other machines may be slow. */
 const CLOCK_TOLERANCE_MS = 60 * 60_000;
 
 export interface KeyAndCertificate {
@@ -41,7 +41,7 @@ export class CertificateAuthority {
       {
         name,
         keys,
-        ...validity(now, AUTHORITY_MS),
+        ...validity(now, AUTHORITY_LIFETIME_MS),
         signingAlgorithm: ALGORITHM,
         extensions: [
           new BasicConstraintsExtension(true, 0, true),
@@ -76,7 +76,7 @@ export class CertificateAuthority {
         issuer: this.name,
         publicKey: keys.publicKey,
         signingKey: this.key,
-        ...validity(now, SERVER_MS),
+        ...validity(now, SERVER_LIFETIME_MS),
         signingAlgorithm: ALGORITHM,
         extensions,
       },

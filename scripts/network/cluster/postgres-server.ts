@@ -1,4 +1,4 @@
-/** PostgreSQL server of a cluster on this machine. Started by root, PostgreSQL runs as user `postgres` or `nobody`. */
+/** PostgreSQL server of a cluster on this machine. If root starts the cluster, PostgreSQL runs as user `postgres` or `nobody`. */
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

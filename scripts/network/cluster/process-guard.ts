@@ -1,4 +1,4 @@
-/** `ProcessGuard` ends NATS and PostgreSQL after this process was killed, which a shell detects by the end of its input. */
+/** `ProcessGuard`: ends NATS and PostgreSQL if this process is killed. A shell notices by the end of its standard input. */
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /** Grace for programs that still use the guarded processes, in seconds. */

@@ -1,4 +1,4 @@
-/** `findCanary` searches log files and the database for the canary, a text in every prompt of the load. */
+/** `findCanary`: searches log files and the database for the canary, a text in every prompt. Prompts must not be stored. */
 import { sql } from 'kysely';
 import { filesHolding } from '../../../test/support/demo-network.js';
 import type { SoakCluster } from './soak-cluster.js';

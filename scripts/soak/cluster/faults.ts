@@ -1,4 +1,4 @@
-/** Faults of a cluster, drawn by a seed, with the outcomes allowed for each (docs/cluster.md, "What failures look like"). */
+/** `FaultDraw`: draws faults of a cluster by a seed. Each lists the outcomes that docs/cluster.md ("What failures look like") allows. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LightAgent } from '../../../test/support/light/agent.js';
 import type { TcpProxy } from '../../../test/support/tcp-proxy.js';
@@ -13,7 +13,7 @@ export interface Fault {
   readonly freezes: boolean;
   /** Maximum absence of an idle provider, in milliseconds; 0: no provider may leave. */
   readonly maxAwayMs: number;
-  /** Whether settlements wait for PostgreSQL. */
+  /** Whether settlements wait during the fault, because PostgreSQL does not answer. */
   readonly delaysSettlements?: true;
   /** Whether a request may have this outcome during the fault. */
   readonly permits: (outcome: Outcome) => boolean;
@@ -21,6 +21,7 @@ export interface Fault {
   readonly strike: (signal: AbortSignal) => Promise<void>;
 }
 
+/** Time for agents of a stopped coordinator to join another one. */
 const AWAY_MS = 5_000;
 /** Errors of an attempt that lost its provider or its link after the first content. */
 const LOST_ATTEMPT = new Set(['provider_failed', '502 provider_failed', 'provider_timeout', '504 provider_timeout']);
@@ -261,7 +262,7 @@ function lostAttempt({ kind, detail }: Outcome): boolean {
   return (kind === 'broken' || kind === 'refused') && LOST_ATTEMPT.has(detail);
 }
 
-/** Outcomes without links: running remote requests fail, and new requests find only local providers. */
+/** Outcomes while coordinators have no links: running remote requests fail, and new requests find only local providers. */
 function isolated(outcome: Outcome): boolean {
   return lostAttempt(outcome) || (outcome.kind === 'refused' && NO_PROVIDER.has(outcome.detail));
 }

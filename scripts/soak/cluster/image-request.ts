@@ -1,4 +1,4 @@
-/** `requestImage` has an image made by one coordinator, fetches it from another, and checks the signed hash. */
+/** `requestImage`: requests an image from one coordinator, downloads the file from another, and checks the signed hash. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromBase64, type Receipt } from '@inference/protocol';
 import { providerIdOf, sha256Hex } from '@inference/protocol/crypto';

@@ -1,4 +1,4 @@
-/** `Load` runs clients of several accounts; every stream, plain answer and image is verified, other outcomes are recorded. */
+/** `Load`: clients of several accounts that send requests all the time. Verifies every answer and image, and records other outcomes. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Receipt } from '@inference/protocol';
 import type { Customer } from '../../../test/support/customers.js';
@@ -31,7 +31,7 @@ export interface PaidAnswer {
   readonly endedAt: number;
 }
 
-/** Formats of the load; `messages` is left out, because its errors have no codes. */
+/** Endpoints of the load. Omits `messages`, whose errors have no codes. */
 const ENDPOINTS = ['/v1/chat/completions', '/v1/completions', '/v1/responses'] as const;
 const BALANCED_CLIENTS = 5;
 const REAL_CLIENTS = 1;

@@ -1,12 +1,12 @@
-/** `MemoryWatch` bounds the memory growth of each coordinator process; a restarted process has a new baseline. */
+/** `MemoryWatch`: measures the memory growth of each coordinator process. A restarted process is measured anew. */
 import { residentBytes } from '../../../test/support/memory.js';
 import type { SoakCluster } from './soak-cluster.js';
 
 const SAMPLE_MS = 2_000;
-/** Age at which a process's memory is its baseline: modules are loaded, and first requests served. */
-const WARM_MS = 10_000;
+/** Age at which the memory of a process is its baseline. By then, modules are loaded and first requests served. */
+const BASELINE_AGE_MS = 10_000;
 const MIB = 2 ** 20;
-const MAX_GROWTH = 200 * MIB;
+const MAX_GROWTH_BYTES = 200 * MIB;
 
 interface Life {
   readonly since: number;
@@ -44,7 +44,7 @@ export class MemoryWatch {
       console.log(
         `memory of coordinator-${index + 1}: ${last} in the end, at most ${max}, growth of one process at most ${mib(growth)} (${pids.length} processes)`,
       );
-      return growth > MAX_GROWTH ? [`coordinator-${index + 1} has grown by ${mib(growth)}`] : [];
+      return growth > MAX_GROWTH_BYTES ? [`coordinator-${index + 1} has grown by ${mib(growth)}`] : [];
     });
   }
 
@@ -61,7 +61,7 @@ export class MemoryWatch {
         this.#lives.set(pid, life);
         this.#pids[index]?.push(pid);
       }
-      if (now - life.since >= WARM_MS) life.baseline ??= bytes;
+      if (now - life.since >= BASELINE_AGE_MS) life.baseline ??= bytes;
       life.max = Math.max(life.max, bytes);
       life.last = bytes;
     }

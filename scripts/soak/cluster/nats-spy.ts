@@ -1,4 +1,4 @@
-/** `spyOnNats` reads messages between coordinators, with their own NATS keys, and searches for the prompts' canary. */
+/** `spyOnNats`: reads messages between coordinators, with their own NATS keys. Messages must not contain the prompts' canary. */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';

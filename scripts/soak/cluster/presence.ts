@@ -1,4 +1,4 @@
-/** `Presence` samples how long agents lack a registered connection to a running coordinator, per fault. */
+/** `Presence`: measures, during a fault, how long each agent has no registered connection to a running coordinator. */
 import type { Coordinator, SoakCluster } from './soak-cluster.js';
 
 const SAMPLE_MS = 25;

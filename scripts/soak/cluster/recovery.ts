@@ -1,4 +1,4 @@
-/** `untilRecovered` waits until every coordinator is ready, counts every provider once, and answers. */
+/** `untilRecovered`: waits until every coordinator is ready, counts each provider exactly once, and answers requests. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../../../test/support/verified-client.js';
 import { type Coordinator, LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
@@ -7,7 +7,7 @@ const POLL_MS = 100;
 /** Time limit of one check. */
 const CHECK_MS = 10_000;
 
-/** Null on recovery; at the deadline, the last problem. */
+/** Resolves to null after the recovery, or to the last problem at the deadline. */
 export async function untilRecovered(cluster: SoakCluster, deadline: number, signal: AbortSignal): Promise<string | null> {
   for (;;) {
     const differences = await Promise.all(cluster.coordinators.map((coordinator) => difference(cluster, coordinator)));

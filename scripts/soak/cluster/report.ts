@@ -1,4 +1,4 @@
-/** Tables of faults and errors of a run, and the outcomes that no fault allows. */
+/** Prints the faults and errors of a run, and finds errors that no fault allows. */
 import type { Fault } from './faults.js';
 import type { Load, Outcome } from './load.js';
 

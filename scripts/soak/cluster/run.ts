@@ -1,4 +1,4 @@
-/** Soak test of a cluster whose parts fail at random under load. Answers verify or fail as docs/cluster.md allows. */
+/** Soak test of a cluster whose parts fail at random under load. Each answer must verify, or fail in a way that docs/cluster.md allows. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { descendantsOf, processTable } from '../../../test/support/processes.js';

@@ -1,11 +1,11 @@
-/** `checkSettlements`: no reservation is left, every account paid for its answers, and the ledger balances. */
+/** `checkSettlements`: checks that no reservation is left, each account paid for its answers, and the ledger balances. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkLedger } from '../../../apps/coordinator/src/database/ledger/check-ledger.js';
 import type { Load } from './load.js';
 import { type Strike, seconds } from './report.js';
 import type { SoakCluster } from './soak-cluster.js';
 
-/** Maximum time for releases: leases of killed coordinators end after 20 s, and others check every 5 s. */
+/** Maximum time until reservations are released. Leases of killed coordinators end after 20 s, and others check every 5 s. */
 const RESERVATION_MS = 30_000;
 
 /** Returns problems. */

@@ -1,4 +1,8 @@
-/** `startSoakCluster` starts three coordinators behind proxies to NATS and PostgreSQL, with real and light agents at each. */
+/**
+ * `startSoakCluster`: starts three coordinators, which reach NATS and PostgreSQL through proxies that faults can cut.
+ *
+ * Each has a real agent and light agents, which run no model.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -65,7 +65,7 @@ function Guarded({ page }: { readonly page: PageRoute }) {
       return <RoleDenied title={page.title} organisation={organisation} />;
     }
   }
-  // A new key remounts the page when the account changes, here or by sign-in in another tab: forms hold data of the previous one.
+  // A new key remounts the page when the account changes, here or in another tab. Forms hold data of the previous account.
   const who = page.access !== 'public' && session.state === 'signed-in' ? `${session.me.id} ${organisationId}` : null;
   return (
     <Suspense fallback={<PageSkeleton />}>

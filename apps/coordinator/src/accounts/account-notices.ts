@@ -1,4 +1,4 @@
-/** `AccountNotices`: mails about changes of a person's sign-in, such as a new passkey, so that the person notices a stranger's change. */
+/** `AccountNotices`: mails about changes of a person's sign-in, such as a new passkey. The person thereby notices a stranger's change. */
 import type { Mailer, NoticeKind } from './mailer.js';
 
 export interface AccountNotices {

@@ -1,6 +1,6 @@
 /** `sendAlertMails`: sends alerts about balances and budgets. An alert may have several recipients, such as owners of an organisation. */
 
-/** After this many refused mails in a row, the mail service counts as down, and the other mails wait for the next run. */
+/** After this many refused mails in a row, the mail service counts as down. Other mails wait for the next run. */
 const MAX_REFUSED_IN_A_ROW = 5;
 
 interface AlertMails<Alert> {

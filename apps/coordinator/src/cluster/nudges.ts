@@ -1,5 +1,5 @@
 /**
- * `Nudges`: tells peers which rows of the database changed, so that they read them at once instead of at the next periodic read.
+ * `Nudges`: tells peers which rows of the database changed. Peers then read them at once, before the next periodic read.
  *
  * A nudge contains only the kind and id of a row, never its content. Lost nudges do no harm.
  */

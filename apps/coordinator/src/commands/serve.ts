@@ -55,7 +55,7 @@ interface RunningCoordinator {
   readonly drainMs: number;
 }
 
-/** Waits for a signal, the end of the parent process or a crash, shuts down, and resolves to the exit code. */
+/** Waits for a signal, the end of the parent process or a crash. Then shuts down and resolves to the exit code. */
 function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): Promise<number> {
   const skipDrain = new AbortController();
   const signalled = new Set<string>();

@@ -57,7 +57,7 @@ export class ModelAvailabilityRepository {
     });
   }
 
-  /** At most `limit` models served in the last `days` days, ordered by the last day, then by the number of checks. */
+  /** At most `limit` models served in the last `days` days. Ordered by the last day, then by the number of checks. */
   async recentModels(now: number, { days, limit }: { readonly days: number; readonly limit: number }): Promise<string[]> {
     const rows = await this.#database
       .selectFrom('model_availability')

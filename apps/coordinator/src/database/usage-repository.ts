@@ -85,7 +85,7 @@ function selectUsage(database: Database, accountId: string, range: DayRange, { m
     .where('ended_at', '<', (range.to + 1) * DAY_MS);
 }
 
-/** Values of the column `earner` whose earnings belong to the account: its id, and unclaimed accounts of machines that it linked. */
+/** Values of the column `earner` that stand for the account: its id, and unclaimed accounts of machines that it linked. */
 export async function earnerNames(database: Database, accountId: string): Promise<string[]> {
   const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
   const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();

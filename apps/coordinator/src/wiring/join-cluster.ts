@@ -175,7 +175,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
     left: (id) => {
       links.remove(id);
       moved().peerLeft(id);
-      // If this coordinator lost its own connection, the peers still serve, so it keeps admitting only its part of each limit.
+      // Peers still serve if only this coordinator lost its connection. It then admits only its part of each limit.
       if (transport.isConnected) updatePermits();
       log.info({ peer: id }, 'coordinator left');
     },

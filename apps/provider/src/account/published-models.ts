@@ -118,7 +118,7 @@ const SECONDS_PER_DAY = 86_400;
 /**
  * Estimates what one more machine would earn with a model, in micro-USD per day before the network's fee.
  *
- * The machine gets a share of the demand in the ratio of its speed to all speeds, and at most what it can compute in a day.
+ * The machine's share of the demand is its speed / all speeds, and at most what it can compute in a day.
  */
 export function estimatedEarningsPerDay(demand: ModelDemand, tokensPerSecond: number): number {
   const { speeds, providerCount, completionShare, pricePerMillion, tokensPerDay } = demand;

@@ -1,7 +1,7 @@
 /**
  * `RemoteControl`: executes owner commands, which the owner sends from the console, and answers each.
  *
- * The machine has the last word: its settings can forbid commands, and a pause that was set on it can only be ended there.
+ * The machine has the last word. Its settings can forbid commands, and only the machine ends a pause that was set there.
  */
 import {
   type MachineSettings,

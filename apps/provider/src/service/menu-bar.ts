@@ -1,7 +1,7 @@
 /**
  * `showMenuBar` and `hideMenuBar`: install and remove the menu bar item on macOS.
  *
- * The item is a program in the data directory, so that updates of the agent do not replace it, and a launchd agent that starts it.
+ * The item is a program in the data directory, which updates of the agent do not touch, and a launchd agent that starts it.
  */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';

@@ -1,4 +1,4 @@
-/** `dailySeries` and `bucketSeries`: sum rows per day or hour, as chart series with one series per group, such as a model. Pure. */
+/** `dailySeries` and `bucketSeries`: sum rows per day or hour, with one chart series per group, such as a model. Pure. */
 import { type DayRange, eachDay } from './utc-days.js';
 
 interface BucketSeries {

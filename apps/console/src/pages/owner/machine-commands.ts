@@ -43,7 +43,7 @@ export class CommandIds {
     this.#newId = newId;
   }
 
-  /** Id for a choice of the owner: the id of the unanswered command with the same choice, or a new one. */
+  /** Id for a choice of the owner. Reuses the id of an unanswered command with the same choice. */
   idFor(choice: string): string {
     if (this.#unanswered?.choice !== choice) this.#unanswered = { choice, id: this.#newId() };
     return this.#unanswered.id;

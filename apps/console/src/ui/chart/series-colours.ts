@@ -9,7 +9,7 @@ export const OTHERS_COLOUR = COLOUR_COUNT;
  * Colour numbers by series id, from 1.
  *
  * @param shown Ids of the series in the chart. The colours of up to `COLOUR_COUNT` are distinct.
- * @param all Ids of all series that the page can show, so that their colours do not depend on the current filter.
+ * @param all Ids of all series that the page can show. Colours then do not depend on the filter.
  */
 export function seriesColours(shown: readonly string[], all: readonly string[]): ReadonlyMap<string, number> {
   const preferred = assign([...new Set([...all, ...shown])].sort(), hashOf);

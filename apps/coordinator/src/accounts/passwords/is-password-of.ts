@@ -1,4 +1,4 @@
-/** `isPasswordOf`: checks the password of a signed-in user, for routes that need it and whose library does not ask for it. */
+/** `isPasswordOf`: checks the password of a signed-in user, for routes whose library does not ask for a password. */
 import type { Auth } from '../auth.js';
 
 /** False also for a user without a password. Call within the sign-in queue, because hashing is expensive. */

@@ -1,4 +1,4 @@
-/** `PaymentHealth`: notices calls to the payment processor that fail by its own or the network's fault, for status page and metrics. */
+/** `PaymentHealth`: notices outages of the payment processor by failed calls, for the status page and metrics. */
 import type { PaymentProcessor } from './payment-processor.js';
 
 /** Error types of the Stripe client for outages of Stripe or the network. Other types mean that the call itself was wrong. */

@@ -1,7 +1,7 @@
 /**
  * `PeerLink`: requests and streams to one peer over NATS, which may lose messages.
  *
- * When the peer is silent for too long, the link is lost: its requests and streams end, and the link starts a new conversation.
+ * The link is lost when the peer is silent for too long. Requests and streams then end, and a new conversation starts.
  */
 import { Conversation } from './conversation.js';
 import { type EnvelopeHeader, Flag, MIN_VERSION, readHeader, unsupportedVersion, VERSION } from './envelope.js';

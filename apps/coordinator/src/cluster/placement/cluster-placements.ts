@@ -1,8 +1,8 @@
 /**
  * `ClusterPlacements`: places requests on providers of the whole cluster.
  *
- * Asks the owning coordinators that digests recommend, one after the other. If none has a free slot, the request waits in the queue
- * of this coordinator and of up to {@link MAX_QUEUE_OWNERS} peers, and takes the first slot.
+ * Asks the owning coordinators that digests recommend, one after the other. Without a free slot, the request waits in several
+ * queues: here and at up to {@link MAX_QUEUE_OWNERS} peers. The first slot wins.
  */
 import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

@@ -8,7 +8,7 @@ import type { MailSettings } from '../../config/mail.js';
 import { UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
 import { causeOf, type Finding, ok, problem, skipped, unreachable, warning } from './finding.js';
 
-/** Maximum duration of a request to a service; shorter than the limit of a check, so that its error is reported. */
+/** Maximum duration of a request to a service. Shorter than the limit of a check, which would hide the cause. */
 const TIMEOUT_MS = 6000;
 
 export async function checkMail(mail: MailSettings | null, signal: AbortSignal): Promise<Finding[]> {

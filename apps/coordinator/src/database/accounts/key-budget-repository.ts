@@ -1,8 +1,8 @@
 /**
  * `KeyBudgetRepository`: finds budgets of API keys that are nearly or fully spent, for e-mails at 80 and 100 percent.
  *
- * Each percentage is mailed once per budget period. A budget also counts as fully spent if at least 80 percent are spent and a
- * request was refused because the rest was too small.
+ * Each percentage is mailed once per budget period. From 80 percent on, a budget also counts as fully spent once it refused a
+ * request.
  */
 import { sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';

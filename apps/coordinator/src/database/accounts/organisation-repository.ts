@@ -1,8 +1,8 @@
 /**
  * `OrganisationRepository`: organisations and their members.
  *
- * An organisation always has an owner. Each change of members locks the organisation's account row and reads the roles again, so
- * that two owners cannot leave at the same moment.
+ * An organisation always has an owner. Each change of members locks the organisation's account row and reads the roles again.
+ * Otherwise the last two owners could leave at the same moment.
  */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';

@@ -18,7 +18,7 @@ export interface OwnedKey extends KeyLimits {
   readonly revokedAt: number | null;
   /** Micro-USD spent so far. */
   readonly spent: number;
-  /** Spent in the current period of the budget, and the start of the next one (milliseconds since 1970); null without a budget. */
+  /** Spending in the current budget period, and the start of the next one (milliseconds since 1970). Null: no budget. */
   readonly budgetUse: { readonly spent: number; readonly resetsAt: number } | null;
   /** Null for older keys and deleted users. */
   readonly createdBy: { readonly id: string; readonly name: string } | null;

@@ -15,7 +15,7 @@ const ofOwn = (column: string, table: string): RowsOf => {
   return (id) => sql<boolean>`${sql.ref(column)} in (select id from ${sql.table(table)} where account_id = ${id})`;
 };
 
-/** SQL query of the ledger accounts whose earnings belong to the account: its own, and those of its machines before they were linked. */
+/** SQL query of the ledger accounts whose earnings belong to the account: its own, and unclaimed ones of machines linked later. */
 function earnersOf(id: string): RawBuilder<unknown> {
   return sql`select account from unclaimed_accounts where claimed_by = ${id}
     union all select 'provider:' || provider_id from provider_owners where first_owner = ${id}

@@ -1,7 +1,7 @@
 /**
  * Pagination of lists that clients may sort: reads `limit`, `sort`, `order` and `cursor`, and cuts a page.
  *
- * A cursor contains the sorted value and id of a page's last row, and is refused with another `sort` or `order`.
+ * A cursor contains the sorted value and id of a page's last row. Another `sort` or `order` makes the cursor invalid.
  */
 import { RequestError, SORT_ORDERS, type SortOrder } from '@inference/formats';
 import { cutPage, type Page, readLimit } from './pagination.js';

@@ -1,25 +1,23 @@
 /**
- * Reads request bodies as bytes, inflates them, and bounds their memory and minimum rate.
+ * `requestBodies`: Fastify plugin that reads request bodies as bytes, and bounds their memory.
  *
- * Bodies stay in memory until the response, for retries. Funded, unfunded and absent accounts have separate budgets, so unpaid requests
- * cannot displace paid ones.
+ * Bodies stay in memory until the response, because retries send them again. Accounts with a balance, accounts without one, and
+ * requests without an account have separate budgets. Unpaid requests thus cannot displace paid ones.
  */
 
-import type { Transform } from 'node:stream';
-import { createGunzip, createInflate } from 'node:zlib';
-import { apiError, type ErrorCode, RequestError } from '@inference/formats';
+import type { ErrorCode } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import { Deadline } from '../../inference/deadline.js';
 import { type Claim, FairBudget } from '../../limits/fair-budget.js';
 import { networkOf } from '../../limits/network-address.js';
+import { BodyReader, type Done, discardRest, type Encoding, refusal } from './body-reader.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
     readonly requestBodies: RequestBodies;
   }
   interface FastifyRequest {
-    /** Memory claim of the body: null until the body is read, released when the response closes. */
+    /** Memory of the body; released when the response closes. Null: the body is not read, or was refused. */
     bodyClaim: Claim | null;
     /** True once the response is complete or the connection is closed. */
     isAnswered: boolean;
@@ -27,32 +25,25 @@ declare module 'fastify' {
 }
 
 export interface RequestBodiesOptions {
-  /** Maximum bytes of accounts with a balance, together. */
+  /** Maximum bytes of all bodies of accounts with a balance. */
   readonly maxHeldBytes: number;
   readonly maxRequestBytes: number;
   /** Maximum bytes of a body with images. Default: `maxRequestBytes`. */
   readonly maxVisionRequestBytes?: number | undefined;
   /** Whether an account has a balance. Must not reject. */
   readonly isFunded: (accountId: string) => boolean | Promise<boolean>;
-  /** Time within which {@link MIN_BYTES_PER_WINDOW} of a body must arrive, in milliseconds. */
+  /** Time within which a minimum of bytes must arrive; see `BodyReader`. */
   readonly bodyWindowMs?: number | undefined;
 }
 
-type Done = (error: Error | null, body?: Buffer) => void;
-
-/** Multiple of the limit up to which a refused body is read and discarded. */
-const MAX_DISCARD_FACTOR = 8;
 const WINDOW_MS = 10_000;
-const MIN_BYTES_PER_WINDOW = 4096;
-/** Maximum bytes of requests without an account, all together, and of a single body. */
+/** Maximum bytes of all requests without an account together, and of one such body. */
 const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
 const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;
-/** Estimated cost of a connection with its request, beside the bytes of the body. */
+/** Estimated memory of a connection and its request, besides the bytes of the body. */
 const BYTES_PER_UNAUTHENTICATED_REQUEST = 4096;
-/** An inflater's window and buffers. */
-const BYTES_PER_INFLATER = 64 * 1024;
 
-/** Reads every body of the server, in place of the framework's parsers. */
+/** Replaces Fastify's body parsers. */
 export const requestBodies = fastifyPlugin<RequestBodiesOptions>(async (server, options) => {
   const bodies = new RequestBodies(options);
   server.decorate('requestBodies', bodies);
@@ -131,6 +122,7 @@ class RequestBodies {
     else void isFunded.then(readAs);
   }
 
+  /** Reads a body if its headers and the budget admit it. */
   #readWithin(
     budget: FairBudget,
     claimant: { readonly holder: string; readonly member?: string },
@@ -147,14 +139,15 @@ class RequestBodies {
       discardRest(request, payload, maxBytes);
       done(refusal(code));
     };
-    const unread = refusalCode(request, encoding, isUnauthenticated, maxBytes);
-    if (unread !== null) {
-      refuse(unread);
+    const code = refusalCode(request, encoding, isUnauthenticated, maxBytes);
+    if (code !== null) {
+      refuse(code);
       return;
     }
+    let reader: BodyReader | null = null;
     const claim = budget.open(claimant, () => {
       this.#overloadedCount++;
-      stop(refusal('overloaded'));
+      reader?.refuse(refusal('overloaded'));
     });
     request.bodyClaim = claim;
     if (claim === null) {
@@ -162,78 +155,9 @@ class RequestBodies {
       refuse('overloaded');
       return;
     }
-
     const windowMs = this.#options.bodyWindowMs ?? WINDOW_MS;
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    let isOver = false;
-    let inflater: Transform | null = null;
-    const stop = (error: RequestError | null): void => {
-      if (isOver) return;
-      isOver = true;
-      pace.clear();
-      payload.removeListener('data', arrived);
-      payload.removeListener('end', arrivedWhole);
-      payload.removeListener('error', broken);
-      if (inflater !== null) {
-        payload.unpipe(inflater);
-        inflater.destroy();
-        claim.shrink(BYTES_PER_INFLATER);
-      }
-      if (error === null) {
-        claim.finish();
-        // Copied in any case: a single chunk is a view of the socket's read buffer.
-        done(null, Buffer.concat(chunks, bytes));
-        return;
-      }
-      claim.release();
-      chunks.length = 0;
-      // The rest is read and discarded, so that the client can read the error.
-      discardRest(request, payload, maxBytes);
-      done(error);
-    };
-    const take = (chunk: Buffer): void => {
-      if (isOver) return;
-      bytes += chunk.length;
-      if (bytes > maxBytes) stop(refusal('body_too_large'));
-      else if (claim.grow(chunk.length)) chunks.push(chunk);
-      else stop(refusal('overloaded'));
-    };
-    const pace = new Deadline(() => {
-      // A body waiting for its inflater is not late.
-      if (inflater?.writableNeedDrain) pace.set(windowMs);
-      else stop(refusal('body_too_slow'));
-    });
-    let inWindow = 0;
-    const arrived = (chunk: Buffer): void => {
-      inWindow += chunk.length;
-      if (inWindow >= MIN_BYTES_PER_WINDOW) {
-        inWindow = 0;
-        pace.renew();
-      }
-      if (inflater === null) take(chunk);
-    };
-    const arrivedWhole = (): void => {
-      pace.clear();
-      if (inflater === null) stop(null);
-    };
-    const broken = (): void => stop(refusal('invalid_request'));
-    pace.set(windowMs);
-    payload.on('data', arrived);
-    payload.on('end', arrivedWhole);
-    payload.on('error', broken);
-    if (encoding !== 'none') {
-      if (!claim.grow(BYTES_PER_INFLATER)) {
-        stop(refusal('overloaded'));
-        return;
-      }
-      inflater = encoding === 'gzip' ? createGunzip() : createInflate();
-      inflater.on('data', take);
-      inflater.on('end', () => stop(null));
-      inflater.on('error', () => stop(new RequestError('invalid_request', null, `The body is not valid ${encoding} data.`)));
-      payload.pipe(inflater);
-    }
-    payload.resume();
+    reader = new BodyReader({ request, payload, encoding, maxBytes, claim, windowMs, done });
+    reader.start();
   }
 }
 
@@ -242,8 +166,7 @@ function accountIdOf(request: FastifyRequest): string | null {
   return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
 }
 
-type Encoding = 'none' | 'gzip' | 'deflate' | 'unknown';
-
+/** Error code for a body that is refused before it is read; null: read it. */
 function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
   if (request.isAnswered) return 'invalid_request';
   // Unauthenticated requests must not be compressed: inflating costs memory, and their bodies are small.
@@ -252,7 +175,7 @@ function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthentica
   return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;
 }
 
-/** Compression of a body (RFC 9110 section 8.4). */
+/** Compression of a body by the header `content-encoding` (RFC 9110 section 8.4). */
 function encodingOf(contentEncoding: string | undefined): Encoding {
   const codings = (contentEncoding ?? '')
     .toLowerCase()
@@ -264,25 +187,6 @@ function encodingOf(contentEncoding: string | undefined): Encoding {
   if (codings.length > 1) return 'unknown';
   if (coding === 'gzip' || coding === 'x-gzip') return 'gzip';
   return coding === 'deflate' ? 'deflate' : 'unknown';
-}
-
-/**
- * Discards the rest of a refused body, so that the client can read the response.
- *
- * Beyond `MAX_DISCARD_FACTOR` times the limit, the connection is destroyed.
- */
-function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStream, maxBytes: number): void {
-  let left = MAX_DISCARD_FACTOR * maxBytes;
-  payload.on('error', () => {});
-  payload.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) request.raw.destroy();
-  });
-  payload.resume();
-}
-
-function refusal(code: ErrorCode): RequestError {
-  return new RequestError(code, null, apiError(code).message);
 }
 
 const NO_BODY = new Uint8Array(0);

@@ -1,4 +1,4 @@
-/** `PeriodicCheck`: reads a value by a timer and caches it, so that a scrape of the metrics never waits for a query. */
+/** `PeriodicCheck`: reads and caches a value by a timer. A scrape of the metrics thus never waits for a query. */
 
 interface PeriodicCheckOptions<Value> {
   /** Name in logs, and value of the metric label `check`. */
