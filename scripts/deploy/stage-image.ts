@@ -18,6 +18,7 @@ interface Manifest {
   readonly imports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly [member: string]: unknown;
 }
 
@@ -65,7 +66,8 @@ function writeSbomLock(workspace: string, folder: string): void {
   const dependencies: Record<string, string> = {};
   const packages: Record<string, LockEntry> = {};
   for (const member of usedWorkspaces(lock, workspace)) {
-    const own = Object.entries(manifestOf(member).dependencies ?? {}).filter(([name]) => !name.startsWith('@inference/'));
+    const { dependencies: required, optionalDependencies: optional } = manifestOf(member);
+    const own = Object.entries({ ...required, ...optional }).filter(([name]) => !name.startsWith('@inference/'));
     Object.assign(dependencies, Object.fromEntries(own));
     const names = own.map(([name]) => name);
     const forThisPlatform = Object.entries(lockedClosure(lock, member, names)).filter(([, entry]) => isForThisPlatform(entry));

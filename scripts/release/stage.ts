@@ -25,6 +25,8 @@ export interface Manifest {
   readonly version: string;
   readonly imports: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
+  /** Packages for single platforms, none of them bundled. */
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly [member: string]: unknown;
 }
 
@@ -86,7 +88,7 @@ function stageEnclave(folder: string): void {
 }
 
 function packageManifest({ version, releaseKeys, repository }: StageOptions): Manifest {
-  const { name, description, license, type, engines, bin, imports, dependencies } = readManifest(PROVIDER);
+  const { name, description, license, type, engines, bin, imports, dependencies, optionalDependencies = {} } = readManifest(PROVIDER);
   const outside = Object.entries(dependencies).filter(([dependency]) => BUNDLE.external?.includes(dependency) === true);
   const enclave = readManifest(ENCLAVE).version;
   return {
@@ -102,6 +104,7 @@ function packageManifest({ version, releaseKeys, repository }: StageOptions): Ma
     [RELEASE_KEYS_FIELD]: releaseKeys,
     scripts: { postinstall: 'node install/build-helper.mjs' },
     dependencies: { '@inference/enclave': enclave, ...Object.fromEntries(outside) },
+    optionalDependencies,
     bundleDependencies: ['@inference/enclave'],
     // For `npm ci` in the package itself; installed packages use the equivalent shrinkwrap.
     overrides: readManifest(ROOT).overrides,
@@ -110,16 +113,16 @@ function packageManifest({ version, releaseKeys, repository }: StageOptions): Ma
 
 /** Unbundled packages and their dependencies. */
 function shrinkwrap(manifest: Manifest): object {
-  const { name, version, license, engines, bin, dependencies, bundleDependencies } = manifest;
+  const { name, version, license, engines, bin, dependencies, optionalDependencies = {}, bundleDependencies } = manifest;
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
-  const roots = Object.keys(dependencies).filter((dependency) => dependency !== '@inference/enclave');
+  const roots = Object.keys({ ...dependencies, ...optionalDependencies }).filter((dependency) => dependency !== '@inference/enclave');
   return {
     name,
     version,
     lockfileVersion: 3,
     requires: true,
     packages: {
-      '': { name, version, license, hasInstallScript: true, engines, bin, dependencies, bundleDependencies },
+      '': { name, version, license, hasInstallScript: true, engines, bin, dependencies, optionalDependencies, bundleDependencies },
       'node_modules/@inference/enclave': { version: dependencies['@inference/enclave'], inBundle: true },
       ...lockedClosure(lock, 'apps/provider', roots),
     },
