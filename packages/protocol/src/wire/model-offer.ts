@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
-import { MAX_IMAGES } from './limits.js';
+import { MAX_IMAGE_TOKENS, MAX_IMAGES } from './limits.js';
 
 export const ModelTypeSchema = Type.Union([Type.Literal('text'), Type.Literal('embedding'), Type.Literal('image')]);
 export type ModelType = Static<typeof ModelTypeSchema>;
@@ -19,12 +19,21 @@ export const ImageOfferSchema = Type.Object({
 });
 export type ImageOffer = Static<typeof ImageOfferSchema>;
 
-/** Images that a text model reads. */
+/** Encodings of images in prompts. */
+export const InputImageTypeSchema = Type.Union([
+  Type.Literal('image/png'),
+  Type.Literal('image/jpeg'),
+  Type.Literal('image/webp'),
+  Type.Literal('image/gif'),
+]);
+export type InputImageType = Static<typeof InputImageTypeSchema>;
+
+/** Images that a text model reads. A provider that offers them also takes `fetched_images` of a job. */
 export const VisionOfferSchema = Type.Object({
   /** Maximum images per request. */
   max_images: Type.Integer({ minimum: 1, maximum: 64 }),
   /** Maximum prompt tokens of one image, its begin and end tokens included. */
-  max_image_tokens: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  max_image_tokens: Type.Integer({ minimum: 1, maximum: MAX_IMAGE_TOKENS }),
 });
 export type VisionOffer = Static<typeof VisionOfferSchema>;
 

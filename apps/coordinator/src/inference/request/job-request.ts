@@ -4,12 +4,17 @@ import {
   type AnswerFormat,
   apiError,
   DEFAULT_MAX_TOKENS,
+  type FetchedImage,
   formatFor,
+  type ImageUrlResolver,
+  imagesOfRequest,
   type ParsedImages,
   RequestError,
   type RequestParams,
   type ResponseMetadata,
   type SignatureForm,
+  type TextRequest,
+  textBytesOf,
   type UnknownMembers,
 } from '@inference/formats';
 import {
@@ -20,12 +25,15 @@ import {
   type KeyId,
   PROVIDER_ID_PATTERN,
   type ProviderId,
+  promptTokenBound,
   type TrustLevel,
+  toBase64,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { KeyBudget } from '../../database/ledger/key-budget.js';
+import type { FetchedInputImage, ImageUrl } from './image-fetcher.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import type { SealedRequest } from './sealed-request.js';
@@ -50,6 +58,10 @@ export interface JobRequest {
   readonly params: RequestParams;
   /** Image jobs only; otherwise null. */
   readonly images: ImageJob | null;
+  /** Images in the prompt; null: none. */
+  readonly inputImages: InputImages | null;
+  /** Images that were fetched for the URLs of the body, one per distinct URL, in order. */
+  readonly fetchedImages: readonly FetchedInputImage[];
   /** Keyed prefix hashes of the prompt; never stored. */
   readonly promptPrefixes: readonly PromptPrefix[];
   /** The same by fallback model. */
@@ -74,6 +86,15 @@ export interface JobRequest {
   readonly providerId: ProviderId | null;
 }
 
+/** Images in the prompt of a request. */
+export interface InputImages {
+  readonly count: number;
+  /** Base64 characters of the images in the JSON body. */
+  readonly base64Bytes: number;
+  /** Paths of the images' parts in the body, in order. Empty: the client sealed the request. */
+  readonly fields: readonly string[];
+}
+
 /** A request whose body the coordinator has read. */
 export interface ReadJobRequest extends JobRequest {
   /** Format of the response parts written by the coordinator. */
@@ -84,6 +105,8 @@ export interface ReadJobRequest extends JobRequest {
 export interface RequestInput {
   readonly endpoint: Endpoint;
   readonly body: Uint8Array;
+  /** Maximum bytes of the body without images. */
+  readonly maxTextBytes: number;
   readonly accountId: string;
   readonly apiKeyId: string;
   readonly keySpendLimit: MicroUsd | null;
@@ -95,6 +118,8 @@ export interface RequestInput {
   /** Default of the key where the header is missing; null: none. */
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
+  /** Images for the URLs of the body. Left out: URLs are refused. */
+  readonly fetched?: ReadonlyMap<string, FetchedInputImage>;
   readonly providerIdHeader: string | undefined;
   /** Milliseconds. */
   readonly now: number;
@@ -102,13 +127,71 @@ export interface RequestInput {
 
 /** Parses a request for text or embeddings. Throws RequestError. */
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): ReadJobRequest {
-  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
+  const { unknownMembers, fetched } = input;
+  const imageAt = fetched === undefined ? {} : { imageAt: imageIn(fetched) };
+  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, { unknownMembers, ...imageAt });
+  const inputImages = request.task === 'embed' ? null : inputImagesOf(request, input.body.length);
+  requireTextSize(input, inputImages);
   // Embeddings use the whole text, so no prefix is cached.
   const prefixesOf = (model: string): readonly PromptPrefix[] =>
     request.task === 'embed' ? [] : input.prefixHashes.promptPrefixes({ ...request, model }, input.accountId);
   const promptPrefixes = prefixesOf(params.model);
   const fallbackPrefixes = new Map(params.routing?.fallbackModels.map((model) => [model, prefixesOf(model)]));
-  return jobOf(input, { params, answer, promptPrefixes, fallbackPrefixes, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
+  return jobOf(input, {
+    params,
+    answer,
+    promptPrefixes,
+    fallbackPrefixes,
+    images: null,
+    inputImages,
+    ignored: ignored.slice(0, MAX_IGNORED),
+  });
+}
+
+/** Distinct `https` URLs of images in a body, in order of first appearance. Throws RequestError. */
+export function imageUrlsOf({
+  endpoint,
+  body,
+  unknownMembers,
+}: Pick<RequestInput, 'endpoint' | 'body' | 'unknownMembers'>): readonly ImageUrl[] {
+  const urls = new Map<string, ImageUrl>();
+  const imageAt = (url: string, field: string): FetchedImage => {
+    if (!urls.has(url)) urls.set(url, { url, field });
+    return NOT_FETCHED;
+  };
+  formatFor(endpoint).parse(body, { unknownMembers, imageAt });
+  return [...urls.values()];
+}
+
+/** Stands for an image while only the URLs are read. */
+const NOT_FETCHED: FetchedImage = { mediaType: 'image/png', base64: '' };
+
+function imageIn(fetched: ReadonlyMap<string, FetchedInputImage>): ImageUrlResolver {
+  return (url) => {
+    const image = fetched.get(url);
+    if (image === undefined) throw new Error('an image of the body was not fetched');
+    return { mediaType: image.mediaType, base64: toBase64(image.bytes) };
+  };
+}
+
+function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | null {
+  const images = imagesOfRequest(request);
+  if (images.length === 0) return null;
+  const base64Bytes = bodyBytes - textBytesOf(request, bodyBytes);
+  return { count: images.length, base64Bytes, fields: images.map(({ field }) => field) };
+}
+
+/** Only images make a body larger than `maxTextBytes`. */
+function requireTextSize({ body, maxTextBytes }: RequestInput, images: InputImages | null): void {
+  if (body.length - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
+  const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
+  throw new RequestError('body_too_large', null, message);
+}
+
+/** Maximum prompt tokens of a job whose model takes so many tokens per image. */
+export function maxPromptTokens({ jsonBytes, inputImages }: Pick<JobRequest, 'jsonBytes' | 'inputImages'>, maxImageTokens: number): number {
+  if (inputImages === null) return promptTokenBound(jsonBytes);
+  return promptTokenBound(jsonBytes - inputImages.base64Bytes, inputImages.count * maxImageTokens);
 }
 
 type ImagesEndpoint = '/v1/images/generations';
@@ -119,12 +202,12 @@ export function imageJobRequest(
   { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageJob },
 ): ReadJobRequest {
-  return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, ignored });
+  return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, inputImages: null, ignored });
 }
 
 /** Job of a sealed request. The trust header applies; the candidates replace a named provider. */
 export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
-  const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes } = sealed.context;
+  const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes, input_images, input_image_bytes } = sealed.context;
   const jobId = newJobId(input.now);
   const { accountId, apiKeyId, keySpendLimit, keyBudget, body } = input;
   return {
@@ -136,6 +219,8 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     endpoint,
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
+    inputImages: input_images === undefined ? null : { count: input_images, base64Bytes: input_image_bytes ?? 0, fields: [] },
+    fetchedImages: [],
     promptPrefixes: [],
     fallbackPrefixes: new Map(),
     responseMetadata: {
@@ -174,7 +259,7 @@ export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 
 
 function jobOf(
   input: RequestInput,
-  parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'ignored'> &
+  parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
     Partial<Pick<ReadJobRequest, 'fallbackPrefixes'>>,
 ): ReadJobRequest {
   const { params, answer } = parsed;
@@ -201,6 +286,7 @@ function jobOf(
     },
     body: input.body,
     jsonBytes: input.body.length,
+    fetchedImages: [...(input.fetched?.values() ?? [])],
     sealed: null,
     requestSha256: sha256Hex(input.body),
     clientNonce,
@@ -251,18 +337,20 @@ export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now
   };
 }
 
-function overridesOf({ params, images }: JobRequest): JobContext['overrides'] {
+function overridesOf({ params, images, fetchedImages }: JobRequest): JobContext['overrides'] {
   return {
+    ...(fetchedImages.length === 0 ? {} : { fetched_images: fetchedImages.map(({ bytes }) => sha256Hex(bytes)) }),
     ...(params.maxTokens === null ? { max_tokens: DEFAULT_MAX_TOKENS } : {}),
     ...(images === null || images.urls === null ? {} : { image_urls: [...images.urls] }),
   };
 }
 
-/** Expected work, estimated from sizes alone. */
-export function expectedWork({ jsonBytes, params, images }: JobRequest): Work {
+/** Expected work, estimated from sizes alone. `maxImageTokens`: of one image in the prompt. */
+export function expectedWork({ jsonBytes, params, images, inputImages }: JobRequest, maxImageTokens: number): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
+  const textBytes = jsonBytes - (inputImages?.base64Bytes ?? 0);
   return {
-    promptTokens: Math.ceil(jsonBytes / BYTES_PER_TOKEN),
+    promptTokens: Math.ceil(textBytes / BYTES_PER_TOKEN) + (inputImages?.count ?? 0) * maxImageTokens,
     completionTokens: Math.min(params.maxTokens ?? DEFAULT_MAX_TOKENS, (params.choices ?? 1) * TYPICAL_COMPLETION_TOKENS),
   };
 }

@@ -53,6 +53,8 @@ class Script {
       encapsulate: () => encapsulate(key.publicKey),
       estimate,
       tokenMs: 20,
+      fetchedImages: [],
+      maxImageTokens: 0,
       otherJobCount: 0,
       role,
       route: { model: 'm', fallbackReason: null, preferences: null },
