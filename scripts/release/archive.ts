@@ -22,8 +22,8 @@ export async function installDependencies(folder: string, platform: ReleasePlatf
   const beside = `${folder}-dependencies`;
   mkdirSync(beside);
   const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Manifest & { packages: Record<string, LockEntry> };
-  const { name, version, overrides, dependencies } = read('package.json');
-  const own = { name, version, overrides, dependencies: withoutEnclave(dependencies) };
+  const { name, version, overrides, dependencies, optionalDependencies } = read('package.json');
+  const own = { name, version, overrides, dependencies: withoutEnclave(dependencies), optionalDependencies };
   const { packages, ...lock } = read('npm-shrinkwrap.json');
   const { [`node_modules/${ENCLAVE}`]: _, ...others } = packages;
   writeFileSync(join(beside, 'package.json'), JSON.stringify(own));
@@ -43,10 +43,15 @@ export async function installDependencies(folder: string, platform: ReleasePlatf
 
 /** Native packages by platform. npm treats them as optional and would silently omit a missing one. */
 const ENGINES: Readonly<Record<ReleasePlatform, readonly string[]>> = {
-  'darwin-arm64': ['@node-llama-cpp/mac-arm64-metal', '@img/sharp-darwin-arm64'],
-  'linux-x64': ['@node-llama-cpp/linux-x64', '@img/sharp-linux-x64'],
-  'linux-arm64': ['@node-llama-cpp/linux-arm64', '@img/sharp-linux-arm64'],
+  'darwin-arm64': enginesOf('darwin-arm64', 'mac-arm64-metal'),
+  'linux-x64': enginesOf('linux-x64', 'linux-x64'),
+  'linux-arm64': enginesOf('linux-arm64', 'linux-arm64'),
 };
+
+function enginesOf(platform: ReleasePlatform, nodeLlama: string): readonly string[] {
+  const ofPlatform = ['@img/sharp', '@fugood/node-llama', '@koromix/koffi'].map((name) => `${name}-${platform}`);
+  return [`@node-llama-cpp/${nodeLlama}`, ...ofPlatform];
+}
 
 function requireEngines(modules: string, platform: ReleasePlatform): void {
   for (const name of ENGINES[platform]) {
@@ -75,6 +80,7 @@ interface Manifest {
   readonly version: string;
   readonly overrides?: object;
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
 }
 
 function withoutEnclave({ [ENCLAVE]: _, ...others }: Manifest['dependencies']): Record<string, string> {

@@ -10,6 +10,8 @@ export interface Manifest {
   readonly version: string;
   readonly imports: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
+  /** Packages for single platforms, none of them bundled. */
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly [member: string]: unknown;
 }
 

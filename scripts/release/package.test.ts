@@ -27,7 +27,13 @@ describe('the package', () => {
     const manifest = json(join(root, 'package.json')) as { dependencies: Record<string, string> } & Record<string, unknown>;
     expect(manifest).toMatchObject({ name: 'inference-provider', version: '1.2.3', releaseKeys: ['KEY'] });
     expect(manifest).not.toHaveProperty('private');
-    expect(Object.keys(manifest.dependencies).sort()).toEqual(['@inference/enclave', 'node-llama-cpp', 'onnxruntime-node', 'sharp']);
+    expect(Object.keys(manifest.dependencies).sort()).toEqual([
+      '@inference/enclave',
+      'koffi',
+      'node-llama-cpp',
+      'onnxruntime-node',
+      'sharp',
+    ]);
     for (const version of Object.values(manifest.dependencies)) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     const { packages } = json(join(root, 'npm-shrinkwrap.json')) as { packages: Record<string, Record<string, unknown>> };
     for (const [path, entry] of Object.entries(packages)) {
@@ -39,6 +45,7 @@ describe('the package', () => {
     // Mac dependencies are locked whichever machine packs.
     expect(packages['node_modules/@img/sharp-darwin-arm64']).toMatchObject({ integrity: expect.stringMatching(/^sha512-/) });
     expect(packages).toHaveProperty(['node_modules/@node-llama-cpp/mac-arm64-metal']);
+    expect(packages).toHaveProperty(['node_modules/@fugood/node-llama-darwin-arm64', 'integrity']);
     const files = filesBelow(root);
     expect(files.filter((path) => path.endsWith('.ts') || path.endsWith('.map') || path.includes('test'))).toEqual([]);
     expect(files).toEqual(

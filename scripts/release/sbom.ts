@@ -51,9 +51,8 @@ function writeLock(folder: string, { workspace, name, version, platform }: SbomO
   const dependencies: Record<string, string> = {};
   const packages: Record<string, LockEntry> = {};
   for (const member of usedWorkspaces(lock, workspace)) {
-    const own = Object.entries(readManifest(join(ROOT, member)).dependencies ?? {}).filter(
-      ([dependency]) => !isWorkspace(lock, dependency),
-    );
+    const { dependencies: required, optionalDependencies: optional } = readManifest(join(ROOT, member));
+    const own = Object.entries({ ...required, ...optional }).filter(([dependency]) => !isWorkspace(lock, dependency));
     Object.assign(dependencies, Object.fromEntries(own));
     const names = own.map(([dependency]) => dependency);
     const closure = Object.entries(lockedClosure(lock, member, names));

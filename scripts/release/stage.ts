@@ -78,7 +78,7 @@ function stageEnclave(folder: string): void {
 }
 
 function packageManifest({ version, releaseKeys, repository }: StageOptions): Manifest {
-  const { name, description, license, type, engines, bin, imports } = readManifest(PROVIDER);
+  const { name, description, license, type, engines, bin, imports, optionalDependencies = {} } = readManifest(PROVIDER);
   const enclave = readManifest(ENCLAVE).version;
   return {
     name,
@@ -93,6 +93,7 @@ function packageManifest({ version, releaseKeys, repository }: StageOptions): Ma
     [RELEASE_KEYS_FIELD]: releaseKeys,
     scripts: { postinstall: 'node install/build-helper.mjs' },
     dependencies: { '@inference/enclave': enclave, ...unbundledDependencies(WORKSPACE) },
+    optionalDependencies,
     bundleDependencies: ['@inference/enclave'],
     // For `npm ci` in the package itself; installed packages use the equivalent shrinkwrap.
     overrides: readManifest(ROOT).overrides,
@@ -101,11 +102,11 @@ function packageManifest({ version, releaseKeys, repository }: StageOptions): Ma
 
 /** Locks the unbundled packages and their dependencies. */
 function writeShrinkwrap(folder: string, manifest: Manifest): void {
-  const { name, version, license, engines, bin, dependencies, bundleDependencies } = manifest;
-  const root = { name, version, license, hasInstallScript: true, engines, bin, dependencies, bundleDependencies };
+  const { name, version, license, engines, bin, dependencies, optionalDependencies = {}, bundleDependencies } = manifest;
+  const root = { name, version, license, hasInstallScript: true, engines, bin, dependencies, optionalDependencies, bundleDependencies };
   const packages = {
     'node_modules/@inference/enclave': { version: dependencies['@inference/enclave'] ?? '', inBundle: true },
-    ...lockedClosure(readLock(), WORKSPACE, Object.keys(unbundledDependencies(WORKSPACE))),
+    ...lockedClosure(readLock(), WORKSPACE, [...Object.keys(unbundledDependencies(WORKSPACE)), ...Object.keys(optionalDependencies)]),
   };
   writeLockFile(join(folder, 'npm-shrinkwrap.json'), { root, packages });
 }

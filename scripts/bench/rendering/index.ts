@@ -118,6 +118,7 @@ function renderer(endpoint: TextEndpoint): Serve {
       cacheScope: null,
       thinkTags: THINK_TAGS,
       thinks: true,
+      maxImageTokens: null,
       requestBytes: 1000,
       generate: (request) => engine.generate(request),
       write: async () => {},

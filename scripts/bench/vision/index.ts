@@ -19,7 +19,7 @@ import { cpuSeconds, median } from '../statistics.js';
 const TOKENS = sized(160, 16);
 const ROUNDS = sized(7, 1);
 const TARGET = 0.95;
-const IMAGE_EDGE = 336;
+const IMAGE_EDGE = 224;
 const WIDTH = 256;
 const SHAPE = `--arch qwen3 --layers 4 --dim ${WIDTH} --heads 4 --kv-heads 2 --ff 640 --type Q8_0 --endless --context 4k`;
 const QUESTION = 'What is on this picture?';
@@ -42,7 +42,7 @@ export async function benchVision(): Promise<boolean> {
     execFileSync(process.execPath, ['--import', 'tsx', script('../../make-model.ts'), '--out', model, ...SHAPE.split(' ')], {
       stdio: 'inherit',
     });
-    writeProjector(projector, { imageSize: IMAGE_EDGE, patchSize: 14, dim: 256, heads: 4, layers: 6, ff: 1024, outputLength: WIDTH }, 1);
+    writeProjector(projector, { imageSize: IMAGE_EDGE, patchSize: 14, dim: 192, heads: 3, layers: 4, ff: 768, outputLength: WIDTH }, 1);
     const argv = [script('./alone.mjs'), model, projector];
     alone = await spawnChild({ name: 'library alone', argv, env: process.env, logFile: join(directory, 'alone.log') });
     await Promise.race([alone.message, alone.exited.then(() => Promise.reject(new Error(`the library ended: ${alone?.lastWords()}`)))]);

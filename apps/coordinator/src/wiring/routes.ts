@@ -110,6 +110,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     log,
     now,
     catalogueOnly: config.catalogueOnly,
+    fetchImageUrls: config.fetchImageUrls,
     countTokensBytesPerMinute: config.countTokensBytesPerMinute,
     networkLimits: inference.cluster.limits,
     imageQueueMs: config.images.queueMs,

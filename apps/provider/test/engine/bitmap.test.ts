@@ -1,6 +1,6 @@
 /** Decoding of image files to the pixels that a projector sees. */
 import { crc32 } from 'node:zlib';
-import sharp from 'sharp';
+import sharp, { type Sharp } from 'sharp';
 import { expect, test } from 'vitest';
 import { decodeBitmap, MAX_BITMAP_PIXELS } from '../../src/engine/vision/bitmap.js';
 
@@ -8,7 +8,7 @@ function plain(width: number, height: number, background: string | { r: number; 
   return sharp({ create: { width, height, channels: typeof background === 'string' ? 3 : 4, background } });
 }
 
-const pixel = (rgb: Uint8Array | undefined, index: number): number[] => [...(rgb ?? []).subarray(3 * index, 3 * index + 3)];
+const pixel = (rgb: Uint8Array | undefined, index: number): number[] => [...(rgb ?? new Uint8Array()).subarray(3 * index, 3 * index + 3)];
 
 test('transparent pixels are white', async () => {
   const bitmap = await decodeBitmap(await plain(2, 2, { r: 9, g: 9, b: 9, alpha: 0 }).png().toBuffer());
@@ -16,12 +16,12 @@ test('transparent pixels are white', async () => {
 });
 
 test.each([
-  ['grey', (image: sharp.Sharp) => image.toColourspace('b-w').png()],
-  ['16-bit', (image: sharp.Sharp) => image.toColourspace('rgb16').png()],
-  ['CMYK', (image: sharp.Sharp) => image.toColourspace('cmyk').jpeg({ quality: 100 })],
-  ['palette', (image: sharp.Sharp) => image.png({ palette: true })],
-  ['WebP', (image: sharp.Sharp) => image.webp({ lossless: true })],
-  ['GIF', (image: sharp.Sharp) => image.gif()],
+  ['grey', (image: Sharp) => image.toColourspace('b-w').png()],
+  ['16-bit', (image: Sharp) => image.toColourspace('rgb16').png()],
+  ['CMYK', (image: Sharp) => image.toColourspace('cmyk').jpeg({ quality: 100 })],
+  ['palette', (image: Sharp) => image.png({ palette: true })],
+  ['WebP', (image: Sharp) => image.webp({ lossless: true })],
+  ['GIF', (image: Sharp) => image.gif()],
 ])('%s files become RGB', async (_kind, encode) => {
   const bitmap = await decodeBitmap(await encode(plain(8, 4, 'rgb(128, 128, 128)')).toBuffer());
   expect(bitmap).toMatchObject({ width: 8, height: 4 });

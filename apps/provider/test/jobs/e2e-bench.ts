@@ -112,6 +112,7 @@ export class E2eBench {
     return {
       thinkTags: null,
       thinks: false,
+      maxImageTokens: null,
       identity: { engine: 'llama.cpp b1 cpu', weightsSha256: 'a'.repeat(64), templateSha256: 'b'.repeat(64) },
       embedding: this.embedding,
       image: this.image,

@@ -103,6 +103,7 @@ export class Bench {
     return {
       thinkTags: { open: '<think>', close: '</think>' },
       thinks: true,
+      maxImageTokens: null,
       identity: { engine: 'llama.cpp b1 cpu', weightsSha256: 'a'.repeat(64), templateSha256: 'b'.repeat(64) },
       embedding: this.embedding,
       image: this.image,

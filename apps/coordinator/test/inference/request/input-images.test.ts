@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { MAX_REQUEST_BYTES, promptTokenBound, type Receipt, utf8, type VisionOffer } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { costOf } from '../../../src/billing/prices/price.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
@@ -35,7 +36,7 @@ describe('a request with images', () => {
   it('goes to machines that read as many, and waits while these are busy', async () => {
     const blind = await harness.provider();
     const jobs: ScriptedJob[] = [];
-    const sighted = await seeing({ serial: 'SIGHTED', onJob: (job) => void jobs.push(job) });
+    const sighted = await seeing({ serial: 'SIGHTED', slots: 1, onJob: (job) => void jobs.push(job) });
     const first = harness.chat(asking(image()));
     await harness.until(() => jobs.length === 1);
     const second = harness.chat(asking(image(), image()));
@@ -103,8 +104,7 @@ describe('a request with images', () => {
       const job = jobs[count] as ScriptedJob;
       const bound = promptTokenBound(job.body.length - 2 * PNG.length, 2 * 500);
       const { reserved } = await harness.money();
-      const { promptPerMillion, completionPerMillion } = harness.app.prices.current(MODEL);
-      expect(reserved).toBe(Math.ceil((bound * promptPerMillion + completionPerMillion) / 1_000_000));
+      expect(reserved).toBe(costOf(harness.app.prices.current(MODEL), { promptTokens: bound, completionTokens: 1 }));
       const prompt_tokens = promptTokens(bound);
       const receipt = (honest: Receipt): Receipt => ({
         ...honest,

@@ -215,14 +215,14 @@ function checkLayouts(library: LlamaLibrary): void {
   const context = library.llama_context_default_params() as Record<string, unknown>;
   const projector = library.mtmd_context_params_default() as Record<string, unknown>;
   const isKnown =
-    model['use_extra_bufts'] === true &&
-    model['load_mtp'] === false &&
-    context['n_batch'] === 2048 &&
-    context['offload_kqv'] === true &&
-    context['kv_unified'] === false &&
-    context['ctx_other'] === null &&
-    projector['batch_max_tokens'] === 1024 &&
-    projector['progress_callback_user_data'] === null;
+    model.use_extra_bufts === true &&
+    model.load_mtp === false &&
+    context.n_batch === 2048 &&
+    context.offload_kqv === true &&
+    context.kv_unified === false &&
+    context.ctx_other === null &&
+    projector.batch_max_tokens === 1024 &&
+    projector.progress_callback_user_data === null;
   if (!isKnown) throw new Error('the engine for models with image input has another version than this program expects');
 }
 

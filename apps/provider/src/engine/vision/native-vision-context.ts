@@ -1,4 +1,5 @@
 /** `NativeVisionContext`: a llama.cpp context through its C API. Calls that touch the context run one after another. */
+import { setImmediate } from 'node:timers/promises';
 import type { NativeContext, NativeSampler } from '../process/native.js';
 import { callAsync, type LlamaLibrary, nativeMemory, nativeView, type Pointer } from './llama-library.js';
 import type { VisionSampler } from './vision-sampler.js';
@@ -32,10 +33,14 @@ export class NativeVisionContext implements NativeContext {
   }
 
   decodeBatch(): Promise<void> {
-    const { library, context } = this.options;
+    const { library, context, sequences } = this.options;
     const batch = this.#batch.native();
+    // A trip to another thread costs as much as a token of a small model.
+    const isShort = this.#batch.length <= 2 * sequences;
     return this.exclusively(async () => {
-      const code = await callAsync<number>(library.llama_decode, context, batch);
+      const code = isShort ? library.llama_decode(context, batch) : await callAsync<number>(library.llama_decode, context, batch);
+      // The daemon's messages come between batches.
+      if (isShort) await setImmediate();
       if (code !== 0) throw new Error(`llama.cpp could not decode a batch (${code})`);
     });
   }
@@ -120,6 +125,10 @@ class Batch {
     this.#ids = column(4 * sequences, (buffer) => new Int32Array(buffer));
     this.#counts.values.fill(1);
     this.#ids.values.set(Array.from({ length: sequences }, (_, id) => id));
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   clear(): void {
