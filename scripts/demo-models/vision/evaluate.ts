@@ -87,11 +87,17 @@ async function askQuestions(engine: Engine, questions: string): Promise<void> {
   }
 }
 
+const NUMBERS = new Map([
+  ["two", 2],
+  ["three", 3],
+  ["four", 4],
+]);
+const FIGURE = /\b(an?|two|three|four) (\w+) (circle|square|triangle|star|heart|ring|cross|diamond|crescent|arrow)(?:e?s)?\b/g;
+
 /** The answer's figures, sorted, one for each: `blue star`. */
 function figuresOf(description: string): string[] {
-  const numbers: Record<string, number> = { two: 2, three: 3, four: 4 };
-  return [...description.toLowerCase().matchAll(/\b(an?|two|three|four) (\w+) (\w+?)s?\b(?= on|,| and)/g)]
-    .flatMap(([, many = '', colour, shape]) => new Array<string>(numbers[many] ?? 1).fill(`${colour} ${shape?.replace(/(cross)e$/, '$1')}`))
+  return [...description.toLowerCase().matchAll(FIGURE)]
+    .flatMap(([, many = '', colour, shape]) => new Array<string>(NUMBERS.get(many) ?? 1).fill(`${colour} ${shape}`))
     .sort();
 }
 
