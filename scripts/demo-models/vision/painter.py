@@ -70,7 +70,7 @@ class Painter:
 
     @torch.no_grad()
     def paint(self, rows, flaws=True):
-        """Pictures `[count, 3, size, size]` in -1..1. `flaws`: how strong the flaws are, 0 to 1."""
+        """Pictures `[count, 3, size, size]` in -1..1. `flaws`: whether with blur, noise, other colours and compression."""
         rows = rows.to(self.device, non_blocking=True)
         column = lambda index: rows[:, index, None, None]
         width, height = column(3), column(4)
@@ -148,7 +148,7 @@ class Painter:
 
     def flawed(self, picture):
         count = len(picture)
-        strength = lambda probability, most: self.some(probability, count) * self.uniform(0, most, count, 1, 1, 1)
+        strength = lambda probability, high: self.some(probability, count) * self.uniform(0, high, count, 1, 1, 1)
         picture = self.coarse(picture, self.some(0.25, count))
         soft = F.avg_pool2d(F.pad(picture, (1, 1, 1, 1), mode='replicate'), 3, 1)
         softer = F.avg_pool2d(F.pad(picture, (2, 2, 2, 2), mode='replicate'), 5, 1)
