@@ -1,6 +1,7 @@
 /** Interfaces of a public format: parsing a request, and rendering its response to the byte. */
 import type { Endpoint } from '@inference/protocol';
 import type { ApiError, HttpError } from './errors/errors.js';
+import type { ImageUrlResolver } from './input-images/image-reader.js';
 import type { UnknownMembers } from './members/member-table.js';
 import type { OutputEvent } from './output-event.js';
 import type { EmbeddingRequest, ImageRequest, ImageSize, TextRequest } from './request.js';
@@ -110,6 +111,8 @@ export type ParsedImages = Parsed<
 export interface ParseOptions {
   /** Default: `ignore`. The coordinator refuses unknown members before a provider sees the request. */
   readonly unknownMembers?: UnknownMembers;
+  /** Images for `https` URLs. Left out: URLs are refused. */
+  readonly imageAt?: ImageUrlResolver;
 }
 
 /** The format of an endpoint. */

@@ -34,6 +34,19 @@ export function formatFor<Path extends Endpoint>(endpoint: Path): Formats[Path] 
   return FORMATS[endpoint];
 }
 
+/** Endpoints whose prompts may have images. */
+export function takesImages(endpoint: Endpoint): boolean {
+  switch (endpoint) {
+    case '/v1/chat/completions':
+    case '/v1/responses':
+    case '/v1/messages':
+    case '/v1/messages/count_tokens':
+      return true;
+    default:
+      return false;
+  }
+}
+
 /** Model type required by an endpoint. */
 export function modelTypeOf(endpoint: Endpoint): ModelType {
   switch (endpoint) {

@@ -31,3 +31,9 @@ export function imagesOf(messages: readonly ChatMessage[]): readonly InputImage[
 export function imagesOfRequest({ prompt }: Pick<TextRequest, 'prompt'>): readonly InputImage[] {
   return prompt.type === 'chat' ? imagesOf(prompt.messages) : [];
 }
+
+/** Bytes of a request body without the data of its images: an upper bound of its text. */
+export function textBytesOf(request: Pick<TextRequest, 'prompt'>, bodyBytes: number): number {
+  const data = imagesOfRequest(request).reduce((sum, { base64, isFetched }) => sum + (isFetched ? 0 : base64.length), 0);
+  return bodyBytes - data;
+}

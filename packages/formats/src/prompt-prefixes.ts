@@ -52,11 +52,16 @@ function messageText(message: ChatMessage, hash: (text: string) => string): stri
   }
 }
 
+/** Times that an image's hash is repeated: at 64 characters, an image has the weight of 256 tokens. */
+const IMAGE_WEIGHT = 16;
+
 /** Images count by the hash of their data. */
 function contentText(content: MessageContent, hash: (text: string) => string): string {
   if (typeof content === 'string') return `${content.length} ${content}`;
   const parts = content.map((part) =>
-    part.type === 'text' ? `${part.text.length} ${part.text}` : `image ${part.image.detail} ${hash(part.image.base64)}`,
+    part.type === 'text'
+      ? `${part.text.length} ${part.text}`
+      : `image ${part.image.detail} ${hash(part.image.base64).repeat(IMAGE_WEIGHT)}`,
   );
   return parts.join('\n');
 }

@@ -19,6 +19,8 @@ export interface InputImage {
   readonly detail: 'auto' | 'low' | 'high';
   /** Path of the part in the client's request, such as `messages[0].content[1]`. */
   readonly field: string;
+  /** The request has a URL in place of the data. */
+  readonly isFetched?: true;
 }
 
 /** Neighbouring texts are joined, so that no text part follows another. */

@@ -192,7 +192,7 @@ describe('a request', () => {
 describe('a request is refused, with the field named:', () => {
   const image = [
     { type: 'text', text: 'a' },
-    { type: 'image_url', image_url: { url: 'data:' } },
+    { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
   ];
   it.each<[string, string, object]>([
     ['no model', 'model', { model: undefined }],

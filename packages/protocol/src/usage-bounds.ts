@@ -6,9 +6,14 @@ export const TEMPLATE_TOKENS = 512;
 /** Maximum tokens without own bytes in the response: end tokens, a withheld stop sequence, characters made of several tokens. */
 export const SILENT_TOKENS = 64;
 
-/** Maximum prompt tokens of a request body: each token covers at least one byte, plus the template's tokens. */
-export function promptTokenBound(bodyBytes: number): number {
-  return bodyBytes + TEMPLATE_TOKENS;
+/**
+ * Maximum prompt tokens of a request: each token of text covers at least one byte, plus the template's tokens and those of images.
+ *
+ * @param textBytes Bytes of the body, without the base64 data of images.
+ * @param imageTokens Images times the maximum tokens of one.
+ */
+export function promptTokenBound(textBytes: number, imageTokens = 0): number {
+  return textBytes + TEMPLATE_TOKENS + imageTokens;
 }
 
 /** Maximum of completion tokens outside of think sections, for an answer of so many bytes. */

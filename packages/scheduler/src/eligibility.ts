@@ -1,5 +1,5 @@
 /** Eligibility of providers: a closed list of reasons why a provider may not get a job. */
-import type { ProviderId, TrustLevel } from '@inference/protocol';
+import type { ModelOffer, ProviderId, TrustLevel } from '@inference/protocol';
 
 /** Placement facts of one provider, equal for all its models. Times in milliseconds. */
 export interface ProviderFacts {
@@ -74,6 +74,19 @@ export interface ProviderFilter {
   readonly servesFallbackModels: boolean;
   /** The request is for several choices; agents of earlier versions refuse such jobs. */
   readonly servesChoices: boolean;
+  /** Images that the request holds. 0: none. */
+  readonly images: number;
+}
+
+/** Traits of a provider's offer that filters compare. */
+export interface OfferTraits {
+  readonly quantization: string;
+  /** Maximum images per request. 0: the model reads none. */
+  readonly maxImages: number;
+}
+
+export function offerTraits({ quantization, vision }: Pick<ModelOffer, 'quantization' | 'vision'>): OfferTraits {
+  return { quantization, maxImages: vision?.max_images ?? 0 };
 }
 
 /** A filter that accepts every provider. */
@@ -83,17 +96,19 @@ export const NO_FILTER: ProviderFilter = {
   quantizations: null,
   servesFallbackModels: false,
   servesChoices: false,
+  images: 0,
 };
 
-/** Whether the filter accepts a provider whose offer has this quantization. */
+/** Whether the filter accepts a provider with this offer. */
 export function passesFilter(
-  { ignoredIds, ignoredSerials, quantizations, servesFallbackModels, servesChoices }: ProviderFilter,
+  { ignoredIds, ignoredSerials, quantizations, servesFallbackModels, servesChoices, images }: ProviderFilter,
   facts: Pick<ProviderFacts, 'providerId' | 'serialNumber' | 'servesFallbackModels' | 'servesChoices'>,
-  quantization: string,
+  { quantization, maxImages }: OfferTraits,
 ): boolean {
   if (ignoredIds.has(facts.providerId) || ignoredSerials.has(facts.serialNumber)) return false;
   if (servesFallbackModels && facts.servesFallbackModels !== true) return false;
   if (servesChoices && facts.servesChoices !== true) return false;
+  if (images > maxImages) return false;
   return quantizations === null || quantizations.has(quantization.toLowerCase());
 }
 

@@ -1,6 +1,6 @@
 /** Configuration from the environment, validated once. A StartupError names the bad variable. */
 import { isIP } from 'node:net';
-import { MAX_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
+import { MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
 import { readClusterSettings } from '../cluster/settings.js';
 import { readDeviceManagement } from '../devices/settings.js';
 import { readTracing } from '../telemetry/tracing-settings.js';
@@ -72,8 +72,10 @@ export function readConfig(environment: Environment) {
     ownMachinesFree: flag(env, 'OWN_MACHINES_FREE'),
     /** Days until earnings can be withdrawn; 0: at once. */
     earningsMaturityDays: integer(env, 'EARNINGS_MATURITY_DAYS', development ? 0 : 7, 0, MAX_MATURITY_DAYS),
-    /** Maximum request body in bytes, bounded by the wire protocol. */
+    /** Maximum request body without images in bytes, bounded by the wire protocol. */
     maxRequestBytes,
+    /** The same of a body with images; at most `maxHeldBytes`. */
+    maxVisionRequestBytes: integer(env, 'MAX_VISION_REQUEST_BYTES', MAX_VISION_REQUEST_BYTES, 1, MAX_VISION_REQUEST_BYTES),
     /** Maximum bytes of request bodies in memory, over all clients. */
     maxHeldBytes: integer(env, 'MAX_HELD_REQUEST_BYTES', MAX_HELD_BYTES, maxRequestBytes, 2 ** 40),
     /** Maximum bytes of `count_tokens` bodies per account and minute; 0: no limit. */
@@ -128,7 +130,7 @@ export function readConfig(environment: Environment) {
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 export type RateLimitConfig = Config['rateLimits'];
 
-/** 256 MiB: 32 requests of maximum size, or 60,000 of usual size. */
+/** 256 MiB: 8 requests of maximum size, or 60,000 of usual size. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 
 /** 64 MiB: counting tokens is free of charge, and costs the provider as much as a prefill. */

@@ -1,6 +1,6 @@
 /** `JobRunner` runs a job to its settled outcome: checks models, reserves the maximum cost, and runs attempts, with fallbacks. */
-import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
-import type { ModelType, ProviderId, TrustLevel } from '@inference/protocol';
+import { type ApiError, apiError, COULD_NOT_PROCESS, modelTypeOf } from '@inference/formats';
+import type { ModelType, ProviderId, TrustLevel, VisionOffer } from '@inference/protocol';
 import type { DrainDemand } from '@inference/scheduler';
 import type { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
 import { WaitGroup } from '../wait-group.js';
@@ -9,10 +9,10 @@ import type { Delivery } from './delivery/delivery.js';
 import { NO_TRACE, type TraceSpan } from './job-observer.js';
 import type { NetworkModels, Placements } from './placements.js';
 import type { NotPlacedReason, SlotRequest } from './queue/request-queue.js';
-import { expectedWork, type JobRequest, withModel } from './request/job-request.js';
+import { expectedWork, type InputImages, type JobRequest, withModel } from './request/job-request.js';
 import {
   type AmbiguousName,
-  choicesFilter,
+  capabilityFilter,
   fallbackRouting,
   type JobRouting,
   maxPriceProblem,
@@ -95,7 +95,11 @@ export class JobRunner {
     if (named === 'ambiguous') return failed(NO_ATTEMPTS, ambiguousName('provider_serial'), 'ambiguous_serial');
     const routing = job.params.routing === undefined ? null : await resolveRouting(job.params.routing, placements);
     if (routing !== null && 'ambiguous' in routing) return failed(NO_ATTEMPTS, ambiguousName(routing.ambiguous), 'ambiguous_serial');
-    const choices = jobs.map(({ params: { model } }) => ({ model, contextLength: models.contextLength(model, named) }));
+    const choices = jobs.map(({ params: { model } }) => ({
+      model,
+      contextLength: models.contextLength(model, named),
+      maxImageTokens: models.vision(model)?.max_image_tokens ?? 0,
+    }));
     const bill = billing.open(job, choices);
     try {
       const reserving = span.child('inference.reservation');
@@ -193,6 +197,8 @@ export class JobRunner {
     if (job.images === null && !models.isOfType(model, type)) {
       return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
     }
+    const unseen = job.inputImages === null ? null : visionProblem(models.vision(model), job.inputImages);
+    if (unseen !== null) return failed(NO_ATTEMPTS, unseen, 'no_vision');
     const { routing } = job.params;
     const priced = { model, price: billing.price(model), isForImages: job.images !== null };
     const tooDear = routing === undefined ? null : maxPriceProblem(priced, routing);
@@ -206,13 +212,13 @@ export class JobRunner {
       accountId: job.accountId,
       ...named,
       candidates: job.sealed === null ? (routing?.only ?? null) : new Set(job.sealed.candidates.keys()),
-      filter: choicesFilter(routing?.filter ?? null, job.params.choices ?? 1),
+      filter: capabilityFilter(routing?.filter ?? null, { choices: job.params.choices ?? 1, images: job.inputImages?.count ?? 0 }),
       sort: routing?.sort ?? null,
       exclude: new Set<ProviderId>(),
       excludedOwners: new Set<string>(),
       image: job.images,
       ...strictest(this.#options.trustFloor(model), job.trustFloor),
-      work: expectedWork(job),
+      work: expectedWork(job, job.inputImages === null ? 0 : (this.#options.models.vision(model)?.max_image_tokens ?? 0)),
       promptPrefixes: job.promptPrefixes,
       revocable: !stream,
     };
@@ -249,6 +255,16 @@ function ambiguousName(param: 'provider_serial' | AmbiguousName['ambiguous']): A
       : [`a serial number of ${param}`, 'there'];
   const message = `Several providers claim ${what} and none proves it with a certificate chain. Name one of them by its id ${where}.`;
   return apiError('invalid_request', { param, message });
+}
+
+/** Error where no provider of the model reads as many images; null: one does. */
+function visionProblem(vision: VisionOffer | null, { count, fields }: InputImages): ApiError | null {
+  const maxImages = vision?.max_images ?? 0;
+  if (count <= maxImages) return null;
+  const param = fields[maxImages] ?? 'context.input_images';
+  // Coding agents recognize these words, and continue without their images.
+  const reason = maxImages === 0 ? 'This model does not see images.' : `This model reads at most ${maxImages} images in a request.`;
+  return apiError('unsupported_parameter', { param, message: `${param}: ${COULD_NOT_PROCESS} ${reason}` });
 }
 
 /** Error for a served model of another type than the endpoint. */

@@ -8,7 +8,7 @@ import type { Placed, Placement, SlotRequest } from './queue/request-queue.js';
 /** Models that providers serve now. */
 export type NetworkModels = Pick<
   ModelDirectory,
-  'serves' | 'returnsAt' | 'isOfType' | 'listedNames' | 'contextLength' | 'imageOffers' | 'onCapacity'
+  'serves' | 'returnsAt' | 'isOfType' | 'listedNames' | 'contextLength' | 'vision' | 'imageOffers' | 'onCapacity'
 > & {
   /** Reads again which other coordinators serve a model. Absent: always current. */
   refresh?(model: string): Promise<void>;

@@ -38,12 +38,13 @@ interface HttpDeps {
 export async function openHttpServer(context: StartContext, deps: HttpDeps): Promise<HttpServices> {
   const { config, options, log, now, jobTimings, onWriteError, isDraining, refusing } = context;
   const { ledger, repositories, metrics, networkLimits } = deps;
-  const { maxRequestBytes, maxHeldBytes, trustedProxies, cors } = config;
+  const { maxRequestBytes, maxVisionRequestBytes, maxHeldBytes, trustedProxies, cors } = config;
   const { requestMs, bodyWindowMs } = options;
   const funded = new FundedAccounts(ledger);
   const consoleFiles = openConsoleFiles(config.consoleDir);
   const server = await createHttpServer({
     maxRequestBytes,
+    maxVisionRequestBytes,
     maxHeldBytes,
     isFunded: (accountId) => funded.isFunded(accountId),
     bodyWindowMs,

@@ -29,7 +29,7 @@ function known(): Membership {
     now: () => 1000,
   });
   const heartbeat = { version: CLUSTER_VERSION, epoch: '0123456789abcdef', sequence: 1, at: 1000, draining: false, goodbye: false };
-  const models = [encodeModel({ id: 'm', type: 'text', images: [], digest: DIGEST })];
+  const models = [encodeModel({ id: 'm', type: 'text', images: [], vision: null, digest: DIGEST })];
   receive('fleet.digest.peer', encodeHeartbeat({ ...heartbeat, providers: 1, models }));
   membership.close();
   return membership;

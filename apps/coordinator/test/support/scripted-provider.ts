@@ -1,5 +1,5 @@
 /** `ScriptedProvider`: a provider with scriptable steps, a real WebSocket, real sealing and a P-256 key; honest by default. */
-import { formatFor, imagesBody, type OutputEvent, type ParsedImages, type ParsedRequest } from '@inference/formats';
+import { contentText, formatFor, imagesBody, type OutputEvent, type ParsedImages, type ParsedRequest } from '@inference/formats';
 import {
   type Attestation,
   type CoordinatorMessage,
@@ -428,7 +428,7 @@ export class ScriptedJob {
   get lastContent(): string {
     const prompt = this.parsed?.request.prompt;
     if (prompt === undefined) throw new Error('the request is not complete');
-    return prompt.type === 'text' ? prompt.text : (prompt.messages.at(-1)?.content ?? '');
+    return prompt.type === 'text' ? prompt.text : contentText(prompt.messages.at(-1)?.content ?? '');
   }
 
   get usage(): Receipt['usage'] {

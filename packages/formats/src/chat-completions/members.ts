@@ -86,7 +86,7 @@ export const CHAT_MEMBERS = memberTable({
       schema: MessageSchema,
       ignored: `cache_control reasoning reasoning_details reasoning_text reasoning_opaque thinking thinking_blocks provider_specific_fields
         prefix partial tool_name metadata extra_content annotations id index`,
-      within: { content: memberTable({ schema: PartSchema, ignored: 'cache_control' }) },
+      within: { content: memberTable({ schema: PartSchema, ignored: 'cache_control prompt_cache_breakpoint' }) },
     }),
     tool_choice: memberTable({ schema: Type.Object({}), alsoRead: 'type function allowed_tools' }),
   },

@@ -1,10 +1,13 @@
-/** `normaliseMessages` normalizes chat messages: one set of roles, and content as a single text. */
+/** `normaliseMessages` normalizes chat messages: one set of roles, and content as text or as parts with images. */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
-import type { ChatMessage, ToolCall } from '../request.js';
+import { detailOf, type ImageReader, imageInFile } from '../input-images/image-reader.js';
+import { isJsonObject } from '../json/json-value.js';
+import { joinedContent } from '../message-content.js';
+import type { ChatMessage, ContentPart, MessageContent, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';
 
-/** Throws RequestError for non-text parts, calls of other types than `function`, and missing members. */
-export function normaliseMessages(messages: readonly Message[]): readonly ChatMessage[] {
+/** Throws RequestError for unsupported parts, calls of other types than `function`, and missing members. */
+export function normaliseMessages(messages: readonly Message[], images: ImageReader): readonly ChatMessage[] {
   const names = new Map<string, string>();
   return messages.map((message, index) => {
     const path = `messages[${index}]`;
@@ -12,25 +15,25 @@ export function normaliseMessages(messages: readonly Message[]): readonly ChatMe
     switch (message.role) {
       case 'system':
       case 'developer':
-        return { role: 'system', content: contentOf(message, path) };
+        return { role: 'system', content: textContentOf(message, path) };
       case 'user':
-        return { role: 'user', content: contentOf(message, path) };
+        return { role: 'user', content: contentOf(message, path, images) };
       case 'assistant': {
         const toolCalls = [
           ...(message.tool_calls ?? []).map((_, call) => toolCallOf(message, call, path)),
           ...functionCallOf(message, index),
         ];
         for (const { id, name } of toolCalls) names.set(id, name);
-        return { role: 'assistant', content: contentOf(message, path), reasoning: message.reasoning_content || null, toolCalls };
+        return { role: 'assistant', content: textContentOf(message, path), reasoning: message.reasoning_content || null, toolCalls };
       }
       case 'tool': {
         const toolCallId = message.tool_call_id || reject(`${path}.tool_call_id`, `${path}.tool_call_id is required.`);
         const name = names.get(toolCallId) ?? null;
-        return { role: 'tool', content: contentOf(message, path), toolCallId, name, isError: false };
+        return { role: 'tool', content: contentOf(message, path, images), toolCallId, name, isError: false };
       }
       case 'function': {
         const name = message.name || reject(`${path}.name`, `${path}.name is required.`);
-        return { role: 'tool', content: contentOf(message, path), toolCallId: lastCallOf(name, names), name, isError: false };
+        return { role: 'tool', content: textContentOf(message, path), toolCallId: lastCallOf(name, names), name, isError: false };
       }
       default:
         return message.role satisfies never;
@@ -55,11 +58,37 @@ function lastCallOf(name: string, names: ReadonlyMap<string, string>): string {
   return [...names].findLast(([, called]) => called === name)?.[0] ?? name;
 }
 
-function contentOf(message: Message, path: string): string {
+/** Content that may hold images. */
+function contentOf(message: Message, path: string, images: ImageReader): MessageContent {
+  const { content } = message;
+  if (!Array.isArray(content)) return textContentOf(message, path);
+  return joinedContent(content.map((part: Part, index) => contentPartOf(part, `${path}.content[${index}]`, images)));
+}
+
+function contentPartOf(part: Part, path: string, images: ImageReader): ContentPart {
+  switch (part.type) {
+    case 'image_url': {
+      const { image_url: image } = part;
+      if (!isJsonObject(image) || typeof image.url !== 'string') {
+        return reject(`${path}.image_url`, `${path}.image_url must be an object with a url.`);
+      }
+      return images.atUrl(image.url, detailOf(image.detail, `${path}.image_url`), path);
+    }
+    case 'file':
+      if (!isJsonObject(part.file)) return reject(`${path}.file`, `${path}.file must be an object with file_data.`);
+      return imageInFile(part.file, images, path);
+    default:
+      return { type: 'text', text: textOf(part, path) };
+  }
+}
+
+function textContentOf(message: Message, path: string): string {
   const { content } = message;
   const field = `${path}.content`;
   if (typeof content === 'string') return content;
-  if (isPresent(content)) return content.map((part, index) => refusalOf(part, message) ?? textOf(part, `${field}[${index}]`)).join('\n');
+  if (isPresent(content)) {
+    return content.map((part, index) => refusalOf(part, message) ?? onlyTextOf(part, message, `${field}[${index}]`)).join('\n');
+  }
   // Only assistant messages may have no text.
   if (message.role === 'assistant') return message.refusal ?? '';
   return reject(field, `${field} is required.`);
@@ -70,7 +99,13 @@ function refusalOf(part: Part, { role }: Message): string | null {
   return role === 'assistant' && part.type === 'refusal' ? (part.refusal ?? null) : null;
 }
 
+function onlyTextOf(part: Part, { role }: Message, path: string): string {
+  if (part.type === 'image_url')
+    refuse(path, `${path}: images are not allowed in messages of the role "${role}", only in those of "user" and "tool".`);
+  return textOf(part, path);
+}
+
 function textOf(part: Part, path: string): string {
-  if (part.type !== 'text') refuse(path, `${path} must be a part of type "text". Other parts (images, audio, files) are not supported.`);
+  if (part.type !== 'text') refuse(path, `${path} must be a part of type "text" or "image_url". Audio and other files are not supported.`);
   return part.text ?? reject(`${path}.text`, `${path}.text is required.`);
 }

@@ -6,6 +6,7 @@ import { requestedFormat } from '../constraints.js';
 import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
+import { ImageReader } from '../input-images/image-reader.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
 import type { TextRequest } from '../request.js';
@@ -38,7 +39,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
     stream,
     maxTokens: maxTokensOf(body),
     choices: body.n ?? 1,
-    prompt: { type: 'chat', messages: normaliseMessages(body.messages), continuesLast: false },
+    prompt: { type: 'chat', messages: normaliseMessages(body.messages, new ImageReader(options?.imageAt)), continuesLast: false },
     ...toolsOf(body),
     parallelToolCalls: !isFilled(body.functions) && (body.parallel_tool_calls ?? true),
     responseFormat: requestedFormat(body, responseFormatOf(body.response_format)),

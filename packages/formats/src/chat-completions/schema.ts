@@ -12,6 +12,8 @@ export const PartSchema = Type.Object(
     type: Type.String({ description: 'a string' }),
     text: Type.Optional(Type.String({ description: 'a string' })),
     refusal: text,
+    image_url: anything,
+    file: anything,
   },
   { description: 'an object with a type' },
 );
@@ -45,7 +47,7 @@ export const MessageSchema = Type.Object(
     name: text,
     content: Type.Optional(
       Type.Union([Type.String(), Type.Array(PartSchema, { minItems: 1 }), Type.Null()], {
-        description: 'a string or a non-empty array of text parts',
+        description: 'a string or a non-empty array of parts',
       }),
     ),
     tool_calls: nullable(Type.Array(ToolCallSchema), 'an array of tool calls'),

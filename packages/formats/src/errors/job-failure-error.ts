@@ -1,15 +1,22 @@
 /** Client-visible errors of job failures that blame the request. */
 import type { JobFailure } from '@inference/protocol';
+import { COULD_NOT_PROCESS } from '../input-images/image-reader.js';
 import { type ApiError, apiError } from './errors.js';
 
 /** Error of a failure with blame `client`; other failures have errors without details of the request. */
 export function jobFailureError(failure: JobFailure): ApiError {
   const param = failure.param === undefined ? {} : { param: failure.param };
   if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedText(failure)));
+  if (failure.code === 'invalid_image') return invalidImage(failure);
   if (failure.code !== 'context_length_exceeded') return apiError('invalid_request', atField(failure, 'is not valid.'));
   const { limit, actual } = failure;
   if (limit === undefined || actual === undefined) return apiError('context_length_exceeded', param);
   return apiError('context_length_exceeded', { tooLong: { limit, actual }, ...param });
+}
+
+function invalidImage({ param = 'An image' }: JobFailure): ApiError {
+  const message = `${param}: ${COULD_NOT_PROCESS} The machine could not decode it. Save it again as PNG or JPEG.`;
+  return apiError('invalid_request', { message, ...(param === 'An image' ? {} : { param }) });
 }
 
 /** Fields with a JSON Schema, or parts of one. */

@@ -1,10 +1,42 @@
-/** Converts content blocks to text. Blocks without a text form, such as images, are refused by name. */
+/** Converts content blocks to text, and images to parts where they are allowed. Other blocks are refused by name. */
 import { refuse, reject } from '../errors/refusal.js';
+import { COULD_NOT_PROCESS, type ImageReader } from '../input-images/image-reader.js';
+import { isJsonObject } from '../json/json-value.js';
+import { joinedContent } from '../message-content.js';
+import type { ContentPart, MessageContent } from '../request.js';
 import type { Block } from './schema.js';
 
 export type Content = string | readonly Block[];
 
-/** Text of system prompts, messages and tool results. Throws RequestError. */
+/** Content of messages of the user and of tool results, which may hold images. Throws RequestError. */
+export function contentOfBlocks(content: Content, path: string, images: ImageReader): MessageContent {
+  if (typeof content === 'string') return content;
+  return joinedContent(content.map((block, index) => contentPartOf(block, `${path}[${index}]`, images)));
+}
+
+export function contentPartOf(block: Block, path: string, images: ImageReader): ContentPart {
+  return block.type === 'image' ? imageOf(block.source, path, images) : { type: 'text', text: textOfBlock(block, path) };
+}
+
+function imageOf(source: unknown, path: string, images: ImageReader): ContentPart {
+  if (!isJsonObject(source)) return reject(`${path}.source`, `${path}.source must be an object with a type.`);
+  const { type, data, media_type: mediaType, url } = source;
+  switch (type) {
+    case 'base64':
+      if (typeof data !== 'string') return reject(`${path}.source.data`, `${path}.source.data must be a string.`);
+      if (typeof mediaType !== 'string') return reject(`${path}.source.media_type`, `${path}.source.media_type must be a string.`);
+      return images.inBase64(data, mediaType, path);
+    case 'url':
+      if (typeof url !== 'string') return reject(`${path}.source.url`, `${path}.source.url must be a string.`);
+      return images.atUrl(url, 'auto', path);
+    case 'file':
+      return refuse(path, `${path}: ${COULD_NOT_PROCESS} Files are not stored here. Send the image itself, in base64.`);
+    default:
+      return reject(`${path}.source.type`, `${path}.source.type must be base64 or url.`);
+  }
+}
+
+/** Text of system prompts, answers and documents. Throws RequestError. */
 export function textOfContent(content: Content, path: string): string {
   if (typeof content === 'string') return content;
   return content.map((block, index) => textOfBlock(block, `${path}[${index}]`)).join('\n');
@@ -22,8 +54,7 @@ export function textOfBlock(block: Block, path: string): string {
     case 'document':
       return titled(block, textOfSource(block.source, `${path}.source`));
     case 'image':
-      // Coding agents recognize this wording and continue without their images.
-      return refuse(path, `${path}: could not process image. This model does not see images.`);
+      return refuse(path, `${path}: ${COULD_NOT_PROCESS} Images are allowed only in messages of the user and in tool results.`);
     default:
       return refuse(path, `${path} is a content block of a type that is not supported here.`);
   }

@@ -1,20 +1,22 @@
 /** Normalizes system prompt and messages. Tool results become separate messages before the user's text. */
 import { reject } from '../errors/refusal.js';
-import type { ChatMessage, Prompt, ToolCall } from '../request.js';
-import { asContent, type Content, textOfBlock, textOfContent } from './blocks.js';
+import type { ImageReader } from '../input-images/image-reader.js';
+import { joinedContent } from '../message-content.js';
+import type { ChatMessage, ContentPart, Prompt, ToolCall } from '../request.js';
+import { asContent, type Content, contentOfBlocks, contentPartOf, textOfBlock, textOfContent } from './blocks.js';
 import type { Block, CountTokensRequest, Message } from './schema.js';
 import { isToolChange } from './tool-changes.js';
 
 /** A final assistant message is the start of the response. Throws RequestError that names the block. */
-export function promptOf(body: CountTokensRequest): Prompt {
-  const messages = conversationOf(body);
+export function promptOf(body: CountTokensRequest, images: ImageReader): Prompt {
+  const messages = conversationOf(body, images);
   const last = messages.at(-1) ?? reject('messages', 'messages must hold something to answer.');
   const continuesLast = last.role === 'assistant';
   if (continuesLast && last.toolCalls.length > 0) reject('messages', 'messages must not end with a call of a tool: its result is missing.');
   return { type: 'chat', messages, continuesLast };
 }
 
-function conversationOf({ system, messages }: CountTokensRequest): readonly ChatMessage[] {
+function conversationOf({ system, messages }: CountTokensRequest, images: ImageReader): readonly ChatMessage[] {
   const names = new Map<string, string>();
   const conversation: ChatMessage[] = [];
   const instructions = textOfContent(system ?? '', 'system');
@@ -27,7 +29,7 @@ function conversationOf({ system, messages }: CountTokensRequest): readonly Chat
         if (message.clear_at !== 'next_user_message' || index > lastUser) conversation.push(...systemTurn(message, path));
         break;
       case 'user':
-        conversation.push(...userTurn(contentOf(message, path), path, names));
+        conversation.push(...userTurn(contentOf(message, path), path, { names, images }));
         break;
       case 'assistant':
         conversation.push(assistantTurn(contentOf(message, path), path, names));
@@ -50,22 +52,28 @@ function systemTurn({ content = [] }: Message, path: string): ChatMessage[] {
   return texts.length === 0 ? [] : [{ role: 'system', content: texts.join('\n') }];
 }
 
-function userTurn(content: Content, path: string, names: ReadonlyMap<string, string>): ChatMessage[] {
+interface UserContext {
+  /** Names of the tools by the ids of their calls. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly images: ImageReader;
+}
+
+function userTurn(content: Content, path: string, context: UserContext): ChatMessage[] {
   if (typeof content === 'string') return [{ role: 'user', content }];
   if (content.length === 0) reject(path, `${path} must not be empty.`);
   const results: ChatMessage[] = [];
-  const texts: string[] = [];
+  const parts: ContentPart[] = [];
   for (const [index, block] of content.entries()) {
     const at = `${path}[${index}]`;
-    if (block.type === 'tool_result') results.push(toolResult(block, at, names));
-    else texts.push(textOfBlock(block, at));
+    if (block.type === 'tool_result') results.push(toolResult(block, at, context));
+    else parts.push(contentPartOf(block, at, context.images));
   }
-  return texts.length === 0 ? results : [...results, { role: 'user', content: texts.join('\n') }];
+  return parts.length === 0 ? results : [...results, { role: 'user', content: joinedContent(parts) }];
 }
 
-function toolResult(block: Block, path: string, names: ReadonlyMap<string, string>): ChatMessage {
+function toolResult(block: Block, path: string, { names, images }: UserContext): ChatMessage {
   const toolCallId = block.tool_use_id ?? reject(`${path}.tool_use_id`, `${path}.tool_use_id is required.`);
-  const content = textOfContent(asContent(block.content, `${path}.content`), `${path}.content`);
+  const content = contentOfBlocks(asContent(block.content, `${path}.content`), `${path}.content`, images);
   return { role: 'tool', content, toolCallId, name: names.get(toolCallId) ?? null, isError: block.is_error ?? false };
 }
 

@@ -4,6 +4,7 @@ import { RequestError } from '../errors/errors.js';
 import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import { type AnswerFormat, answerWithoutEvents, type ParsedRequest, type ParseOptions, type PlainRenderer } from '../format.js';
+import { ImageReader } from '../input-images/image-reader.js';
 import { readJsonBody } from '../json/json-body.js';
 import { isJsonObject } from '../json/json-value.js';
 import { bodyReader } from '../members/body-reader.js';
@@ -49,7 +50,7 @@ export function parseMessages(bytes: Uint8Array, options?: ParseOptions): Parsed
   const stream = body.stream ?? false;
   const request: TextRequest = {
     task: 'generate',
-    ...sharedOf(body),
+    ...sharedOf(body, options),
     stream,
     maxTokens: body.max_tokens,
     choices: 1,
@@ -70,7 +71,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
   const { body, ignored } = readCount(readJsonBody(bytes), options);
   const request: TextRequest = {
     task: 'count',
-    ...sharedOf(body),
+    ...sharedOf(body, options),
     stream: false,
     // No token is generated; 1 is the minimum of a job context.
     maxTokens: 1,
@@ -89,7 +90,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
 }
 
 /** Parts that determine the prompt's token count, shared by both requests. */
-function sharedOf(body: CountTokensRequest) {
+function sharedOf(body: CountTokensRequest, options?: ParseOptions) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isPresent(body.container)) refuse('container', 'container is not supported.');
   if (isPresent(body.thread)) throw new RequestError('thread_unsupported', 'thread', ERRORS.thread_unsupported.message);
@@ -97,7 +98,7 @@ function sharedOf(body: CountTokensRequest) {
   requireDistinctNames(tools);
   return {
     model: body.model,
-    prompt: promptOf(body),
+    prompt: promptOf(body, new ImageReader(options?.imageAt)),
     tools,
     toolChoice: choiceAmong(tools, choiceOf(body)),
     parallelToolCalls: !(body.tool_choice?.disable_parallel_tool_use ?? false),

@@ -1,14 +1,17 @@
 /** Normalizes instructions and input items to messages. Neighbouring items of one response become one assistant message. */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
-import type { ChatMessage, ToolCall } from '../request.js';
+import { detailOf, type ImageReader, imageInFile } from '../input-images/image-reader.js';
+import { isJsonObject } from '../json/json-value.js';
+import { joinedContent } from '../message-content.js';
+import type { ChatMessage, ContentPart, MessageContent, ToolCall } from '../request.js';
 import type { Item, ResponsesRequest } from './schema.js';
 
 /** Throws RequestError that names the item. Items of unknown types are ignored. */
-export function conversationOf({ instructions, input }: ResponsesRequest): readonly ChatMessage[] {
+export function conversationOf({ instructions, input }: ResponsesRequest, images: ImageReader): readonly ChatMessage[] {
   const conversation = new Conversation();
   if (instructions) conversation.add({ role: 'system', content: instructions });
   if (typeof input === 'string') conversation.add({ role: 'user', content: input });
-  else for (const [index, item] of input.entries()) addItem(conversation, item, `input[${index}]`);
+  else for (const [index, item] of input.entries()) addItem(conversation, item, { path: `input[${index}]`, images });
   const messages = conversation.end();
   return messages.length === 0 ? reject('input', 'input must hold at least one message.') : messages;
 }
@@ -24,17 +27,23 @@ export function ignoredItems({ input }: ResponsesRequest): readonly string[] {
   });
 }
 
-function addItem(conversation: Conversation, item: Item, path: string): void {
+interface Place {
+  /** Path of the item. */
+  readonly path: string;
+  readonly images: ImageReader;
+}
+
+function addItem(conversation: Conversation, item: Item, { path, images }: Place): void {
   switch (item.type ?? 'message') {
     case 'message':
-      addMessage(conversation, item, path);
+      addMessage(conversation, item, { path, images });
       break;
     case 'function_call':
       conversation.addCall(callOf(item, path));
       break;
     case 'function_call_output': {
       const toolCallId = item.call_id ?? reject(`${path}.call_id`, `${path}.call_id is required.`);
-      const content = textOf(item.output, `${path}.output`);
+      const content = contentOf(item.output, { path: `${path}.output`, images });
       conversation.add({ role: 'tool', content, toolCallId, name: conversation.nameOf(toolCallId), isError: false });
       break;
     }
@@ -60,15 +69,36 @@ function reasoningOf({ content, summary }: Item, path: string): string {
   return isPresent(content) ? textOf(content, `${path}.content`) : textOf(summary ?? '', `${path}.summary`);
 }
 
-function addMessage(conversation: Conversation, item: Item, path: string): void {
+function addMessage(conversation: Conversation, item: Item, { path, images }: Place): void {
   const role = item.role ?? reject(`${path}.role`, `${path}.role is required.`);
-  const content = textOf(item.content, `${path}.content`);
-  if (role === 'assistant') conversation.addAnswer(content);
-  else conversation.add({ role: role === 'developer' ? 'system' : role, content });
+  const field = `${path}.content`;
+  if (role === 'user') conversation.add({ role, content: contentOf(item.content, { path: field, images }) });
+  else if (role === 'assistant') conversation.addAnswer(textOf(item.content, field));
+  else conversation.add({ role: 'system', content: textOf(item.content, field) });
 }
 
 /** Text parts under the names of requests and responses. */
 const TEXT_PARTS = new Set(['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text']);
+
+/** Content that may hold images: of users, and of function results. */
+function contentOf(content: unknown, { path, images }: Place): MessageContent {
+  if (!Array.isArray(content)) return textOf(content, path);
+  return joinedContent(content.map((part: unknown, index) => contentPartOf(part, `${path}[${index}]`, images)));
+}
+
+function contentPartOf(part: unknown, path: string, images: ImageReader): ContentPart {
+  if (isJsonObject(part)) {
+    if (part.type === 'input_image') return inputImageOf(part, path, images);
+    if (part.type === 'input_file') return imageInFile(part, images, path);
+  }
+  return { type: 'text', text: textOfPart(part, path) };
+}
+
+function inputImageOf({ image_url, file_id, detail }: Readonly<Record<string, unknown>>, path: string, images: ImageReader): ContentPart {
+  if (isPresent(file_id)) refuse(path, `${path}: files are not stored here. Send the image as image_url, with a data URI.`);
+  if (typeof image_url !== 'string') return reject(`${path}.image_url`, `${path}.image_url must be a string.`);
+  return images.atUrl(image_url, detailOf(detail, path), path);
+}
 
 function textOf(content: unknown, path: string): string {
   if (typeof content === 'string') return content;
@@ -82,7 +112,8 @@ function textOfPart(part: unknown, path: string): string {
   const { type, text, refusal } = part as { readonly type?: unknown; readonly text?: unknown; readonly refusal?: unknown };
   if (typeof type !== 'string') return reject(`${path}.type`, `${path}.type must be a string.`);
   if (type === 'refusal' && typeof refusal === 'string') return refusal;
-  if (!TEXT_PARTS.has(type)) return refuse(path, `${path} must be a part of text. Other parts (images, audio, files) are not supported.`);
+  if (type === 'input_image') return refuse(path, `${path}: images are allowed only in messages of the user and in results of functions.`);
+  if (!TEXT_PARTS.has(type)) return refuse(path, `${path} must be a part of text or an image. Audio and other files are not supported.`);
   return typeof text === 'string' ? text : reject(`${path}.text`, `${path}.text must be a string.`);
 }
 

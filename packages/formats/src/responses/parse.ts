@@ -4,6 +4,7 @@ import { RequestError } from '../errors/errors.js';
 import { isPresent, refuse } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
+import { ImageReader } from '../input-images/image-reader.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
 import type { TextRequest } from '../request.js';
@@ -33,7 +34,7 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
     stream,
     maxTokens: body.max_output_tokens ?? null,
     choices: 1,
-    prompt: { type: 'chat', messages: conversationOf(body), continuesLast: false },
+    prompt: { type: 'chat', messages: conversationOf(body, new ImageReader(options?.imageAt)), continuesLast: false },
     ...toolsOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     responseFormat: textFormatOf(body),

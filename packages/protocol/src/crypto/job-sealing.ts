@@ -5,7 +5,7 @@
  */
 import { type JobContext, jobInfo } from '../job-context.js';
 import { encodeFrameParts, type Frame, frameAad } from '../wire/frame.js';
-import { MAX_REQUEST_BYTES, REQUEST_CHUNK_BYTES } from '../wire/limits.js';
+import { MAX_VISION_REQUEST_BYTES, REQUEST_CHUNK_BYTES } from '../wire/limits.js';
 import { TAG_BYTES } from './aead-sequence.js';
 import { sha256 } from './digest.js';
 import { type Encapsulation, type RecipientContext, setupRecipient, setupSender } from './hpke.js';
@@ -25,10 +25,10 @@ export interface SealedRequest {
 /**
  * Seals a request body; an empty body is one final frame. Never reuse an encapsulation.
  *
- * @throws {SealingError} `too_large` above {@link MAX_REQUEST_BYTES}.
+ * @throws {SealingError} `too_large` above {@link MAX_VISION_REQUEST_BYTES}.
  */
 export function sealRequest(context: JobContext, encapsulation: Encapsulation, body: Uint8Array): SealedRequest {
-  if (body.length > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
+  if (body.length > MAX_VISION_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
   const sender = setupSender(encapsulation, jobInfo(context, sha256));
   const frames: Uint8Array[] = [];
   const count = Math.max(1, Math.ceil(body.length / REQUEST_CHUNK_BYTES));
@@ -59,7 +59,7 @@ export class RequestOpener {
    * @throws {SealingError} `too_large` above the maximum, `bad_key` on a malformed `enc`.
    */
   constructor(context: JobContext, enc: Uint8Array, key: SealingKeyPair, requestBytes: number) {
-    if (requestBytes > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${requestBytes} bytes is over the cap`);
+    if (requestBytes > MAX_VISION_REQUEST_BYTES) throw new SealingError('too_large', `request of ${requestBytes} bytes is over the cap`);
     this.#context = context;
     this.#requestBytes = requestBytes;
     this.#recipient = setupRecipient(key, enc, jobInfo(context, sha256));

@@ -2,13 +2,13 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { canonicalJsonBytes } from '../canonical-json.js';
-import { EndpointSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
+import { type Endpoint, EndpointSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema } from '../job-context.js';
-import { MAX_IMAGES } from '../wire/limits.js';
+import { MAX_IMAGES, MAX_INPUT_IMAGES } from '../wire/limits.js';
 import { ImageSizeSchema } from '../wire/model-offer.js';
 import { E2eError } from './error.js';
 import { parseCanonicalJson } from './json.js';
-import { MAX_E2E_BODY_BYTES, MAX_E2E_CONTEXT_BYTES, MAX_E2E_RECIPIENTS } from './limits.js';
+import { MAX_E2E_BODY_BYTES, MAX_E2E_CONTEXT_BYTES, MAX_E2E_RECIPIENTS, MAX_E2E_VISION_BODY_BYTES } from './limits.js';
 
 /** Tree head of the transparency log, as the client last accepted it. */
 export const E2eLogHeadSchema = Type.Object(
@@ -27,7 +27,11 @@ export const E2eContextSchema = Type.Object(
     /** Maximum tokens that the job may generate, hidden tokens included. */
     max_tokens: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
     /** Exact bytes of the body part. The coordinator checks them against the ciphertext, the provider exactly. */
-    body_bytes: Type.Integer({ minimum: 0, maximum: MAX_E2E_BODY_BYTES }),
+    body_bytes: Type.Integer({ minimum: 0, maximum: MAX_E2E_VISION_BODY_BYTES }),
+    /** Images in the prompt, for placement and reservation. Absent: none. The provider refuses a body with another number. */
+    input_images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGES })),
+    /** Base64 characters of these images in the body; present with `input_images` only. */
+    input_image_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_E2E_VISION_BODY_BYTES })),
     /** Images that the request asks for; present on `/v1/images/generations` only. */
     images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),
     /** Size of each image, as the body names it. Prices the reservation; absent: the largest size on offer. */
@@ -78,8 +82,27 @@ function requireValid(value: unknown): asserts value is E2eContext {
   if (value.image_size !== undefined && value.images === undefined) {
     throw badContext('image_size', 'belongs to image generation, and to no other endpoint');
   }
+  requireInputImages(value);
   const providers = new Set(value.recipients.map(({ provider_id }) => provider_id));
   if (providers.size !== value.recipients.length) throw badContext('recipients', 'names a provider twice');
+}
+
+/** Endpoints whose prompts may have images. */
+const VISION_ENDPOINTS: ReadonlySet<string> = new Set([
+  '/v1/chat/completions',
+  '/v1/responses',
+  '/v1/messages',
+  '/v1/messages/count_tokens',
+] satisfies Endpoint[]);
+
+function requireInputImages({ endpoint, body_bytes, input_images, input_image_bytes }: E2eContext): void {
+  if ((input_images === undefined) !== (input_image_bytes === undefined)) {
+    throw badContext('input_image_bytes', 'belongs to input_images');
+  }
+  if (input_images !== undefined && !VISION_ENDPOINTS.has(endpoint)) throw badContext('input_images', 'belongs to conversations');
+  const textBytes = body_bytes - (input_image_bytes ?? 0);
+  if (textBytes < 0) throw badContext('input_image_bytes', 'is more than body_bytes');
+  if (textBytes > MAX_E2E_BODY_BYTES) throw badContext('body_bytes', `is more than ${MAX_E2E_BODY_BYTES} without images`);
 }
 
 function badContext(member: string | null, problem: string): E2eError {

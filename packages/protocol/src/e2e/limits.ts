@@ -20,6 +20,8 @@ export const E2E_FRAME_HEADER_BYTES = 4;
 export const MAX_E2E_FRAME_BYTES = E2E_CHUNK_BYTES + E2E_TAG_BYTES;
 /** Maximum request body. The sealed request then fits `MAX_REQUEST_BYTES`. */
 export const MAX_E2E_BODY_BYTES = 7 * 1024 * 1024 + 768 * 1024;
+/** Maximum request body with images. The sealed request then fits `MAX_VISION_REQUEST_BYTES`. */
+export const MAX_E2E_VISION_BODY_BYTES = 31 * 1024 * 1024;
 /** Maximum head part of a request: an upper bound of the plaintext that `body_bytes` does not count. */
 export const MAX_E2E_REQUEST_HEAD_BYTES = 1024;
 /** Maximum head part of an answer. */

@@ -17,7 +17,7 @@ import { E2eError } from './error.js';
 import { E2E_FINAL, E2eFrameOpener, E2eFrameSealer, type E2eFrameSecret, E2eFrameWalker } from './frames.js';
 import { type HpkeContext, hkdfExpand, hkdfExtract, openFirst, sealFirst, setupBaseRecipient, setupBaseSenders } from './hpke.js';
 import { parseCanonicalJson } from './json.js';
-import { E2E_CHUNK_BYTES, MAX_E2E_BODY_BYTES, MAX_E2E_REQUEST_HEAD_BYTES } from './limits.js';
+import { E2E_CHUNK_BYTES, MAX_E2E_REQUEST_HEAD_BYTES, MAX_E2E_VISION_BODY_BYTES } from './limits.js';
 import { E2E_PART_HEADER_BYTES, type E2ePart, E2ePartReader, encodeE2eParts, paddedLength } from './parts.js';
 import { E2E_MAGIC, parseE2eRequest } from './request-parser.js';
 
@@ -92,7 +92,7 @@ export interface SealedE2eRequest {
  */
 export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): SealedE2eRequest {
   const { recipients, head = {}, body } = request;
-  if (body.length > MAX_E2E_BODY_BYTES) throw new E2eError('too_large', `a body of ${body.length} bytes is over the cap`);
+  if (body.length > MAX_E2E_VISION_BODY_BYTES) throw new E2eError('too_large', `a body of ${body.length} bytes is over the cap`);
   for (const recipient of recipients) requireKeyId(crypto, recipient);
   const context: E2eContext = {
     ...request.context,
@@ -230,7 +230,7 @@ function openChunks(opener: E2eFrameOpener, frames: Uint8Array): Uint8Array {
 }
 
 function requestParts(plaintext: Uint8Array, context: E2eContext): { head: E2eRequestHead; body: Uint8Array } {
-  const reader = new E2ePartReader({ head: MAX_E2E_REQUEST_HEAD_BYTES, body: MAX_E2E_BODY_BYTES });
+  const reader = new E2ePartReader({ head: MAX_E2E_REQUEST_HEAD_BYTES, body: MAX_E2E_VISION_BODY_BYTES });
   const parts = reader.push(plaintext);
   if (!reader.isBetweenParts) throw new E2eError('malformed', 'the plaintext ends inside a part');
   const [head, body] = parts as [E2ePart | undefined, E2ePart | undefined];

@@ -4,7 +4,7 @@ import { MAX_E2E_RECIPIENTS } from '../e2e/limits.js';
 import { Base64Schema, JobIdSchema, MillisecondsSchema, ProviderIdSchema } from '../ids.js';
 import { JobContextSchema } from '../job-context.js';
 import { EnrolmentRefusedSchema, EnrolmentSchema } from './enrolment.js';
-import { MAX_REQUEST_BYTES } from './limits.js';
+import { MAX_VISION_REQUEST_BYTES } from './limits.js';
 import { LinkedSchema, LinkRefusedSchema } from './link.js';
 import { ModelsRefusedSchema } from './models-refused.js';
 import { RejectedSchema } from './rejection.js';
@@ -55,7 +55,7 @@ export const JobSchema = Type.Object({
   /** base64 of the HPKE encapsulated key; end-to-end, that of this provider's wrapped key. */
   enc: Base64Schema,
   /** Size of the plaintext body (end-to-end: of the sealed request), so that a receiver can refuse early. */
-  request_bytes: Type.Integer({ minimum: 0, maximum: MAX_REQUEST_BYTES }),
+  request_bytes: Type.Integer({ minimum: 0, maximum: MAX_VISION_REQUEST_BYTES }),
   /** Plaintext response bytes allowed before the next `credit`; end-to-end, bytes of the sealed answer. */
   credit: Type.Integer({ minimum: 1 }),
   /**

@@ -10,6 +10,8 @@ export const JOB_FAILURES = {
   /** The engine lacks a requested feature; `param` names the field. */
   unsupported: { blame: 'client' },
   context_length_exceeded: { blame: 'client' },
+  /** An image cannot be decoded; `param` names its part. Only for requests with images. */
+  invalid_image: { blame: 'client' },
   busy: { blame: 'capacity' },
   draining: { blame: 'capacity' },
   /** The provider is leaving or away. Since protocol version 2; version 1 peers get `busy`. */

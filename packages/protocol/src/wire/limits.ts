@@ -6,8 +6,10 @@ export const MAX_TEXT_FRAME_BYTES = 256 * 1024;
 export const MAX_FRAME_PAYLOAD_BYTES = 512 * 1024;
 /** Plaintext bytes per request frame. */
 export const REQUEST_CHUNK_BYTES = 256 * 1024;
-/** Maximum request body of a client. */
+/** Maximum request body of a client without images, and maximum text of a body with images. */
 export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
+/** Maximum request body with images. Sent only to providers that offer `vision` for the model. */
+export const MAX_VISION_REQUEST_BYTES = 32 * 1024 * 1024;
 /** Maximum plain (not streamed) response that a coordinator buffers until the signature arrives. */
 export const MAX_PLAIN_RESPONSE_BYTES = 32 * 1024 * 1024;
 /** Plaintext response bytes that a provider may send before the coordinator grants more. */
@@ -26,3 +28,5 @@ export const MAX_INPUT_IMAGE_BYTES = 5 * 1024 * 1024;
 export const MAX_INPUT_IMAGE_SIDE = 8000;
 /** Maximum pixels of an input image. */
 export const MAX_INPUT_IMAGE_PIXELS = 40_000_000;
+/** Maximum prompt tokens that a provider may offer for one image. */
+export const MAX_IMAGE_TOKENS = 16_384;

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
-import { MAX_IMAGES } from './limits.js';
+import { MAX_IMAGE_TOKENS, MAX_IMAGES } from './limits.js';
 
 export const ModelTypeSchema = Type.Union([Type.Literal('text'), Type.Literal('embedding'), Type.Literal('image')]);
 export type ModelType = Static<typeof ModelTypeSchema>;
@@ -24,7 +24,7 @@ export const VisionOfferSchema = Type.Object({
   /** Maximum images per request. */
   max_images: Type.Integer({ minimum: 1, maximum: 64 }),
   /** Maximum prompt tokens of one image, its begin and end tokens included. */
-  max_image_tokens: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  max_image_tokens: Type.Integer({ minimum: 1, maximum: MAX_IMAGE_TOKENS }),
 });
 export type VisionOffer = Static<typeof VisionOfferSchema>;
 

@@ -19,7 +19,7 @@ export function selectedMembers<S>(
   const { filter = null } = selection;
   const named = namedMembers(snapshot, selection);
   if (filter === null) return named ?? [];
-  return [...(named ?? snapshot.members())].filter(({ facts, quantization }) => passesFilter(filter, facts, quantization));
+  return [...(named ?? snapshot.members())].filter(({ facts, traits }) => passesFilter(filter, facts, traits));
 }
 
 /** Null: the request names no providers. */

@@ -219,8 +219,8 @@ function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, n
   const selected = selectedMembers(snapshot, request);
   if (selected.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
   const pool = new ProviderPool<S>(snapshot.constants);
-  for (const { subject, facts, speed, contextTokens, load, quantization } of selected) {
-    pool.put(subject, facts, speed, contextTokens, now, load, quantization);
+  for (const { subject, facts, speed, contextTokens, load, traits } of selected) {
+    pool.put(subject, facts, speed, contextTokens, now, load, traits);
   }
   return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null, filter: null }, now, random);
 }

@@ -2,7 +2,7 @@
 import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
 import { loadAfterPlacement, loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from '../cost/model-load.js';
 import type { AnswerSample, ThroughputStats } from '../cost/throughput-stats.js';
-import type { ProviderFacts } from '../eligibility.js';
+import { offerTraits, type ProviderFacts } from '../eligibility.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
 import { ProviderPool } from './provider-pool.js';
 
@@ -132,6 +132,6 @@ export class ModelIndex<S extends IndexedProvider> {
       pools.set(offer.id, (pools.get(offer.id) ?? new Set()).add(session));
     }
     const speed = this.#speeds.estimate(facts.providerId, offer.id, session.registration.hardware);
-    pool.put(session, facts, speed, offer.context_length, now, loads.get(offer.id) ?? READY_LOAD, offer.quantization);
+    pool.put(session, facts, speed, offer.context_length, now, loads.get(offer.id) ?? READY_LOAD, offerTraits(offer));
   }
 }

@@ -2,7 +2,7 @@
 import { CostTable } from '../cost/cost-table.js';
 import { type CostModel, costModelOf, type ThroughputEstimate, type Traits, traitsKey, traitsOf } from '../cost/job-cost.js';
 import type { ModelLoad } from '../cost/model-load.js';
-import { isTransient, type ProviderFacts, type UnavailableReason, unavailableReason } from '../eligibility.js';
+import { isTransient, type OfferTraits, type ProviderFacts, type UnavailableReason, unavailableReason } from '../eligibility.js';
 import type { SchedulerConstants } from '../scheduler-constants.js';
 
 /** A provider that serves the model. */
@@ -14,7 +14,7 @@ export interface PoolMember<S> {
   /** Maximum input and output tokens. */
   readonly contextTokens: number;
   /** Label of the provider's offer; empty: unknown. */
-  readonly quantization: string;
+  readonly traits: OfferTraits;
   readonly load: ModelLoad;
   readonly isOverdue: boolean;
   readonly group: OpenGroup<S> | ClosedGroup<S> | null;

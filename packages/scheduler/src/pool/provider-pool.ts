@@ -4,7 +4,7 @@ import type { CostTable } from '../cost/cost-table.js';
 import { isUntried, type ThroughputEstimate, throughputKey } from '../cost/job-cost.js';
 import { type ModelLoad, READY_LOAD } from '../cost/model-load.js';
 import { type CountedThroughput, ThroughputHistogram } from '../cost/throughput-histogram.js';
-import { type ProviderFacts, resolveClaimants } from '../eligibility.js';
+import { type OfferTraits, type ProviderFacts, resolveClaimants } from '../eligibility.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
 import { type IdleNode, IdleQueue } from './idle-queue.js';
 import { type ClosedGroup, type GroupedMember, isServing, type OpenGroup, type PoolMember, ProviderGroups } from './provider-groups.js';
@@ -43,7 +43,7 @@ interface Entry<S> extends GroupedMember<S>, IdleNode {
   /** Null: no answer verified yet. */
   countedSpeed: CountedThroughput | null;
   contextTokens: number;
-  quantization: string;
+  traits: OfferTraits;
   load: ModelLoad;
   isOverdue: boolean;
   /** Counted among the available members. */
@@ -170,7 +170,7 @@ export class ProviderPool<S> implements PoolView<S> {
     contextLength: number,
     now: number,
     load: ModelLoad = READY_LOAD,
-    quantization = '',
+    traits: OfferTraits = NO_TRAITS,
   ): void {
     const known = this.#entries.get(facts.providerId);
     const entry = known?.subject === subject ? known : this.#add(subject, facts, speed, contextLength, load);
@@ -186,7 +186,7 @@ export class ProviderPool<S> implements PoolView<S> {
       this.#countSpeed(entry);
     }
     entry.contextTokens = contextLength;
-    entry.quantization = quantization;
+    entry.traits = traits;
     entry.load = load;
     this.#assign(entry, now);
   }
@@ -267,7 +267,7 @@ export class ProviderPool<S> implements PoolView<S> {
       speedKey: 0,
       countedSpeed: null,
       contextTokens,
-      quantization: '',
+      traits: NO_TRAITS,
       load,
       isOverdue: false,
       isCounted: false,
@@ -335,6 +335,8 @@ export class ProviderPool<S> implements PoolView<S> {
     }
   }
 }
+
+const NO_TRAITS: OfferTraits = { quantization: '', maxImages: 0 };
 
 /** Minimum time between refreshes, in milliseconds. */
 const REFRESH_MS = 250;

@@ -17,7 +17,10 @@ function pool(): ProviderPool<string> {
   for (const [index, speed] of speeds.entries()) {
     const { facts } = provider(`p${index}`);
     const own = { ...facts, serialNumber: `SERIAL${index}`, servesFallbackModels: index === 1, servesChoices: index === 2 };
-    pool.put(`p${index}`, own, { ...speed, samples: 10 }, 4096, NOW, undefined, index === 2 ? '4bit' : '8bit');
+    pool.put(`p${index}`, own, { ...speed, samples: 10 }, 4096, NOW, undefined, {
+      quantization: index === 2 ? '4bit' : '8bit',
+      maxImages: index,
+    });
   }
   return pool;
 }
@@ -58,6 +61,8 @@ describe('a filter', () => {
     expect(ids({ ignoredSerials: new Set(['SERIAL1']) })).toEqual(['p0', 'p2']);
     expect(ids({ quantizations: new Set(['4bit']) })).toEqual(['p2']);
     expect(ids({ servesFallbackModels: true })).toEqual(['p1']);
+    expect(ids({ images: 1 })).toEqual(['p1', 'p2']);
+    expect(ids({ images: 2 })).toEqual(['p2']);
     expect(ids({ servesChoices: true })).toEqual(['p2']);
     expect(ids({ quantizations: new Set(['fp8']) })).toEqual(['none']);
   });

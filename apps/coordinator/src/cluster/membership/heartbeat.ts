@@ -1,5 +1,5 @@
 /** Heartbeat message of a coordinator, with the digests that changed. Published to all peers; the subject proves the sender. */
-import { ImageOfferSchema, ModelTypeSchema } from '@inference/protocol';
+import { ImageOfferSchema, ModelTypeSchema, VisionOfferSchema } from '@inference/protocol';
 import { encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -17,6 +17,8 @@ const ModelSchema = Type.Object({
   digest: Type.Union([Type.String({ maxLength: MAX_DIGEST_CHARS }), Type.Null()]),
   /** Distinct image offers, the most frequent first. */
   images: Type.Array(ImageOfferSchema, { maxItems: 8 }),
+  /** Images that a text model reads. Coordinators of earlier versions send none. */
+  vision: Type.Optional(VisionOfferSchema),
 });
 
 const HeartbeatSchema = Type.Object({
@@ -41,6 +43,8 @@ export interface PublishedModel {
   readonly id: string;
   readonly type: Static<typeof ModelTypeSchema>;
   readonly images: readonly Static<typeof ImageOfferSchema>[];
+  /** Null: the model reads no images. */
+  readonly vision: Static<typeof VisionOfferSchema> | null;
   readonly digest: ModelDigest;
 }
 
@@ -51,8 +55,8 @@ const version = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 /** Models per message, so that a message stays far below the transport's limit. */
 export const MAX_MODELS_PER_MESSAGE = 200;
 
-export function encodeModel({ id, type, images, digest }: PublishedModel): Heartbeat['models'][number] {
-  return { id, type, images: [...images].slice(0, 8), digest: encodeDigest(digest) };
+export function encodeModel({ id, type, images, vision, digest }: PublishedModel): Heartbeat['models'][number] {
+  return { id, type, images: [...images].slice(0, 8), ...(vision === null ? {} : { vision }), digest: encodeDigest(digest) };
 }
 
 export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {

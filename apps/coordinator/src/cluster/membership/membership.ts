@@ -52,7 +52,7 @@ interface PeerState {
   draining: boolean;
   providers: number;
   clockMs: number;
-  readonly models: Map<string, Pick<PublishedModel, 'type' | 'images'>>;
+  readonly models: Map<string, Pick<PublishedModel, 'type' | 'images' | 'vision'>>;
 }
 
 /** Reads of all models of a peer: the last one, and the one that starts next. */
@@ -133,7 +133,7 @@ export class Membership {
   }
 
   /** Peers that serve a model. */
-  *servedBy(model: string): Iterable<Pick<PublishedModel, 'type' | 'images'>> {
+  *servedBy(model: string): Iterable<Pick<PublishedModel, 'type' | 'images' | 'vision'>> {
     for (const { models } of this.#peers.values()) {
       const known = models.get(model);
       if (known !== undefined) yield known;
@@ -325,7 +325,7 @@ export class Membership {
         this.digests.remove(id, entry.id);
         continue;
       }
-      peer.models.set(entry.id, { type: entry.type, images: entry.images });
+      peer.models.set(entry.id, { type: entry.type, images: entry.images, vision: entry.vision ?? null });
       this.digests.update(id, entry.id, digest, ++this.#modelSequence, now);
     }
     if (models.length > 0) this.#options.events.changed(models);

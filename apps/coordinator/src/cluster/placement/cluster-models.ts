@@ -1,7 +1,8 @@
 /** `ClusterModels`: the models of the whole network, both of the providers connected here and those that live peers publish. */
-import type { ImageOffer, ModelType } from '@inference/protocol';
+import type { ImageOffer, ModelType, VisionOffer } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import type { NetworkModels } from '../../inference/placements.js';
+import { combinedVision } from '../../providers/placement/model-directory.js';
 import type { Membership } from '../membership/membership.js';
 
 type CapacityListener = Parameters<NetworkModels['onCapacity']>[0];
@@ -58,6 +59,12 @@ export class ClusterModels implements NetworkModels {
     if (longest !== null && named !== null && namesProvider(named)) return longest;
     for (const [, { maxContextTokens }] of this.#membership.digestsAtPeers(model)) longest = Math.max(longest ?? 0, maxContextTokens ?? 0);
     return longest;
+  }
+
+  vision(model: string): VisionOffer | null {
+    const local = this.#local.vision(model);
+    const ofPeers = [...this.#membership.servedBy(model)].flatMap(({ vision }) => vision ?? []);
+    return combinedVision(local === null ? ofPeers : [local, ...ofPeers]);
   }
 
   imageOffers(): ReadonlyMap<string, readonly ImageOffer[]> {

@@ -1,6 +1,6 @@
 /** `PlacementClient` requests slots from peers and verifies their providers. Descriptions are cached per connection and key. */
 import type { ProviderId } from '@inference/protocol';
-import { extractPrefixes, type ProviderFilter, passesFilter } from '@inference/scheduler';
+import { extractPrefixes, offerTraits, type ProviderFilter, passesFilter } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../../inference/queue/request-queue.js';
 import type { SerialClaimant } from '../../providers/placement/placement-service.js';
@@ -138,7 +138,7 @@ function factsOf({ registration: { identity, servesFallbackModels, servesChoices
 }
 
 function passes({ filter = null }: SlotRequest, facts: FilteredFacts, { provider: { offer } }: PlacedMessage): boolean {
-  return filter === null || passesFilter(filter, facts, offer.quantization);
+  return filter === null || passesFilter(filter, facts, offerTraits(offer));
 }
 
 /** The first message of the owner; null: the stream ended, or no reply came in time. */
@@ -197,12 +197,13 @@ function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestM
   };
 }
 
-function filterMessage({ ignoredIds, ignoredSerials, quantizations, servesFallbackModels, servesChoices }: ProviderFilter) {
+function filterMessage({ ignoredIds, ignoredSerials, quantizations, servesFallbackModels, servesChoices, images }: ProviderFilter) {
   return {
     ignored_ids: [...ignoredIds],
     ignored_serials: [...ignoredSerials],
     quantizations: quantizations === null ? null : [...quantizations],
     serves_fallback_models: servesFallbackModels,
     serves_choices: servesChoices,
+    ...(images === 0 ? {} : { images }),
   };
 }

@@ -5,6 +5,7 @@ import {
   JobFailureSchema,
   JobSchema,
   KeyIdSchema,
+  MAX_INPUT_IMAGES,
   ModelOfferSchema,
   ProviderIdSchema,
   Sha256HexSchema,
@@ -38,6 +39,8 @@ const FilterSchema = Type.Object({
   quantizations: nullable(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 64 })),
   serves_fallback_models: Type.Boolean(),
   serves_choices: Type.Optional(Type.Boolean()),
+  /** Images of the request. Peers of earlier versions ignore the member. */
+  images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGES })),
 });
 
 export const PlacementRequestSchema = Type.Object({

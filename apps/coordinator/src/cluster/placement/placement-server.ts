@@ -158,6 +158,7 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
     quantizations,
     serves_fallback_models: servesFallbackModels,
     serves_choices: servesChoices = false,
+    images = 0,
   } = filter;
   return {
     ignoredIds: new Set(ignored_ids),
@@ -165,6 +166,7 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
     quantizations: quantizations === null ? null : new Set(quantizations),
     servesFallbackModels,
     servesChoices,
+    images,
   };
 }
 

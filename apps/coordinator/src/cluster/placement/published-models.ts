@@ -16,7 +16,7 @@ export function publishedModel(id: string, registry: ProviderRegistry, requestQu
     meanServiceMs: requestQueue.meanServiceMs(id),
     imageSizes: [...new Set(images.flatMap(({ sizes }) => sizes))],
   });
-  return { id, type, images, digest };
+  return { id, type, images, vision: registry.models.vision(id), digest };
 }
 
 export function* publishedModels(registry: ProviderRegistry, requestQueue: RequestQueue): Iterable<PublishedModel> {

@@ -4,7 +4,7 @@ import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
 import { namesProvider } from '@inference/scheduler';
 import { microUsd } from '../../billing/micro-usd.js';
-import { imageOfferOf } from '../../providers/placement/model-directory.js';
+import { imageOfferOf, visionOfferOf } from '../../providers/placement/model-directory.js';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { MAX_ATTEMPTS } from '../job-timings.js';
@@ -211,6 +211,7 @@ export class AttemptRunner {
       ...(candidate === undefined ? {} : { candidate }),
       estimate,
       tokenMs: expectedTokenMs(estimate, slotRequest.work),
+      maxImageTokens: visionOfferOf(provider, job.params.model)?.max_image_tokens ?? 0,
       otherJobCount: provider.usedSlots - 1,
       role,
       route: { model: job.params.model, fallbackReason: running.fallbackReason, preferences: running.routing?.preferences ?? null },
@@ -226,6 +227,8 @@ export class AttemptRunner {
     const { now, timings, cacheScopes } = this.#options;
     // The provider's offer may be newer than the exclusion of unfit providers.
     if (job.images !== null && !makesImages(imageOfferOf(provider, job.params.model), job.images, job.images.pixels)) return null;
+    const maxImages = visionOfferOf(provider, job.params.model)?.max_images ?? 0;
+    if (job.inputImages !== null && job.inputImages.count > maxImages) return null;
     const keyId = sealingKeyOf(job, provider);
     if (keyId === null) return null;
     const providerId = providerIdOf(provider);

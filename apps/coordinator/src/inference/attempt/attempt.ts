@@ -75,6 +75,8 @@ export interface AttemptPlan {
   readonly estimate: LatencyEstimate;
   /** Expected time per output token, in milliseconds. */
   readonly tokenMs: number;
+  /** Maximum prompt tokens of one image, by the provider's offer when the attempt began. */
+  readonly maxImageTokens: number;
   /** Jobs of the provider besides this one when the attempt began. */
   readonly otherJobCount: number;
   readonly role: 'first' | 'retry' | 'hedge';

@@ -5,11 +5,14 @@ import {
   apiError,
   DEFAULT_MAX_TOKENS,
   formatFor,
+  imagesOfRequest,
   type ParsedImages,
   RequestError,
   type RequestParams,
   type ResponseMetadata,
   type SignatureForm,
+  type TextRequest,
+  textBytesOf,
   type UnknownMembers,
 } from '@inference/formats';
 import {
@@ -20,6 +23,7 @@ import {
   type KeyId,
   PROVIDER_ID_PATTERN,
   type ProviderId,
+  promptTokenBound,
   type TrustLevel,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -50,6 +54,8 @@ export interface JobRequest {
   readonly params: RequestParams;
   /** Image jobs only; otherwise null. */
   readonly images: ImageJob | null;
+  /** Images in the prompt; null: none. */
+  readonly inputImages: InputImages | null;
   /** Keyed prefix hashes of the prompt; never stored. */
   readonly promptPrefixes: readonly PromptPrefix[];
   /** The same by fallback model. */
@@ -74,6 +80,15 @@ export interface JobRequest {
   readonly providerId: ProviderId | null;
 }
 
+/** Images in the prompt of a request. */
+export interface InputImages {
+  readonly count: number;
+  /** Base64 characters of the images in the JSON body. */
+  readonly base64Bytes: number;
+  /** Paths of the images' parts in the body, in order. Empty: the client sealed the request. */
+  readonly fields: readonly string[];
+}
+
 /** A request whose body the coordinator has read. */
 export interface ReadJobRequest extends JobRequest {
   /** Format of the response parts written by the coordinator. */
@@ -84,6 +99,8 @@ export interface ReadJobRequest extends JobRequest {
 export interface RequestInput {
   readonly endpoint: Endpoint;
   readonly body: Uint8Array;
+  /** Maximum bytes of the body without images. */
+  readonly maxTextBytes: number;
   readonly accountId: string;
   readonly apiKeyId: string;
   readonly keySpendLimit: MicroUsd | null;
@@ -103,12 +120,42 @@ export interface RequestInput {
 /** Parses a request for text or embeddings. Throws RequestError. */
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): ReadJobRequest {
   const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
+  const inputImages = request.task === 'embed' ? null : inputImagesOf(request, input.body.length);
+  requireTextSize(input, inputImages);
   // Embeddings use the whole text, so no prefix is cached.
   const prefixesOf = (model: string): readonly PromptPrefix[] =>
     request.task === 'embed' ? [] : input.prefixHashes.promptPrefixes({ ...request, model }, input.accountId);
   const promptPrefixes = prefixesOf(params.model);
   const fallbackPrefixes = new Map(params.routing?.fallbackModels.map((model) => [model, prefixesOf(model)]));
-  return jobOf(input, { params, answer, promptPrefixes, fallbackPrefixes, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
+  return jobOf(input, {
+    params,
+    answer,
+    promptPrefixes,
+    fallbackPrefixes,
+    images: null,
+    inputImages,
+    ignored: ignored.slice(0, MAX_IGNORED),
+  });
+}
+
+function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | null {
+  const images = imagesOfRequest(request);
+  if (images.length === 0) return null;
+  const base64Bytes = bodyBytes - textBytesOf(request, bodyBytes);
+  return { count: images.length, base64Bytes, fields: images.map(({ field }) => field) };
+}
+
+/** Only images make a body larger than `maxTextBytes`. */
+function requireTextSize({ body, maxTextBytes }: RequestInput, images: InputImages | null): void {
+  if (body.length - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
+  const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
+  throw new RequestError('body_too_large', null, message);
+}
+
+/** Maximum prompt tokens of a job whose model takes so many tokens per image. */
+export function maxPromptTokens({ jsonBytes, inputImages }: Pick<JobRequest, 'jsonBytes' | 'inputImages'>, maxImageTokens: number): number {
+  if (inputImages === null) return promptTokenBound(jsonBytes);
+  return promptTokenBound(jsonBytes - inputImages.base64Bytes, inputImages.count * maxImageTokens);
 }
 
 type ImagesEndpoint = '/v1/images/generations';
@@ -119,12 +166,12 @@ export function imageJobRequest(
   { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageJob },
 ): ReadJobRequest {
-  return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, ignored });
+  return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, inputImages: null, ignored });
 }
 
 /** Job of a sealed request. The trust header applies; the candidates replace a named provider. */
 export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
-  const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes } = sealed.context;
+  const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes, input_images, input_image_bytes } = sealed.context;
   const jobId = newJobId(input.now);
   const { accountId, apiKeyId, keySpendLimit, keyBudget, body } = input;
   return {
@@ -136,6 +183,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     endpoint,
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
+    inputImages: input_images === undefined ? null : { count: input_images, base64Bytes: input_image_bytes ?? 0, fields: [] },
     promptPrefixes: [],
     fallbackPrefixes: new Map(),
     responseMetadata: {
@@ -174,7 +222,7 @@ export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 
 
 function jobOf(
   input: RequestInput,
-  parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'ignored'> &
+  parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
     Partial<Pick<ReadJobRequest, 'fallbackPrefixes'>>,
 ): ReadJobRequest {
   const { params, answer } = parsed;
@@ -258,11 +306,12 @@ function overridesOf({ params, images }: JobRequest): JobContext['overrides'] {
   };
 }
 
-/** Expected work, estimated from sizes alone. */
-export function expectedWork({ jsonBytes, params, images }: JobRequest): Work {
+/** Expected work, estimated from sizes alone. `maxImageTokens`: of one image in the prompt. */
+export function expectedWork({ jsonBytes, params, images, inputImages }: JobRequest, maxImageTokens: number): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
+  const textBytes = jsonBytes - (inputImages?.base64Bytes ?? 0);
   return {
-    promptTokens: Math.ceil(jsonBytes / BYTES_PER_TOKEN),
+    promptTokens: Math.ceil(textBytes / BYTES_PER_TOKEN) + (inputImages?.count ?? 0) * maxImageTokens,
     completionTokens: Math.min(params.maxTokens ?? DEFAULT_MAX_TOKENS, (params.choices ?? 1) * TYPICAL_COMPLETION_TOKENS),
   };
 }

@@ -54,9 +54,15 @@ export function fallbackRouting(routing: JobRouting | null): JobRouting | null {
   return { ...routing, filter: { ...NO_FILTER, ...routing.filter, servesFallbackModels: true } };
 }
 
-/** The filter of a job with `choices` outputs. */
-export function choicesFilter(filter: ProviderFilter | null, choices: number): ProviderFilter | null {
-  return choices === 1 ? filter : { ...NO_FILTER, ...filter, servesChoices: true };
+/** The filter of a job with `choices` outputs and `images` in its prompt. */
+export function capabilityFilter(filter: ProviderFilter | null, { choices, images }: Capabilities): ProviderFilter | null {
+  if (choices === 1 && images === 0) return filter;
+  return { ...NO_FILTER, ...filter, servesChoices: choices > 1, images };
+}
+
+interface Capabilities {
+  readonly choices: number;
+  readonly images: number;
 }
 
 /** Ids of the named providers that are connected, in the order of the names. */
@@ -104,13 +110,21 @@ export function maxPriceProblem(
 /** Members of `provider` that can leave a model without a provider. */
 const SELECTING: ReadonlySet<string> = new Set(['only', 'ignore', 'order', 'quantizations']);
 
-/** Error where no connected provider of the model matches the preferences, or serves several choices. */
-export function nothingMatches({ model, choices = 1 }: Pick<RequestParams, 'model' | 'choices'>, routing: JobRouting | null): ApiError {
+/** Error where no connected provider of the model matches the preferences, reads the images, or serves several choices. */
+export function nothingMatches(
+  { model, choices = 1 }: Pick<RequestParams, 'model' | 'choices'>,
+  { routing, images }: { readonly routing: JobRouting | null; readonly images: number },
+): ApiError {
   const given = routing?.preferences.given ?? [];
   const members = given.filter((name) => SELECTING.has(name)).map((name) => `provider.${name}`);
   if (choices > 1 && members.length === 0) {
     const message = `No connected provider of the model ${model} generates several choices. Set n to 1.`;
     return apiError('provider_not_available', { param: 'n', message });
+  }
+  if (images > 0) {
+    const chosen = members.length === 0 ? '' : ` that matches ${members.join(', ')}`;
+    const message = `No connected provider of the model ${model}${chosen} reads ${images === 1 ? 'an image' : `${images} images`}. Accept other providers, or leave images out.`;
+    return apiError('provider_not_available', { param: members[0] ?? 'messages', message });
   }
   const matches = `matches ${members.join(', ') || 'provider'}`;
   const message =

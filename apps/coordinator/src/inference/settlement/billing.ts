@@ -3,10 +3,9 @@ import { DEFAULT_MAX_TOKENS } from '@inference/formats';
 import type { JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';
-import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
 import { within } from '../deadline.js';
 import { pixelCount } from '../request/image-job.js';
-import { type JobRequest, requestedImages } from '../request/job-request.js';
+import { type JobRequest, maxPromptTokens, requestedImages } from '../request/job-request.js';
 import { sealedNonce } from '../request/sealed-request.js';
 import { Bill, type BillDependencies, type BillTerms } from './bill.js';
 
@@ -19,6 +18,8 @@ interface BilledModel {
   readonly model: string;
   /** Maximum tokens of prompt and answer; null: unknown. */
   readonly contextLength: number | null;
+  /** Maximum prompt tokens of one image; 0: the model reads none. */
+  readonly maxImageTokens: number;
 }
 
 export class Billing {
@@ -62,7 +63,7 @@ export class Billing {
     return { reservations: nonce === null ? reservations : reservations.map((of) => ({ ...of, nonce })), freeNonce: null };
   }
 
-  #reservation(job: JobRequest, { model, contextLength }: BilledModel): Reservation {
+  #reservation(job: JobRequest, { model, contextLength, maxImageTokens }: BilledModel): Reservation {
     const { maxTokens, choices = 1 } = job.params;
     const price = this.#options.prices.current(model);
     const images = requestedImages(job);
@@ -79,7 +80,7 @@ export class Billing {
       model,
       endpoint: job.endpoint,
       price: pixels === null ? price : { ...price, ...imageRates(price, pixels) },
-      maxPromptTokens: Math.min(promptTokenBound(job.jsonBytes), max),
+      maxPromptTokens: Math.min(maxPromptTokens(job, maxImageTokens), max),
       ...(images === 0 ? {} : { images }),
       maxCompletionTokens: isEmbedding || images > 0 ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, choices * max),
       at: this.#options.now(),

@@ -16,7 +16,7 @@ import {
   type UsageReport,
 } from '@inference/protocol';
 import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protocol/crypto';
-import { type Bound, promptTokenBound, SILENT_TOKENS, settlementBounds } from '../../billing/prices/settlement-bounds.js';
+import { type Bound, SILENT_TOKENS, settlementBounds } from '../../billing/prices/settlement-bounds.js';
 import type { Identity } from '../../providers/session/registration/admission.js';
 
 /** First fault found. Faults of receipt fields are named by the field. */
@@ -71,7 +71,7 @@ export interface Produced {
 
 /** Bounds of the counts of one job. */
 interface PossibleUsage {
-  readonly requestBytes: number;
+  readonly maxPromptTokens: number;
   /** Bytes of the response, hashed. */
   readonly responseBytes: number;
   readonly elapsedMs: number;
@@ -158,7 +158,7 @@ export function usageProblem(
       hiddenTokens: hidden_tokens,
     },
     {
-      maxPromptTokens: promptTokenBound(possible.requestBytes),
+      maxPromptTokens: possible.maxPromptTokens,
       maxCompletionTokens: context.max_tokens,
       deliveredBytes: possible.responseBytes,
       elapsedMs: possible.elapsedMs,

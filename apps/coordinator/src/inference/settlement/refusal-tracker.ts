@@ -7,10 +7,9 @@ import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
-import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
-import type { JobRequest } from '../request/job-request.js';
+import { type JobRequest, maxPromptTokens } from '../request/job-request.js';
 import { providerIdOf, type RunningJob } from '../running-job.js';
 import type { VerifiedCounts } from './completion-check.js';
 import type { JobOutcome } from './job-outcome.js';
@@ -154,9 +153,10 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
 }
 
 /** Whether no prompt of this size can exceed the context. Embedding tokenizers may expand text, so unknown for embeddings. */
-function isImpossible({ failure, offer }: ProviderRefusal, { endpoint, jsonBytes }: JobRequest): boolean {
-  if (endpoint === '/v1/embeddings' || offer === undefined) return false;
-  return failure.code === 'context_length_exceeded' && promptTokenBound(jsonBytes) < offer.context_length;
+function isImpossible({ failure, offer }: ProviderRefusal, job: JobRequest): boolean {
+  if (job.endpoint === '/v1/embeddings' || offer === undefined) return false;
+  const bound = maxPromptTokens(job, offer.vision?.max_image_tokens ?? 0);
+  return failure.code === 'context_length_exceeded' && bound < offer.context_length;
 }
 
 /** Whether the agent version may explain the refusal: versions differ in supported features. */

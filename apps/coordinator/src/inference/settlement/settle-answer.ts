@@ -2,11 +2,11 @@
 import type { SignedParts } from '@inference/formats';
 import { INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
 import type { AnswerSample } from '@inference/scheduler';
-import { type BoundedUsage, type ClaimedUsage, promptTokenBound, settlementBounds } from '../../billing/prices/settlement-bounds.js';
+import { type BoundedUsage, type ClaimedUsage, settlementBounds } from '../../billing/prices/settlement-bounds.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan, CompletedAttempt } from '../attempt/attempt.js';
 import { imageTokens } from '../request/image-job.js';
-import { requestedImages } from '../request/job-request.js';
+import { maxPromptTokens, requestedImages } from '../request/job-request.js';
 import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { chargedCost } from './bill.js';
 import { type CompletionCheck, checkCompletion, type Produced, type VerifiedCounts } from './completion-check.js';
@@ -23,14 +23,15 @@ export type SettledAnswer =
 /** Verifies, charges and delivers. `onImageStoreError`: verified images could not be stored for download. */
 export async function settleAnswer(
   completed: CompletedAttempt,
-  { slot: { provider }, context, otherJobCount }: AttemptPlan,
+  { slot: { provider }, context, otherJobCount, maxImageTokens }: AttemptPlan,
   running: RunningJob,
   onImageStoreError: (error: unknown) => void,
 ): Promise<SettledAnswer> {
   const { job, delivery, bill, clientSignal, span } = running;
   const completedAt = performance.now();
   const summary = attemptSummary(provider, running);
-  const check = await verifyAnswer(completed, running, provider, context);
+  const promptBound = maxPromptTokens(job, maxImageTokens);
+  const check = await verifyAnswer(completed, running, { provider, context, maxPromptTokens: promptBound });
   if (!check.ok) return { kind: 'rejected', result: { kind: 'unverified', problem: check.problem } };
   if (check.kind === 'refused') return { kind: 'refused', signed: check.signed };
   provider.report({ kind: 'answer_verified' });
@@ -54,7 +55,7 @@ export async function settleAnswer(
   // Verification checked the whole response; these bounds are for the part paid by a disconnected client.
   const { lowered: _, ...usage } = settlementBounds(claimed, {
     maxImages: requestedImages(job),
-    maxPromptTokens: promptTokenBound(job.jsonBytes),
+    maxPromptTokens: promptBound,
     maxCompletionTokens: context.max_tokens,
     deliveredBytes: deliveredPlaintext(receipt.responseBytes, { delivered, signed: completed.bytes }),
     elapsedMs: completed.elapsedMs,
@@ -91,8 +92,11 @@ function deliveredPlaintext(responseBytes: number, { delivered, signed }: Delive
 async function verifyAnswer(
   { message, finished, recalled, responseSha256, reportedUsage, bytes, plaintextBytes, elapsedMs }: CompletedAttempt,
   { job, delivery: { attachments } }: RunningJob,
-  provider: ProviderConnection,
-  context: JobContext,
+  {
+    provider,
+    context,
+    maxPromptTokens,
+  }: { readonly provider: ProviderConnection; readonly context: JobContext; readonly maxPromptTokens: number },
 ): Promise<CompletionCheck> {
   const { identity, receiptVersion } = provider.registration;
   const produced: Produced = {
@@ -104,7 +108,7 @@ async function verifyAnswer(
     responseSha256,
     completedAt: context.issued_at + elapsedMs,
     reportedUsage,
-    possible: { requestBytes: job.jsonBytes, responseBytes: plaintextBytes, elapsedMs, hidden: hiddenBounds(provider, context.model) },
+    possible: { maxPromptTokens, responseBytes: plaintextBytes, elapsedMs, hidden: hiddenBounds(provider, context.model) },
   };
   if (job.sealed !== null) return checkSealedCompletion(message, { ...produced, sealed: job.sealed });
   const signed = finished && attachments !== undefined ? attachments.signedSha256() : { sha256: responseSha256 };

@@ -2,7 +2,7 @@
  * `ModelDirectory`: the models that connected providers serve, their providers, and their capacity; for placement, the model list and
  * image requests.
  */
-import type { ImageOffer, ModelOffer, ModelType, TrustLevel } from '@inference/protocol';
+import type { ImageOffer, ModelOffer, ModelType, TrustLevel, VisionOffer } from '@inference/protocol';
 import {
   type ModelIndex,
   meetsTrustFloor,
@@ -128,6 +128,16 @@ export class ModelDirectory {
       if (this.#isServing(subject)) longest = Math.max(longest ?? 0, contextTokens);
     }
     return longest;
+  }
+
+  /** Images that providers of a text model read: the highest bounds of their offers. Null: none reads images. */
+  vision(model: string): VisionOffer | null {
+    const offers: VisionOffer[] = [];
+    for (const { subject } of this.#pool(model)?.members() ?? []) {
+      const offer = this.#isServing(subject) ? visionOfferOf(subject, model) : undefined;
+      if (offer !== undefined) offers.push(offer);
+    }
+    return combinedVision(offers);
   }
 
   /** Image offers of the providers that serve image models now, free or not, by model. */
@@ -262,6 +272,20 @@ export class ModelDirectory {
 /** A provider's image offer for a model; undefined where the provider offers the model as another type. */
 export function imageOfferOf({ models }: { readonly models: readonly ModelOffer[] }, model: string): ImageOffer | undefined {
   return models.find(({ id, model_type }) => id === model && model_type === 'image')?.image;
+}
+
+/** A provider's bounds for images in prompts of a model; undefined: the provider reads none. */
+export function visionOfferOf({ models }: { readonly models: readonly ModelOffer[] }, model: string): VisionOffer | undefined {
+  return models.find(({ id }) => id === model)?.vision;
+}
+
+/** The highest bounds of several offers; null for none. */
+export function combinedVision(offers: readonly VisionOffer[]): VisionOffer | null {
+  if (offers.length === 0) return null;
+  return {
+    max_images: Math.max(...offers.map(({ max_images }) => max_images)),
+    max_image_tokens: Math.max(...offers.map(({ max_image_tokens }) => max_image_tokens)),
+  };
 }
 
 function offerOf({ models }: OnlineSession, model: string): ModelOffer | undefined {

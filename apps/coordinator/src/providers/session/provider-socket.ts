@@ -26,7 +26,7 @@ export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const SEND_WINDOW_BYTES = 1024 * 1024;
 /** Requests up to this size overtake larger queued ones, up to twice the window. */
 const MAX_SMALL_JOB_BYTES = 64 * 1024;
-/** Unsent bytes above which the provider gets no new job: a request of maximum size would exceed `MAX_UNSENT_BYTES`. */
+/** Unsent bytes above which the provider gets no new job: a request without images would exceed `MAX_UNSENT_BYTES`. */
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
 /** Unsent bytes above which pings are not answered: pongs would pile up for a peer that does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
@@ -115,7 +115,7 @@ export class ProviderSocket {
     this.#sendBounded(JSON.stringify(message));
   }
 
-  /** Whether a request of maximum size would exceed the bound of unsent bytes. */
+  /** Whether a request without images would exceed the bound of unsent bytes. One with images may exceed it once. */
   get isBacklogged(): boolean {
     return this.#unsentJobBytes + this.#socket.bufferedAmount > MAX_UNSENT_BEFORE_JOB;
   }

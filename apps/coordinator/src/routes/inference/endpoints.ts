@@ -9,8 +9,9 @@ import {
   inferenceRouteSchema,
   modelTypeOf,
   type SignedParts,
+  takesImages,
 } from '@inference/formats';
-import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
+import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES, MAX_REQUEST_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
@@ -70,7 +71,12 @@ function addEndpoint(
   endpoint: Exclude<Endpoint, '/v1/images/generations'>,
   queues: SendQueues,
 ): void {
-  server.post(endpoint, { schema: inferenceRouteSchema(endpoint), onRequest: server.guards.apiKey }, async (request, reply) => {
+  const options = {
+    schema: inferenceRouteSchema(endpoint),
+    onRequest: server.guards.apiKey,
+    ...(takesImages(endpoint) ? { bodyLimit: server.requestBodies.maxVisionBytes } : {}),
+  };
+  server.post(endpoint, options, async (request, reply) => {
     const key = keyOf(request);
     if (endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
     const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
@@ -115,6 +121,7 @@ export function requestInput(
 ): Omit<RequestInput, 'endpoint'> {
   return {
     body: bytesOf(request),
+    maxTextBytes: request.server.initialConfig.bodyLimit ?? MAX_REQUEST_BYTES,
     accountId: key.accountId,
     apiKeyId: key.id,
     keySpendLimit: key.spendLimit === null ? null : microUsd(key.spendLimit),

@@ -94,7 +94,8 @@ const SCHEMA = {
 
 export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes): void {
   const queues = new SendQueues();
-  server.post(PATH, { schema: SCHEMA, onRequest: server.guards.apiKey }, async (request, reply) => {
+  const { maxVisionBytes: bodyLimit } = server.requestBodies;
+  server.post(PATH, { schema: SCHEMA, onRequest: server.guards.apiKey, bodyLimit }, async (request, reply) => {
     const key = keyOf(request);
     requireContentType(request);
     const input = requestInput(request, key, routes);

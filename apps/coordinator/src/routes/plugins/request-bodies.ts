@@ -30,6 +30,8 @@ export interface RequestBodiesOptions {
   /** Maximum bytes of accounts with a balance, together. */
   readonly maxHeldBytes: number;
   readonly maxRequestBytes: number;
+  /** Maximum bytes of a body with images. Default: `maxRequestBytes`. */
+  readonly maxVisionRequestBytes?: number | undefined;
   /** Whether an account has a balance. Must not reject. */
   readonly isFunded: (accountId: string) => boolean | Promise<boolean>;
   /** Time within which {@link MIN_BYTES_PER_WINDOW} of a body must arrive, in milliseconds. */
@@ -78,13 +80,17 @@ class RequestBodies {
     evictsOwn: true,
   });
 
+  /** Body limit of routes whose requests may have images. */
+  readonly maxVisionBytes: number;
+
   #overloadedCount = 0;
 
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
     const { maxHeldBytes, maxRequestBytes } = options;
+    this.maxVisionBytes = Math.max(maxRequestBytes, Math.min(maxHeldBytes, options.maxVisionRequestBytes ?? 0));
     this.#funded = new FairBudget({ maxBytes: maxHeldBytes, freeMultiple: 9 });
-    this.#unfunded = new FairBudget({ maxBytes: Math.max(maxHeldBytes / 4, 2 * maxRequestBytes), freeMultiple: 1 });
+    this.#unfunded = new FairBudget({ maxBytes: Math.max(maxHeldBytes / 4, 2 * this.maxVisionBytes), freeMultiple: 1 });
   }
 
   /** Bytes of accounts in memory now. */

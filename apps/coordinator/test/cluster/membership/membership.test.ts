@@ -9,6 +9,7 @@ const MODEL: PublishedModel = {
   id: 'test/model-1',
   type: 'text',
   images: [],
+  vision: null,
   digest: { ...EMPTY_DIGEST, serving: 1, totalSlots: 1, maxContextTokens: 4096 },
 };
 

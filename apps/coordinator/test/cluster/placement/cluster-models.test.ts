@@ -1,4 +1,4 @@
-import type { ImageOffer, ModelType } from '@inference/protocol';
+import type { ImageOffer, ModelType, VisionOffer } from '@inference/protocol';
 import { EMPTY_DIGEST, type ModelDigest } from '@inference/scheduler';
 import { expect, it } from 'vitest';
 import { ClusterModels } from '../../../src/cluster/placement/cluster-models.js';
@@ -22,6 +22,7 @@ function models() {
     isOfType: (model, type) => type === 'text' && (model === 'own' || model === 'shared'),
     listedNames: () => ['own', 'shared'],
     contextLength: (model) => (model === 'own' || model === 'shared' ? 4096 : null),
+    vision: (model) => (model === 'shared' ? { max_images: 2, max_image_tokens: 900 } : null),
     imageOffers: () => new Map([['shared-picture', [SMALL]]]),
     onCapacity: (listener) => {
       localListeners.add(listener);
@@ -29,11 +30,11 @@ function models() {
     },
   };
   const digests: Record<string, readonly ModelDigest[]> = { shared: [digest(2, 8192), digest(3, null)], far: [digest(1, null)] };
-  const published: Record<string, { readonly type: ModelType; readonly images: ImageOffer[] }> = {
-    shared: { type: 'text', images: [] },
-    far: { type: 'embedding', images: [] },
-    'shared-picture': { type: 'image', images: [LARGE] },
-    picture: { type: 'image', images: [LARGE] },
+  const published: Record<string, { readonly type: ModelType; readonly images: ImageOffer[]; vision: VisionOffer | null }> = {
+    shared: { type: 'text', images: [], vision: { max_images: 4, max_image_tokens: 300 } },
+    far: { type: 'embedding', images: [], vision: null },
+    'shared-picture': { type: 'image', images: [LARGE], vision: null },
+    picture: { type: 'image', images: [LARGE], vision: null },
   };
   const membership = {
     digestsAtPeers: (model: string) => (digests[model] ?? []).map((one, index) => [`peer-${index}`, one] as const),
@@ -70,6 +71,12 @@ it('joins the image offers of all coordinators', () => {
       ['picture', [LARGE]],
     ]),
   );
+});
+
+it('joins the bounds of images in prompts', () => {
+  const { cluster } = models();
+  expect(cluster.vision('shared')).toEqual({ max_images: 4, max_image_tokens: 900 });
+  expect(['own', 'far', 'none'].map((model) => cluster.vision(model))).toEqual([null, null, null]);
 });
 
 it('calls back for capacity here and at peers, until unsubscribed', () => {

@@ -53,6 +53,7 @@ class Script {
       encapsulate: () => encapsulate(key.publicKey),
       estimate,
       tokenMs: 20,
+      maxImageTokens: 0,
       otherJobCount: 0,
       role,
       route: { model: 'm', fallbackReason: null, preferences: null },

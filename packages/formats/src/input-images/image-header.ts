@@ -1,0 +1,228 @@
+/**
+ * Reads type, dimensions and completeness of PNG, JPEG, GIF and WebP files from their structure. No pixel is decoded.
+ *
+ * Every offset is checked against the length, and each loop advances, so arbitrary bytes cost linear time.
+ */
+import type { InputImageType } from '../request.js';
+
+export interface ImageHeader {
+  readonly mediaType: InputImageType;
+  /** Pixels, before any rotation by EXIF. */
+  readonly width: number;
+  readonly height: number;
+  readonly isAnimated: boolean;
+}
+
+/** `truncated`: the file ends early. `malformed`: the structure breaks the format. */
+export type HeaderProblem = 'truncated' | 'malformed';
+
+/** Type by the first bytes (WHATWG MIME Sniffing section 6.1); null: none of the four. */
+export function imageTypeOf(bytes: Uint8Array): InputImageType | null {
+  if (startsWith(bytes, 0, '\x89PNG\r\n\x1a\n')) return 'image/png';
+  if (startsWith(bytes, 0, '\xff\xd8\xff')) return 'image/jpeg';
+  if (startsWith(bytes, 0, 'GIF87a') || startsWith(bytes, 0, 'GIF89a')) return 'image/gif';
+  if (startsWith(bytes, 0, 'RIFF') && startsWith(bytes, 8, 'WEBP')) return 'image/webp';
+  return null;
+}
+
+/** Other image and document types by their first bytes, for a refusal that names them; null: unknown. */
+export function otherTypeOf(bytes: Uint8Array): string | null {
+  if (startsWith(bytes, 0, '%PDF-')) return 'PDF';
+  if (startsWith(bytes, 0, 'II*\0') || startsWith(bytes, 0, 'MM\0*')) return 'TIFF';
+  if (startsWith(bytes, 0, 'BM')) return 'BMP';
+  if (startsWith(bytes, 4, 'ftypavi')) return 'AVIF';
+  if (startsWith(bytes, 4, 'ftyphe') || startsWith(bytes, 4, 'ftypmif1')) return 'HEIC';
+  const text = String.fromCharCode(...bytes.subarray(0, 256));
+  return /^(?:\xef\xbb\xbf)?\s*<(?:\?xml|!DOCTYPE svg|!--|svg)/i.test(text) ? 'SVG' : null;
+}
+
+/** Header of a file whose type is known by {@link imageTypeOf}. */
+export function readImageHeader(bytes: Uint8Array, mediaType: InputImageType): ImageHeader | HeaderProblem {
+  const read = READERS[mediaType](bytes);
+  if (typeof read === 'string') return read;
+  return read.width === 0 || read.height === 0 ? 'malformed' : { mediaType, ...read };
+}
+
+type Read = Omit<ImageHeader, 'mediaType'> | HeaderProblem;
+
+const READERS: Readonly<Record<InputImageType, (bytes: Uint8Array) => Read>> = {
+  'image/png': readPng,
+  'image/jpeg': readJpeg,
+  'image/gif': readGif,
+  'image/webp': readWebP,
+};
+
+/** PNG specification sections 5.3 and 11.2; APNG marks itself by an `acTL` chunk. */
+function readPng(bytes: Uint8Array): Read {
+  const view = viewOf(bytes);
+  let at = 8;
+  let size: { readonly width: number; readonly height: number } | null = null;
+  let hasData = false;
+  let isAnimated = false;
+  while (at + 12 <= bytes.length) {
+    const length = view.getUint32(at);
+    if (at + 12 + length > bytes.length) return 'truncated';
+    const type = textAt(bytes, at + 4, 4);
+    if (size === null) {
+      if (type !== 'IHDR' || length !== 13) return 'malformed';
+      size = { width: view.getUint32(at + 8), height: view.getUint32(at + 12) };
+    } else if (type === 'IHDR') return 'malformed';
+    if (type === 'acTL') isAnimated = true;
+    if (type === 'IDAT') hasData = true;
+    if (type === 'IEND') return hasData ? { ...size, isAnimated } : 'malformed';
+    at += 12 + length;
+  }
+  return 'truncated';
+}
+
+/** Start of frame markers (ITU-T T.81 table B.1): 0xC0 to 0xCF without the tables DHT, JPG and DAC. */
+const NO_FRAMES: ReadonlySet<number> = new Set([0xc4, 0xc8, 0xcc]);
+const START_OF_SCAN = 0xda;
+const END_OF_IMAGE = 0xd9;
+
+/** ITU-T T.81 section B.1. */
+function readJpeg(bytes: Uint8Array): Read {
+  const view = viewOf(bytes);
+  let at = 2;
+  let size: { readonly width: number; readonly height: number } | null = null;
+  for (;;) {
+    if (at + 4 > bytes.length) return 'truncated';
+    if (bytes[at] !== 0xff) return 'malformed';
+    const marker = bytes[at + 1] as number;
+    if (marker === 0xff) {
+      // Fill byte.
+      at++;
+      continue;
+    }
+    if (marker === END_OF_IMAGE || marker < 0xc0 || (marker >= 0xd0 && marker <= 0xd8)) return 'malformed';
+    const length = view.getUint16(at + 2);
+    if (length < 2) return 'malformed';
+    if (at + 2 + length > bytes.length) return 'truncated';
+    if (marker === START_OF_SCAN) {
+      if (size === null) return 'malformed';
+      return lastEndOfImage(bytes) > at ? { ...size, isAnimated: false } : 'truncated';
+    }
+    if (marker <= 0xcf && !NO_FRAMES.has(marker)) {
+      if (length < 8 || size !== null) return 'malformed';
+      size = { height: view.getUint16(at + 5), width: view.getUint16(at + 7) };
+    }
+    at += 2 + length;
+  }
+}
+
+function lastEndOfImage(bytes: Uint8Array): number {
+  for (let at = bytes.lastIndexOf(END_OF_IMAGE); at > 0; at = bytes.lastIndexOf(END_OF_IMAGE, at - 1)) {
+    if (bytes[at - 1] === 0xff) return at;
+  }
+  return -1;
+}
+
+/** GIF89a specification, sections 18 to 27. */
+function readGif(bytes: Uint8Array): Read {
+  if (bytes.length < 13) return 'truncated';
+  const view = viewOf(bytes);
+  let width = view.getUint16(6, true);
+  let height = view.getUint16(8, true);
+  let at = 13 + colorTableBytes(bytes[10] as number);
+  let frameCount = 0;
+  while (at < bytes.length) {
+    const block = bytes[at];
+    if (block === 0x3b) return frameCount === 0 ? 'malformed' : { width, height, isAnimated: frameCount > 1 };
+    if (block === 0x21) at = afterSubBlocks(bytes, at + 2);
+    else if (block === 0x2c) {
+      if (at + 11 > bytes.length) return 'truncated';
+      frameCount++;
+      width = Math.max(width, view.getUint16(at + 1, true) + view.getUint16(at + 5, true));
+      height = Math.max(height, view.getUint16(at + 3, true) + view.getUint16(at + 7, true));
+      at = afterSubBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9] as number) + 1);
+    } else return 'malformed';
+  }
+  // Some encoders write no trailer after a complete last block.
+  return at === bytes.length && frameCount > 0 ? { width, height, isAnimated: frameCount > 1 } : 'truncated';
+}
+
+function colorTableBytes(flags: number): number {
+  return (flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 0x07) + 1);
+}
+
+/** Offset after the empty block that ends a chain; beyond the bytes if they end earlier. */
+function afterSubBlocks(bytes: Uint8Array, start: number): number {
+  let at = start;
+  while (at < bytes.length) {
+    const length = bytes[at] as number;
+    at += 1 + length;
+    if (length === 0) return at;
+  }
+  return bytes.length + 1;
+}
+
+/** RFC 9649 section 2. */
+function readWebP(bytes: Uint8Array): Read {
+  const view = viewOf(bytes);
+  if (bytes.length < 20) return 'truncated';
+  const end = 8 + view.getUint32(4, true);
+  if (end > bytes.length) return 'truncated';
+  let width = 0;
+  let height = 0;
+  let isAnimated = false;
+  let hasData = false;
+  for (let at = 12; at + 8 <= end; ) {
+    const type = textAt(bytes, at, 4);
+    const length = view.getUint32(at + 4, true);
+    const next = at + 8 + length;
+    if (next > end) return 'truncated';
+    const size = webPSize(bytes, { type, at: at + 8, length });
+    if (size === 'malformed') return size;
+    if (size !== null) {
+      width = Math.max(width, size.width);
+      height = Math.max(height, size.height);
+      hasData ||= type !== 'VP8X';
+    }
+    if (type === 'ANIM' || type === 'ANMF' || (type === 'VP8X' && ((bytes[at + 8] as number) & 0x02) !== 0)) isAnimated = true;
+    // Chunks are padded to even lengths.
+    at = next + (length % 2);
+  }
+  return hasData || isAnimated ? { width, height, isAnimated } : 'malformed';
+}
+
+interface Chunk {
+  readonly type: string;
+  readonly at: number;
+  readonly length: number;
+}
+
+/** Size in a chunk of image data or of the extended header; null: another chunk. */
+function webPSize(
+  bytes: Uint8Array,
+  { type, at, length }: Chunk,
+): { readonly width: number; readonly height: number } | 'malformed' | null {
+  const view = viewOf(bytes);
+  switch (type) {
+    case 'VP8 ':
+      // RFC 6386 section 9.1: a key frame with its start code.
+      if (length < 10 || ((bytes[at] as number) & 1) !== 0 || !startsWith(bytes, at + 3, '\x9d\x01\x2a')) return 'malformed';
+      return { width: view.getUint16(at + 6, true) & 0x3fff, height: view.getUint16(at + 8, true) & 0x3fff };
+    case 'VP8L': {
+      if (length < 5 || bytes[at] !== 0x2f) return 'malformed';
+      const bits = view.getUint32(at + 1, true);
+      return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 };
+    }
+    case 'VP8X':
+      if (length < 10) return 'malformed';
+      return { width: 1 + (view.getUint32(at + 4, true) & 0xffffff), height: 1 + (view.getUint32(at + 6, true) >>> 8) };
+    default:
+      return null;
+  }
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+function textAt(bytes: Uint8Array, at: number, length: number): string {
+  return String.fromCharCode(...bytes.subarray(at, at + length));
+}
+
+function startsWith(bytes: Uint8Array, at: number, text: string): boolean {
+  return bytes.length >= at + text.length && textAt(bytes, at, text.length) === text;
+}

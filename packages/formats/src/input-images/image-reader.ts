@@ -1,0 +1,166 @@
+/** Reads the images of one request: data URIs, base64, and URLs. Faulty images are refused by the name of their part. */
+import {
+  fromBase64OrNull,
+  MAX_INPUT_IMAGE_BYTES,
+  MAX_INPUT_IMAGE_PIXELS,
+  MAX_INPUT_IMAGE_SIDE,
+  MAX_INPUT_IMAGES,
+} from '@inference/protocol';
+import { refuse, reject } from '../errors/refusal.js';
+import type { ContentPart, InputImage, InputImageType } from '../request.js';
+import { type HeaderProblem, imageTypeOf, otherTypeOf, readImageHeader } from './image-header.js';
+
+/** An image beside the body, fetched for a URL in the body. */
+export type FetchedImage = Pick<InputImage, 'mediaType' | 'base64'>;
+
+/** The image of a URL. Its structure must have been checked by {@link inputImageProblem}. May throw RequestError. */
+export type ImageUrlResolver = (url: string, field: string) => FetchedImage;
+
+type Detail = InputImage['detail'];
+
+const MEDIA_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif'] satisfies InputImageType[]);
+const ACCEPTED = 'Accepted are PNG, JPEG, WebP and GIF.';
+/** Base64 characters of the largest image. */
+const MAX_BASE64_LENGTH = 4 * Math.ceil(MAX_INPUT_IMAGE_BYTES / 3);
+/** Head of a base64 data URI (RFC 2397) before the comma, with any parameters. */
+const DATA_URI = /^data:([a-z]+\/[a-z0-9.+-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64$/i;
+const MAX_DATA_URI_HEAD = 256;
+
+/** Coding agents recognize these words, and continue without their images. */
+export const COULD_NOT_PROCESS = 'could not process image.';
+
+export class ImageReader {
+  readonly #resolve: ImageUrlResolver | undefined;
+  #count = 0;
+
+  /** @param resolve Left out: URLs are refused. */
+  constructor(resolve?: ImageUrlResolver) {
+    this.#resolve = resolve;
+  }
+
+  /** Part with the image of a data URI or `https` URL. Throws RequestError. */
+  atUrl(url: string, detail: Detail, field: string): ContentPart {
+    this.#take(field);
+    if (!/^data:/i.test(url)) return part({ ...this.#fetched(url, field), detail, field, isFetched: true });
+    const { mediaType, base64 } = dataUriParts(url, field);
+    return part({ mediaType: checkedType(base64, mediaType, field), base64, detail, field });
+  }
+
+  /** Part with an image in base64. `mediaType` null: not declared. Throws RequestError. */
+  inBase64(base64: string, mediaType: string | null, field: string): ContentPart {
+    this.#take(field);
+    return part({ mediaType: checkedType(base64, mediaType, field), base64, detail: 'auto', field });
+  }
+
+  #take(field: string): void {
+    if (++this.#count > MAX_INPUT_IMAGES) reject(field, `${field}: too many images. A request has at most ${MAX_INPUT_IMAGES}.`);
+  }
+
+  #fetched(url: string, field: string): FetchedImage {
+    if (/^https:\/\//i.test(url)) {
+      if (this.#resolve !== undefined) return this.#resolve(url, field);
+      refuse(field, `${field}: ${COULD_NOT_PROCESS} Images are not fetched from URLs here. Send the image itself, in base64.`);
+    }
+    if (/^[a-z][a-z0-9+.-]*:/i.test(url))
+      refuse(field, `${field}: ${COULD_NOT_PROCESS} Its URL must be a data URI with base64, or begin with https.`);
+    return reject(field, `${field}: ${COULD_NOT_PROCESS} Its URL is not valid. Send a data URI such as "data:image/png;base64,…".`);
+  }
+}
+
+function part(image: InputImage): ContentPart {
+  return { type: 'image', image };
+}
+
+/** Media type and data of a base64 data URI. Throws RequestError. */
+export function dataUriParts(uri: string, field: string): { readonly mediaType: string; readonly base64: string } {
+  const comma = uri.indexOf(',');
+  const mediaType = comma === -1 || comma > MAX_DATA_URI_HEAD ? undefined : DATA_URI.exec(uri.slice(0, comma))?.[1]?.toLowerCase();
+  if (mediaType === undefined)
+    return reject(field, `${field}: ${COULD_NOT_PROCESS} The data URI must be of the form "data:image/png;base64,…".`);
+  // A common misnomer.
+  return { mediaType: mediaType === 'image/jpg' ? 'image/jpeg' : mediaType, base64: uri.slice(comma + 1) };
+}
+
+/** The type of an image that may be sent to a model. Throws RequestError for all others. */
+function checkedType(base64: string, declared: string | null, field: string): InputImageType {
+  if (declared !== null && !MEDIA_TYPES.has(declared)) {
+    refuse(field, `${field}: ${COULD_NOT_PROCESS} Its media type is not supported. ${ACCEPTED}`);
+  }
+  if (base64.length > MAX_BASE64_LENGTH) throw tooLarge(field);
+  const bytes = fromBase64OrNull(base64);
+  if (bytes === null || bytes.length === 0) {
+    return reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${base64 === '' ? 'empty' : 'not valid base64'}.`);
+  }
+  const mediaType = imageTypeOf(bytes);
+  const problem = mediaType === null ? unknownType(bytes) : inputImageProblem(bytes, mediaType);
+  if (problem !== null) reject(field, `${field}: ${problem}`);
+  if (mediaType === null) throw new Error('an image without a type has a problem');
+  if (declared !== null && declared !== mediaType) {
+    reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${mediaType}, and the media type says ${declared}.`);
+  }
+  return mediaType;
+}
+
+function tooLarge(field: string): never {
+  return reject(field, `${field}: ${TOO_LARGE}`);
+}
+
+/** Clients look for "image exceeds" and "maximum". */
+const TOO_LARGE = `image exceeds the maximum of ${MAX_INPUT_IMAGE_BYTES / 2 ** 20} MiB. Send a smaller image.`;
+
+const HEADER_PROBLEMS: Readonly<Record<HeaderProblem, string>> = {
+  truncated: 'The data ends before the image is complete.',
+  malformed: 'The data is damaged.',
+};
+
+/** Why an image of a known type may not be sent to a model, as a sentence without the field; null: it may. */
+export function inputImageProblem(bytes: Uint8Array, mediaType: InputImageType): string | null {
+  if (bytes.length > MAX_INPUT_IMAGE_BYTES) return TOO_LARGE;
+  const header = readImageHeader(bytes, mediaType);
+  if (typeof header === 'string') return `${COULD_NOT_PROCESS} ${HEADER_PROBLEMS[header]}`;
+  if (header.isAnimated) return `${COULD_NOT_PROCESS} Animated images are not supported. Send a single frame.`;
+  const { width, height } = header;
+  if (Math.max(width, height) > MAX_INPUT_IMAGE_SIDE) {
+    return `image dimensions exceed the maximum of ${MAX_INPUT_IMAGE_SIDE} pixels. Send a smaller image.`;
+  }
+  if (width * height > MAX_INPUT_IMAGE_PIXELS) {
+    return `image dimensions exceed the maximum of ${MAX_INPUT_IMAGE_PIXELS / 1_000_000} megapixels. Send a smaller image.`;
+  }
+  return null;
+}
+
+function unknownType(bytes: Uint8Array): string {
+  const other = otherTypeOf(bytes);
+  return `${COULD_NOT_PROCESS} ${other === null ? 'The data is no image that is known here' : `${other} is not supported`}. ${ACCEPTED}`;
+}
+
+/** `detail` of a part. `original` asks for the full resolution, as `high` does. Throws RequestError. */
+export function detailOf(detail: unknown, field: string): Detail {
+  switch (detail) {
+    case undefined:
+    case null:
+    case 'auto':
+      return 'auto';
+    case 'low':
+      return 'low';
+    case 'high':
+    case 'original':
+      return 'high';
+    default:
+      return reject(`${field}.detail`, `${field}.detail must be auto, low, high or original.`);
+  }
+}
+
+/** Part with the image of a file part: `file_data` with a data URI, or base64. Throws RequestError for other files. */
+export function imageInFile(file: Readonly<Record<string, unknown>>, images: ImageReader, field: string): ContentPart {
+  if (file.file_id != null) refuse(field, `${field}: files are not stored here. Send the image itself, in base64.`);
+  if (file.file_url != null) refuse(field, `${field}: files are not fetched from URLs here. Send the image itself, in base64.`);
+  const { file_data: data } = file;
+  if (typeof data !== 'string') return reject(field, `${field}.file_data must be a string.`);
+  const isUri = /^data:/i.test(data);
+  const { mediaType, base64 } = isUri ? dataUriParts(data, field) : { mediaType: null, base64: data };
+  if (mediaType !== null && !mediaType.startsWith('image/')) {
+    refuse(field, `${field}: only files that are images are supported. Send the text of other files.`);
+  }
+  return images.inBase64(base64, mediaType, field);
+}
