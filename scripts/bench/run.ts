@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- [--peer] [--smoke] [bench…]` runs the named benches, or all. Exits 1 on a missed target.
  *
- * Benches: relay, e2e, engine, rendering, ledger, leases, statistics, attestation, scheduler, images, cluster.
+ * Benches: relay, e2e, engine, rendering, ledger, leases, statistics, attestation, scheduler, images, vision, cluster.
  *
  * - `--peer` adds llama.cpp's own server to the engine bench.
  * - `--smoke` takes seconds per bench and ignores targets; each bench must complete.
@@ -20,6 +20,7 @@ import { benchRelay } from './relay/index.js';
 import { benchRendering } from './rendering/index.js';
 import { benchScheduler } from './scheduler/index.js';
 import { isSmoke } from './size.js';
+import { benchVision } from './vision/index.js';
 
 const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   relay: benchRelay,
@@ -32,6 +33,7 @@ const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   rendering: benchRendering,
   scheduler: benchScheduler,
   images: benchImages,
+  vision: benchVision,
   cluster: benchCluster,
 };
 const OPTIONS = ['--peer', '--smoke'];

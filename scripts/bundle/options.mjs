@@ -3,6 +3,7 @@
 /** Packages with native code, or with resources beside their own files. */
 const EXTERNAL = [
   'better-sqlite3',
+  'koffi',
   'node-llama-cpp',
   'onnxruntime-node',
   'pg-native',

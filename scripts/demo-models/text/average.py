@@ -3,10 +3,12 @@
 python3 average.py out checkpoint checkpoint...
 """
 
+import pathlib
 import sys
 
 import torch
 
+sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
 import checkpoint
 
 

@@ -3,12 +3,14 @@
   python3 import_gguf.py pico.gguf checkpoint
 """
 import math
+import pathlib
 import struct
 import sys
 
 import numpy
 import torch
 
+sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
 import checkpoint
 from bpe import SPECIAL, Tokenizer
 from model import Model, Shape

@@ -6,14 +6,14 @@ import time
 
 import torch
 
-import bpe
-import checkpoint
 import corpus
 import draw
 import facts
-from model import Model, Shape
 
 sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
+import bpe
+import checkpoint
+from model import Model, Shape
 from muon import Muon
 
 

@@ -7,17 +7,17 @@ import torch
 
 
 def orthogonalize(matrix, steps=5):
-    """Newton-Schulz steps towards the nearest orthogonal matrix; five bring the singular values near 1."""
+    """Newton-Schulz steps towards the nearest orthogonal matrix of each; five bring the singular values near 1."""
     a, b, c = 3.4445, -4.7750, 2.0315
     x = matrix.bfloat16()
-    tall = x.shape[0] > x.shape[1]
+    tall = x.shape[-2] > x.shape[-1]
     if tall:
-        x = x.T
-    x = x / (x.norm() + 1e-7)
+        x = x.mT
+    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
     for _ in range(steps):
-        square = x @ x.T
+        square = x @ x.mT
         x = a * x + (b * square + c * square @ square) @ x
-    return (x.T if tall else x).float()
+    return (x.mT if tall else x).float()
 
 
 class Muon(torch.optim.Optimizer):
@@ -27,14 +27,21 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
-            for weight in group['params']:
-                state = self.state[weight]
-                velocity = state.setdefault('velocity', torch.zeros_like(weight))
-                velocity.lerp_(weight.grad, 1 - group['momentum'])
-                update = orthogonalize(weight.grad.lerp(velocity, group['momentum']))
-                scale = max(1, weight.shape[0] / weight.shape[1]) ** 0.5
-                weight.mul_(1 - group['lr'] * group['weight_decay'])
-                weight.add_(update, alpha=-group['lr'] * scale)
+            for shape in dict.fromkeys(weight.shape for weight in group['params']):
+                self.step_alike([weight for weight in group['params'] if weight.shape == shape], group)
+
+    def step_alike(self, weights, group):
+        """Matrices of one shape are made orthogonal together, which needs fewer calls of an accelerator."""
+        directions = []
+        for weight in weights:
+            velocity = self.state[weight].setdefault('velocity', torch.zeros_like(weight))
+            velocity.lerp_(weight.grad, 1 - group['momentum'])
+            directions.append(weight.grad.lerp(velocity, group['momentum']))
+        updates = orthogonalize(torch.stack(directions))
+        scale = max(1, weights[0].shape[0] / weights[0].shape[1]) ** 0.5
+        for weight, update in zip(weights, updates):
+            weight.mul_(1 - group['lr'] * group['weight_decay'])
+            weight.add_(update, alpha=-group['lr'] * scale)
 
 
 class KernelMuon(torch.optim.Optimizer):

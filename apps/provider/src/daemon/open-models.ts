@@ -1,5 +1,6 @@
 /** `openModels` opens the configured models, plans the shared memory, and reports unservable models. The caller closes the result. */
 import { Engine, type EngineStatusEvent } from '../engine/engine.js';
+import type { EngineSettings } from '../engine/messages.js';
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ImageEngine, type ImageEngineStatusEvent } from '../imaging/image-engine.js';
 import type { KeepAlive } from '../jobs/serving/keep-alive.js';
@@ -197,15 +198,21 @@ function startEngine(
     );
   }
   const { slots, contextSize } = capacity;
+  const files = { modelPath: facts.path, ...(facts.vision === null ? {} : { projectorPath: facts.vision.projectorPath }) };
   return Engine.start(
     {
-      settings: { type: facts.embedding === null ? 'text' : 'embedding', modelPath: facts.path, slots, contextSize, gpu },
+      settings: { type: engineTypeOf(facts), ...files, slots, contextSize, gpu },
       giveUpAfter: GIVE_UP_AFTER,
       confinement,
       onEvent,
     },
     signal,
   );
+}
+
+function engineTypeOf({ embedding, vision }: ModelFacts): NonNullable<EngineSettings['type']> {
+  if (embedding !== null) return 'embedding';
+  return vision === null ? 'text' : 'vision';
 }
 
 /** Hashes the models one by one in the background. Each hash is reported to the coordinator when known. */

@@ -22,14 +22,26 @@ export interface EngineOptions extends SupervisionOptions<EngineSettings> {
   readonly onEvent?: (event: EngineStatusEvent) => void;
 }
 
-const KIND: ProcessKind = {
+const require = createRequire(import.meta.url);
+
+const TEXT_KIND: ProcessKind = {
   name: 'engine',
   // Resolved through package.json, so the entry is found from the sources (tests) and from the build.
-  entry: createRequire(import.meta.url).resolve('#engine-process'),
+  entry: require.resolve('#engine-process'),
   // The process's JavaScript thread never blocks while the model decodes. Silence means a hang.
   silenceLimitMs: 30_000,
   // A single thread preserves the order of a batch and its samplings (native.ts).
   env: { UV_THREADPOOL_SIZE: '1' },
+};
+
+const VISION_KIND: ProcessKind = {
+  name: 'vision engine',
+  entry: require.resolve('#vision-process'),
+  silenceLimitMs: 30_000,
+  // Images are sent as bytes.
+  serialization: 'advanced',
+  // One thread decodes batches, the others read image files.
+  env: { UV_THREADPOOL_SIZE: '3' },
 };
 
 export class Engine {
@@ -39,7 +51,8 @@ export class Engine {
   #nextJob = 1;
 
   private constructor({ onEvent = () => {}, ...options }: EngineOptions) {
-    this.#process = new SupervisedProcess(KIND, options, {
+    const kind = options.settings.type === 'vision' ? VISION_KIND : TEXT_KIND;
+    this.#process = new SupervisedProcess(kind, options, {
       onMessage: (message) => this.#receive(message),
       onReady: (facts) => onEvent({ type: 'ready', facts }),
       onExit: (reason) => this.#failAll(reason),

@@ -11,8 +11,25 @@ export interface PromptToolCall {
   readonly function: { readonly name: string; readonly arguments: unknown };
 }
 
+/** Image file of a message. */
+export interface PromptImage {
+  readonly type: 'image';
+  /** The encoded file: PNG, JPEG, WebP or GIF. */
+  readonly data: Uint8Array;
+  /** Path of the image in the client's request, such as `messages[0].content[1]`. */
+  readonly field: string;
+}
+
+export type PromptPart = { readonly type: 'text'; readonly text: string } | PromptImage;
+
+/** Chat message of a request. */
+export interface PromptMessage extends Omit<TemplateMessage, 'content'> {
+  /** Parts, if the message contains an image. Neighbouring parts are joined without a separator. */
+  readonly content: string | readonly PromptPart[];
+}
+
 /** Chat message in the form that chat templates expect. */
-export interface PromptMessage {
+export interface TemplateMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
   readonly reasoning_content?: string;
@@ -88,9 +105,11 @@ export interface EmbeddingRequest {
 
 export interface EngineSettings {
   /** Default: `text`. */
-  readonly type?: 'text' | 'embedding';
+  readonly type?: 'text' | 'embedding' | 'vision';
   /** Path of a GGUF file. */
   readonly modelPath: string;
+  /** Path of the GGUF file that turns images into embeddings (`mmproj`). Required for `vision`. */
+  readonly projectorPath?: string;
   /** Sequences that decode together. */
   readonly slots: number;
   /** Tokens of one sequence, prompt and answer together. */
@@ -107,8 +126,11 @@ export interface EngineFacts {
   readonly slots: number;
   /** Actual context per sequence. The engine may round the requested size to its cache layout. */
   readonly contextSize: number;
-  /** Measured; absent: the model reads no images. */
-  readonly vision?: { readonly maxImageTokens: number };
+  /** Absent: a model without image input. */
+  readonly vision?: {
+    /** Upper bound of the prompt tokens of one image, with the tokens before and after the image. */
+    readonly maxImageTokens: number;
+  };
 }
 
 /** Requests specific to the engine process. */
@@ -135,6 +157,8 @@ export type Ended =
   | { readonly job: number; readonly kind: 'cancelled' }
   | { readonly job: number; readonly kind: 'context_length_exceeded'; readonly limit: number; readonly actual: number }
   | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
+  /** An image cannot be decoded. `path`: its place in the client's request. */
+  | { readonly job: number; readonly kind: 'invalid_image'; readonly path: string }
   | { readonly job: number; readonly kind: 'engine_failed'; readonly message: string };
 
 /** Log probabilities of the tokens of one piece. */

@@ -214,6 +214,7 @@ export class Job {
         cacheScope,
         thinkTags: model.thinkTags,
         thinks: model.thinks,
+        maxImageTokens: model.maxImageTokens,
         generate: (request) => work.watch(model.generate(request)),
         pingAfterMs: deps.pingAfterMs ?? PING_AFTER_MS,
         closing: this.#closing.signal,

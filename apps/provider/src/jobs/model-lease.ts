@@ -15,6 +15,8 @@ export interface ModelLease extends ModelOperations {
   readonly thinks: boolean | null;
   /** Identity of the model for receipts. */
   readonly identity: ModelIdentity;
+  /** Upper bound of the prompt tokens of one image. Null: the model takes no images. */
+  readonly maxImageTokens: number | null;
   /** Null: no embedding model. */
   readonly embedding: EmbeddingFacts | null;
   /** Sizes supported on this machine, as `<width>x<height>`, and defaults of an image model. Null: no image model. */
@@ -37,6 +39,7 @@ export async function leaseModel(models: ModelPool, id: string, engineBuild: str
       thinkTags,
       thinks,
       identity: { engine: model.engineName, weightsSha256: model.serving.fileSha256(), templateSha256 },
+      maxImageTokens: imageTokenBound(model),
       embedding,
       image: image === null ? null : { ...image, sizes: model.sizes.map(sizeText) },
       systemFingerprint: systemFingerprint(model, engineBuild),
@@ -48,6 +51,13 @@ export async function leaseModel(models: ModelPool, id: string, engineBuild: str
   } catch (error) {
     throw error instanceof ModelUnavailable ? new JobError('model_not_loaded') : error;
   }
+}
+
+/** The smaller of the offer's bound and the bound of the projector's header: the coordinator may know either. */
+function imageTokenBound(model: ServedModel): number | null {
+  const { vision } = model.serving.facts;
+  if (vision === null) return null;
+  return Math.min(vision.maxImageTokens, model.offer()?.vision?.max_image_tokens ?? vision.maxImageTokens);
 }
 
 /** A model retains its fingerprint when the file's hash becomes known later. */

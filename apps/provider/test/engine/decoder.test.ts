@@ -2,7 +2,7 @@
  * How long a running stream waits for its next token while long prompts are read. Time is simulated: a batch takes its time on a
  * machine of a given speed, so the bound holds on any test machine.
  */
-import type { LlamaModel, Token } from 'node-llama-cpp';
+import type { Token } from 'node-llama-cpp';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Ended } from '../../src/engine/messages.js';
 import { Decoder } from '../../src/engine/process/decoding/decoder.js';
@@ -68,17 +68,7 @@ class Machine {
 }
 
 const sampler: NativeSampler = { applyConfig: () => {}, dispose: () => {} };
-const model = {
-  _model: {},
-  _llama: {
-    _bindings: {
-      AddonSampler: class implements NativeSampler {
-        applyConfig() {}
-        dispose() {}
-      },
-    },
-  },
-} as unknown as LlamaModel;
+const samplers = { newSampler: () => sampler };
 const vocabulary = new Vocabulary({ tokens: ['', TEXT], types: [], kind: 'llama', detokenize: () => TEXT }, []);
 
 interface Wanted {
@@ -99,12 +89,13 @@ async function run(machine: Machine, repeatability: Repeatability, wanted: reado
     if (ends.length === wanted.length) over();
   });
   const sequences = new SequencePool(machine.context, { count: wanted.length, grain: 1, minRest: 1, window: null, now: () => now });
-  const decoder = new Decoder({ context: machine.context, model, sequences, repeatability, batchTokens: BATCH_TOKENS, outbox });
+  const decoder = new Decoder({ context: machine.context, samplers, sequences, repeatability, batchTokens: BATCH_TOKENS, outbox });
   for (const [job, { prompt, limit, repeatable, onToken }] of wanted.entries()) {
     decoder.add(
       new TextStream({
         control: new StreamControl(job),
         prompt: Array.from({ length: prompt }, () => 1 as Token),
+        media: [],
         startsInsideThinking: false,
         scope: null,
         repeatable,

@@ -20,7 +20,7 @@ function memory(oldest = 0) {
 }
 
 function leave(sequences: SequencePool, scope: string | null, tokens: readonly Token[], repeatable = tokens.length): number {
-  const held = sequences.take({ prompt: tokens, scope, repeatable: false });
+  const held = sequences.take({ prompt: tokens, scope, repeatable: false, media: [] });
   if (held === null) throw new Error('no sequence is free');
   held.tokens = [...tokens];
   held.repeatable = repeatable;
@@ -32,7 +32,7 @@ test('a second turn reuses the whole first turn', () => {
   const native = memory();
   const sequences = new SequencePool(native, { count: 3, grain: 1, minRest: 1, window: null });
   const id = leave(sequences, 'a', prompt(1, 2, 3, 4));
-  const held = sequences.take({ prompt: prompt(1, 2, 3, 4, 5, 6), scope: 'a', repeatable: false });
+  const held = sequences.take({ prompt: prompt(1, 2, 3, 4, 5, 6), scope: 'a', repeatable: false, media: [] });
   expect(held).toMatchObject({ id, tokens: [1, 2, 3, 4] });
   expect(native.cut).toEqual([]);
 });
@@ -41,11 +41,11 @@ test('different tokens are cut off, and the last prompt token is always computed
   const native = memory();
   const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, 'a', prompt(1, 2, 3, 4));
-  const other = sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false });
+  const other = sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false, media: [] });
   expect(other?.tokens).toEqual([1, 2]);
   other?.tokens.push(9 as Token);
   if (other !== null) sequences.release(other);
-  expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false })?.tokens).toEqual([1, 2]);
+  expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false, media: [] })?.tokens).toEqual([1, 2]);
   expect(native.cut).toEqual([
     [0, 2],
     [0, 2],
@@ -61,7 +61,7 @@ test.each([
   const native = memory();
   const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, left, prompt(1, 2, 3));
-  expect(sequences.take({ prompt: prompt(1, 2, 3, 4), scope: wanted, repeatable: false })?.tokens).toEqual([]);
+  expect(sequences.take({ prompt: prompt(1, 2, 3, 4), scope: wanted, repeatable: false, media: [] })?.tokens).toEqual([]);
   expect(native.wiped).toContain(0);
 });
 
@@ -99,7 +99,7 @@ test('a repeatable request reuses only bit-exact tokens, in whole slices', () =>
   ] as const) {
     const sequences = new SequencePool(memory(), { count: 1, grain, minRest, window: null });
     leave(sequences, 'a', tokens, repeatable);
-    expect(sequences.take({ prompt: tokens, scope: 'a', repeatable: true })?.tokens).toHaveLength(expected);
+    expect(sequences.take({ prompt: tokens, scope: 'a', repeatable: true, media: [] })?.tokens).toHaveLength(expected);
   }
 });
 
@@ -111,7 +111,7 @@ test.each([
 ])('%s preserves a possible prefix', (_what, native, window, expected) => {
   const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window });
   leave(sequences, 'a', prompt(1, 2, 3));
-  expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false })?.tokens).toHaveLength(expected);
+  expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false, media: [] })?.tokens).toHaveLength(expected);
 });
 
 test('idle sequences are cleared in time', () => {
@@ -124,5 +124,24 @@ test('idle sequences are cleared in time', () => {
   now = 100;
   expect(sequences.wipeIdle(100)).toBe(false);
   expect(native.wiped).toContain(0);
-  expect(sequences.take({ prompt: prompt(1, 2, 3, 4), scope: 'a', repeatable: false })?.tokens).toEqual([]);
+  expect(sequences.take({ prompt: prompt(1, 2, 3, 4), scope: 'a', repeatable: false, media: [] })?.tokens).toEqual([]);
+});
+
+test('reuse ends before an image that differs, at positions that the model counts', () => {
+  const native = memory();
+  const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
+  const held = sequences.take({ prompt: prompt(1, -5, -5, -5, -5, 2), scope: 'a', repeatable: false, media: [] });
+  if (held === null) throw new Error('no sequence is free');
+  held.tokens = prompt(1, -5, -5, -5, -5, 2, -6, -6, 3);
+  held.media = [
+    { start: 1, tokens: 4, positions: 2 },
+    { start: 6, tokens: 2, positions: 1 },
+  ];
+  sequences.release(held);
+  const next = prompt(1, -5, -5, -5, -5, 2, -6, 9);
+  expect(sequences.take({ prompt: next, scope: 'a', repeatable: false, media: [] })).toMatchObject({
+    tokens: [1, -5, -5, -5, -5, 2],
+    media: [{ start: 1, tokens: 4, positions: 2 }],
+  });
+  expect(native.cut).toEqual([[held.id, 4]]);
 });

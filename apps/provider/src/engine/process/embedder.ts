@@ -1,7 +1,7 @@
 /** `Embedder` computes vectors. Inputs are checked first; each must fit one batch, because pooling cannot span batches. */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
-import { buildOf, loadWeights } from './load-weights.js';
+import { buildOf, isBytePair, loadWeights } from './load-weights.js';
 import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
 
 export class Embedder {
@@ -14,7 +14,7 @@ export class Embedder {
     readonly facts: EngineFacts,
     private readonly send: (message: FromEngine) => void,
   ) {
-    this.#tokenize = tokenizerOf(model, []);
+    this.#tokenize = tokenizerOf((text, special) => model.tokenize(text, special), isBytePair(model), []);
   }
 
   /** Throws an Error with a message for the owner. */

@@ -1,24 +1,13 @@
 /** `loadModel` loads a text model, creates its context and measures the context's repeatability. */
-import { DEFAULT_THINK_TAGS } from '@inference/formats';
-import type { LlamaContext, LlamaModel } from 'node-llama-cpp';
-import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
+import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
+import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
-import { findRepeatability, type Repeatability } from './decoding/repeatability.js';
-import { loadWeights } from './load-weights.js';
-import { type NativeContext, nativeContext } from './native.js';
-import { Vocabulary, type VocabularySource } from './output/token-text.js';
-import { CHATML_TEMPLATE, ChatPrompt, type PromptModel } from './prompt/chat-prompt.js';
-import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
-
-export interface LoadedModel {
-  readonly model: LlamaModel;
-  readonly context: LlamaContext;
-  readonly native: NativeContext;
-  readonly repeatability: Repeatability;
-  readonly vocabulary: Vocabulary;
-  readonly prompt: ChatPrompt;
-  readonly tokenize: Tokenize;
-}
+import { findRepeatability } from './decoding/repeatability.js';
+import { GrammarError } from './decoding/sampling.js';
+import { buildOf, isBytePair, loadWeights } from './load-weights.js';
+import { type LoadedModel, loadPrompt } from './loaded-model.js';
+import { type NativeSamplers, nativeContext, nativeGrammar, newSampler } from './native.js';
+import type { VocabularySource } from './output/token-text.js';
 
 /** Throws an Error with a message for the owner. */
 export async function loadModel(settings: EngineSettings): Promise<LoadedModel> {
@@ -29,20 +18,50 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
     ...contextOptions,
   });
   const native = nativeContext(context);
-  const template = chatTemplate(model);
-  const tags = thinkTagsOf(template);
-  // A model may think although its template has no think tags; the output filter then looks for the default tags.
-  const { open, close } = tags ?? DEFAULT_THINK_TAGS;
-  const vocabulary = new Vocabulary(vocabularySource(model), [open, close]);
-  if (template === null && !vocabulary.has('<|im_start|>')) {
-    throw new Error('the model file holds no chat template, and its vocabulary has no ChatML tokens to fall back to');
+  const samplers = samplersOf(model);
+  const prompt = loadPrompt({
+    vocabularySource: vocabularySource(model),
+    template: chatTemplate(model),
+    tokenize: (text, special) => model.tokenize(text, special),
+    isBytePair: isBytePair(model),
+    tokens: model.tokens,
+  });
+  const repeatability = await findRepeatability({
+    context: native,
+    samplers,
+    vocabularySize: model.fileInfo.metadata.tokenizer.ggml.tokens.length,
+    modelSize: model.embeddingVectorSize * model.fileInsights.totalLayers,
+    sequences: context.totalSequences,
+    mayShare: settings.gpu === 'none' && settings.keepApart !== true,
+  });
+  return {
+    ...prompt,
+    build: buildOf(model),
+    slots: context.totalSequences,
+    contextSize: context.contextSize,
+    batchTokens: context.batchSize,
+    window: model.fileInsights.swaSize ?? null,
+    native,
+    samplers,
+    repeatability,
+    isEnd: (token) => model.isEogToken(token),
+    vision: null,
+  };
+}
+
+function samplersOf(model: LlamaModel): NativeSamplers {
+  return {
+    newSampler: (config) => newSampler(model, config),
+    grammarState: async (grammar) => nativeGrammar(await grammarState(model, grammar)),
+  };
+}
+
+async function grammarState(model: LlamaModel, grammar: Grammar): Promise<LlamaGrammarEvaluationState> {
+  try {
+    return new LlamaGrammarEvaluationState({ model, grammar: await model.llama.createGrammar({ grammar: gbnf(grammar) }) });
+  } catch {
+    throw new GrammarError();
   }
-  const controls = vocabulary.controlTexts();
-  const tokenize = tokenizerOf(model, controls);
-  const prompt = chatPrompt({ tokenize, tokens: model.tokens }, template ?? CHATML_TEMPLATE, controls, tags);
-  const mayShare = settings.gpu === 'none' && settings.keepApart !== true;
-  const repeatability = await findRepeatability({ context: native, model, sequences: context.totalSequences, mayShare });
-  return { model, context, native, repeatability, vocabulary, prompt, tokenize };
 }
 
 function vocabularySource(model: LlamaModel): VocabularySource {
@@ -55,15 +74,4 @@ function vocabularySource(model: LlamaModel): VocabularySource {
 function chatTemplate(model: LlamaModel): string | null {
   const template: unknown = model.fileInfo.metadata.tokenizer.chat_template;
   return typeof template === 'string' && template.trim() !== '' ? template : null;
-}
-
-function chatPrompt(model: PromptModel, template: string, controls: readonly string[], tags: ThinkTags | null): ChatPrompt {
-  let prompt: ChatPrompt;
-  try {
-    prompt = new ChatPrompt(model, template, controls, tags);
-  } catch {
-    throw new Error("the model's chat template is not valid Jinja");
-  }
-  if (!prompt.rendersGreeting()) throw new Error("the model's chat template cannot be rendered, not even with one message in it");
-  return prompt;
 }

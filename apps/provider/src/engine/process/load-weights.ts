@@ -1,5 +1,5 @@
 /** `loadWeights` loads the weights of a text or embedding model. `buildOf` names the engine. */
-import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
+import { getLlama, LlamaLogLevel, type LlamaModel, LlamaVocabularyType } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 
 /** Returns the model and options for each of its contexts. Throws an Error with a message for the owner. */
@@ -30,6 +30,11 @@ export async function loadWeights({
   } finally {
     isLoading = false;
   }
+}
+
+/** Whether the vocabulary is byte-pair encoded. */
+export function isBytePair({ vocabularyType }: LlamaModel): boolean {
+  return vocabularyType === LlamaVocabularyType.bpe;
 }
 
 /** Name, build and device of the engine. */

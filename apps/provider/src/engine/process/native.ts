@@ -1,4 +1,5 @@
 /** Internals of node-llama-cpp, a pinned version, used in this file only: batch, decode and sample in one thread trip. */
+import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp';
 
 /** Flat pairs of token and value. */
@@ -51,6 +52,13 @@ export interface NativeContext {
   removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean;
   /** Lowest cached position; models with a sliding window drop the oldest. */
   getSequenceKvCacheMinPosition(sequence: number): number;
+}
+
+/** Samplers of a model. */
+export interface NativeSamplers {
+  newSampler(config: SamplerConfig): NativeSampler;
+  /** Value for `grammarEvaluationState` of one stream. Throws `GrammarError`. */
+  grammarState(grammar: Grammar): Promise<unknown>;
 }
 
 interface ContextInternals {

@@ -4,16 +4,16 @@ import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/gr
 import type { Token } from 'node-llama-cpp';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
 import { Decoder } from './decoding/decoder.js';
-import { GrammarError, grammarState, samplerConfig } from './decoding/sampling.js';
+import { GrammarError, samplerConfig } from './decoding/sampling.js';
 import { SequencePool } from './decoding/sequence-pool.js';
-import type { LoadedModel } from './load-model.js';
-import { buildOf } from './load-weights.js';
-import { type NativeSampler, nativeGrammar, newSampler } from './native.js';
+import type { LoadedModel } from './loaded-model.js';
+import type { NativeSampler } from './native.js';
 import type { Outbox } from './outbox.js';
 import { GrammarText } from './output/grammar-text.js';
 import { StreamControl, TextStream } from './output/text-stream.js';
 import { TextAssembler } from './output/token-text.js';
 import { type PromptTokens, PromptTooLong, TemplateError } from './prompt/chat-prompt.js';
+import { ImageError, imagesOfPrompt, NO_IMAGES, type PromptImages } from './prompt/prompt-images.js';
 
 export class Runtime {
   readonly #streams = new Map<number, StreamControl>();
@@ -24,55 +24,69 @@ export class Runtime {
     private readonly loaded: LoadedModel,
     private readonly outbox: Outbox,
   ) {
-    const { model, context, native, repeatability } = loaded;
+    const { native, samplers, repeatability, batchTokens, window } = loaded;
     const { minRows, slice } = repeatability;
     const sequences = new SequencePool(native, {
-      count: context.totalSequences,
+      count: loaded.slots,
       // If any cut of a prompt gives the same result, reuse may end anywhere, as long as a slice remains.
       ...(minRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
-      window: model.fileInsights.swaSize ?? null,
+      window,
     });
-    this.#decoder = new Decoder({ context: native, model, sequences, repeatability, batchTokens: context.batchSize, outbox });
+    this.#decoder = new Decoder({ context: native, samplers, sequences, repeatability, batchTokens, outbox });
   }
 
   get facts(): EngineFacts {
-    const { model, context } = this.loaded;
-    return { build: buildOf(model), slots: context.totalSequences, contextSize: context.contextSize };
+    const { build, slots, contextSize, vision } = this.loaded;
+    return { build, slots, contextSize, ...(vision === null ? {} : { vision: { maxImageTokens: vision.maxImageTokens } }) };
   }
 
   /** Never rejects; failures are reported as the end of the job. */
   async run(job: number, request: GenerationRequest): Promise<void> {
     const control = new StreamControl(job);
     this.#streams.set(job, control);
+    let images = NO_IMAGES;
+    const end = (): void => {
+      this.#streams.delete(job);
+      images.free();
+    };
     try {
-      const ended = await this.#begin(control, request);
+      images = await this.#prepare(control, request);
+      const ended = await this.#begin(control, request, images, end);
       if (ended === null) return;
       this.outbox.ended(ended);
     } catch (error) {
-      this.outbox.ended({ job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' });
+      this.outbox.ended(endOf(error, job, this.loaded.contextSize));
     }
-    this.#streams.delete(job);
+    end();
   }
 
   control(job: number): StreamControl | undefined {
     return this.#streams.get(job);
   }
 
-  /** Hands the stream to the decoder. Returns the end of a job without a stream. */
-  async #begin(control: StreamControl, request: GenerationRequest): Promise<Ended | null> {
+  /** Throws {@link ImageError} and {@link PromptTooLong}. */
+  async #prepare(control: StreamControl, { prompt }: GenerationRequest): Promise<PromptImages> {
+    const [first] = imagesOfPrompt(prompt);
+    if (first === undefined) return NO_IMAGES;
+    const { vision, contextSize } = this.loaded;
+    if (vision === null) throw new ImageError(first.field);
+    return vision.prepare(prompt, contextSize, () => control.cancelled);
+  }
+
+  /** Hands the stream to the decoder, which calls `onEnd`. Returns the end of a job without a stream. */
+  async #begin(control: StreamControl, request: GenerationRequest, images: PromptImages, onEnd: () => void): Promise<Ended | null> {
     const { job } = control;
-    const { contextSize } = this.facts;
+    if (control.cancelled) return { job, kind: 'cancelled' };
+    const { contextSize } = this.loaded;
     let prompt: PromptTokens;
     try {
-      prompt = this.loaded.prompt.tokenize(request.prompt, contextSize);
+      prompt = this.loaded.prompt.tokenize(request.prompt, contextSize, images);
     } catch (error) {
       // A count request needs the number of tokens also of an overlong prompt.
       if (error instanceof PromptTooLong && request.maxTokens === 0) return this.#counted(job, error.actual, false);
-      if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit: contextSize, actual: error.actual };
-      if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };
       throw error;
     }
-    const { tokens, startsInsideThinking } = prompt;
+    const { tokens, media, startsInsideThinking } = prompt;
     if (tokens.length === 0) return { job, kind: 'invalid_request', field: 'prompt' };
     const isForeign = (token: number) => !this.loaded.vocabulary.holds(token);
     if (request.sampling.logitBias.some(([token]) => isForeign(token))) return { job, kind: 'invalid_request', field: 'logit_bias' };
@@ -91,6 +105,7 @@ export class Runtime {
     const stream = new TextStream({
       control,
       prompt: tokens,
+      media,
       startsInsideThinking,
       scope: request.cacheScope,
       repeatable: request.sampling.seed !== null,
@@ -100,7 +115,7 @@ export class Runtime {
       logprobs: request.logprobs === null ? null : { vocabulary, alternatives: request.logprobs },
       isEnd: (token) => this.#isEnd(token),
       outbox: this.outbox,
-      onEnd: () => this.#streams.delete(job),
+      onEnd,
     });
     this.#decoder.add(stream);
     return null;
@@ -119,17 +134,24 @@ export class Runtime {
 
   async #sampler(request: GenerationRequest, limit: number): Promise<NativeSampler> {
     const config = samplerConfig(request.sampling, limit);
-    if (request.grammar === null) return newSampler(this.loaded.model, config);
-    const state = await grammarState(this.loaded.model, request.grammar);
-    return newSampler(this.loaded.model, { ...config, grammarEvaluationState: nativeGrammar(state) });
+    const { samplers } = this.loaded;
+    if (request.grammar === null) return samplers.newSampler(config);
+    return samplers.newSampler({ ...config, grammarEvaluationState: await samplers.grammarState(request.grammar) });
   }
 
   #isEnd(token: Token): boolean {
     let isEnd = this.#ends.get(token);
     if (isEnd === undefined) {
-      isEnd = this.loaded.model.isEogToken(token);
+      isEnd = this.loaded.isEnd(token);
       this.#ends.set(token, isEnd);
     }
     return isEnd;
   }
+}
+
+function endOf(error: unknown, job: number, limit: number): Ended {
+  if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit, actual: error.actual };
+  if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };
+  if (error instanceof ImageError) return { job, kind: 'invalid_image', path: error.field };
+  return { job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };
 }

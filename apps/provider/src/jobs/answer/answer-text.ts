@@ -1,9 +1,10 @@
 /** `answer` answers a text request: choices, renderer of the format, frames. Independent of sealing, sockets and signing. */
-import type { FinishEvent, OutputEvent, ResponseMetadata } from '@inference/formats';
+import { type FinishEvent, imagesOfRequest, type OutputEvent, type ResponseMetadata } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import type { Generation } from '../../engine/generation.js';
 import type { GenerationRequest } from '../../engine/messages.js';
 import type { ThinkTags } from '../../models/think-tags.js';
+import { JobError } from '../job-error.js';
 import type { OpenedRequest } from '../opened-request.js';
 import type { Computation } from './computed-by.js';
 import { type GeneratedChoice, generateChoice } from './generate-choice.js';
@@ -19,6 +20,8 @@ export interface AnswerOptions {
   readonly thinkTags: ThinkTags | null;
   /** `thinks` of the model's offer. */
   readonly thinks: boolean | null;
+  /** Upper bound of the prompt tokens of one image. Null: the model takes no images. */
+  readonly maxImageTokens: number | null;
   /** Bytes of the request's body. */
   readonly requestBytes: number;
   readonly generate: (request: GenerationRequest) => Generation;
@@ -51,6 +54,7 @@ const USAGE_DIGITS = 32;
 /** Generates the choices one after another: a job has one slot. Throws JobError, or the signal's reason when the job was given up. */
 export async function answer(options: AnswerOptions): Promise<Answered> {
   const { opened, responseMetadata } = options;
+  refuseImages(opened.request, options.maxImageTokens);
   const { request } = opened;
   const stream = request.stream ? opened.answer.stream(responseMetadata) : null;
   const plain = request.stream ? null : opened.answer.plain(responseMetadata);
@@ -97,6 +101,12 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
     await options.write(body);
   }
   return { ...answered, finishReason: finish.reason };
+}
+
+/** Throws {@link JobError} if the model takes no images. */
+function refuseImages(request: OpenedRequest['request'], maxImageTokens: number | null): void {
+  const [image] = imagesOfRequest(request);
+  if (image !== undefined && maxImageTokens === null) throw new JobError('unsupported', { param: image.field });
 }
 
 /** Of several choices, one that the limit cut decides the reason of the whole answer. */

@@ -10,6 +10,8 @@ export function failureOf({ ended }: GenerationError, fields: FieldNames): JobEr
       return new JobError('context_length_exceeded', { limit: ended.limit, actual: ended.actual });
     case 'invalid_request':
       return new JobError('invalid_request', { param: paramOf(ended.field, fields) });
+    case 'invalid_image':
+      return new JobError('invalid_image', { param: ended.path });
     case 'cancelled':
       return new JobError('cancelled');
     case 'engine_failed':

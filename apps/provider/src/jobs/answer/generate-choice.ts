@@ -1,5 +1,5 @@
 /** `generateChoice` generates one choice of an answer: engine, output filter, and attempts at a required format. */
-import { type CompletedFinishReason, type OutputEvent, OutputFilter, type TextRequest, Transcript } from '@inference/formats';
+import { type CompletedFinishReason, imagesOfRequest, type OutputEvent, OutputFilter, type TextRequest, Transcript, textBytesOf } from '@inference/formats';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../../engine/generation.js';
 import type { ThinkTags } from '../../models/think-tags.js';
@@ -136,8 +136,10 @@ async function filterOutput(
   return { ...result(), finish: finishOf(filter, ended) };
 }
 
-function promptOf({ requestBytes }: Pick<AnswerOptions, 'requestBytes'>, { started }: Generation): Required<PromptCounts> {
-  return signedPrompt(started ?? { promptTokens: 0 }, requestBytes);
+function promptOf({ opened, requestBytes, maxImageTokens }: AnswerOptions, { started }: Generation): Required<PromptCounts> {
+  const { request } = opened;
+  const imageTokens = imagesOfRequest(request).length * (maxImageTokens ?? 0);
+  return signedPrompt(started ?? { promptTokens: 0 }, textBytesOf(request, requestBytes), imageTokens);
 }
 
 function ratesOf(pace: ThroughputMeter, { started }: Generation): Pick<GeneratedChoice, 'decodeTps' | 'prefillTps'> {

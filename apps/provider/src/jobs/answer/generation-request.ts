@@ -1,6 +1,6 @@
 /** Converts the parsed request into the engine's request, with messages and tools in the format that chat templates expect. */
-import { type ChatMessage, contentText, type TextRequest, type Tool, type ToolCall } from '@inference/formats';
-import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../../engine/messages.js';
+import type { ChatMessage, MessageContent, TextRequest, Tool, ToolCall } from '@inference/formats';
+import type { GenerationRequest, PromptInput, PromptMessage, PromptPart, PromptTool, PromptToolCall } from '../../engine/messages.js';
 import type { CompiledConstraint } from '../constraint/output-constraint.js';
 
 /** `maxTokens` and `cacheScope` come from the job's context. `attempt` counts from 0. */
@@ -53,7 +53,7 @@ function promptMessage(message: ChatMessage): PromptMessage {
   switch (message.role) {
     case 'system':
     case 'user':
-      return { role: message.role, content: contentText(message.content) };
+      return { role: message.role, content: promptContent(message.content) };
     case 'assistant':
       return {
         role: 'assistant',
@@ -65,13 +65,24 @@ function promptMessage(message: ChatMessage): PromptMessage {
       return {
         role: 'tool',
         // Templates have no field for a failed tool call; the model reads the prefix.
-        content: `${message.isError ? 'Error: ' : ''}${contentText(message.content)}`,
+        content: promptContent(message.content, message.isError ? 'Error: ' : ''),
         tool_call_id: message.toolCallId,
         ...(message.name === null ? {} : { name: message.name }),
       };
     default:
       return message satisfies never;
   }
+}
+
+/** `before`: text before the content. */
+function promptContent(content: MessageContent, before = ''): PromptMessage['content'] {
+  if (typeof content === 'string') return before + content;
+  const parts = content.map((part): PromptPart => {
+    if (part.type === 'text') return part;
+    const { base64, field } = part.image;
+    return { type: 'image', data: Buffer.from(base64, 'base64'), field };
+  });
+  return before === '' ? parts : [{ type: 'text', text: before }, ...parts];
 }
 
 function promptToolCall(call: ToolCall): PromptToolCall {

@@ -6,9 +6,9 @@ export interface PromptCounts {
   readonly cachedTokens?: number;
 }
 
-/** Counts of a prompt, bounded by the bytes of its request body. */
-export function signedPrompt({ promptTokens, cachedTokens = 0 }: PromptCounts, requestBytes: number): Required<PromptCounts> {
-  const prompt = Math.min(promptTokens, promptTokenBound(requestBytes));
+/** Counts of a prompt, bounded by the bytes of its request body without images, and by the most tokens of its images. */
+export function signedPrompt({ promptTokens, cachedTokens = 0 }: PromptCounts, textBytes: number, imageTokens = 0): Required<PromptCounts> {
+  const prompt = Math.min(promptTokens, promptTokenBound(textBytes, imageTokens));
   return { promptTokens: prompt, cachedTokens: Math.min(cachedTokens, prompt) };
 }
 

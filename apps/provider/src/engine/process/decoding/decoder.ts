@@ -3,11 +3,12 @@
  *
  * Streams join and leave between batches. A round costs one trip to the compute thread.
  */
-import type { LlamaModel, Token } from 'node-llama-cpp';
-import { type NativeContext, nativeTokens } from '../native.js';
+import type { Token } from 'node-llama-cpp';
+import { type NativeContext, type NativeSamplers, nativeTokens } from '../native.js';
 import type { Outbox } from '../outbox.js';
 import { RawLogprobs } from '../output/logprobs.js';
 import type { TextStream } from '../output/text-stream.js';
+import { type MediaChunk, positionAt } from './media-span.js';
 import { batchRows, type Repeatability } from './repeatability.js';
 import type { CachedSequence, SequencePool } from './sequence-pool.js';
 
@@ -25,7 +26,7 @@ const NO_ROWS = new Uint32Array(0);
 
 interface DecoderOptions {
   readonly context: NativeContext;
-  readonly model: LlamaModel;
+  readonly samplers: Pick<NativeSamplers, 'newSampler'>;
   readonly sequences: SequencePool;
   readonly repeatability: Repeatability;
   /** Maximum tokens of one batch. */
@@ -57,7 +58,7 @@ export class Decoder {
   #overdrawnMs = 0;
 
   constructor(private readonly options: DecoderOptions) {
-    this.#logprobs = new RawLogprobs(options.context, options.model);
+    this.#logprobs = new RawLogprobs(options.context, options.samplers);
   }
 
   /** Runs a stream to the end, which the stream itself reports. Streams without a free sequence wait in order. */
@@ -129,8 +130,7 @@ export class Decoder {
   #admit(): void {
     while (this.#waiting.length > 0 && this.options.sequences.hasFree) {
       const stream = this.#waiting.shift() as TextStream;
-      const { prompt, scope, repeatable } = stream.options;
-      const held = this.options.sequences.take({ prompt, scope, repeatable }) as CachedSequence;
+      const held = this.options.sequences.take(stream.options) as CachedSequence;
       stream.begin(held.tokens.length);
       this.#prompts.push({ stream, held, next: null });
     }
@@ -159,7 +159,7 @@ export class Decoder {
       // Requests logits for the duplicate row too: llama.cpp skips rows without logits in the last layer.
       return context.addToBatch(
         held.id,
-        held.tokens.length,
+        nextPosition(held),
         new Uint32Array(own).fill(next as Token),
         own === 1 ? ONE_ROW : TWO_ROWS,
       )[0] as number;
@@ -168,7 +168,7 @@ export class Decoder {
       for (const [index, { held, next }] of ordered.entries()) {
         // `false`: single tokens are summed differently from prompt slices, so generated tokens never count as repeatable prefix.
         this.#hold(held, [next as Token], false);
-        if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
+        if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
       }
     });
   }
@@ -179,20 +179,27 @@ export class Decoder {
     if (running === undefined) return false;
     const { context, repeatability, outbox } = this.options;
     const { held, stream } = running;
-    const { prompt, repeatable } = stream.options;
+    const { prompt, repeatable, media } = stream.options;
     const at = held.tokens.length;
+    const begin = performance.now();
+    const chunk = media.find(({ start }) => start === at);
+    if (chunk !== undefined) {
+      await this.#readMedia(running, chunk);
+      if (busy && repeatable) this.#overdrawnMs += performance.now() - begin;
+      outbox.worked();
+      return true;
+    }
     const part = prompt.slice(at, at + this.#sliceTokens(running, busy));
     const isLast = at + part.length === prompt.length;
     const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
     context.initBatch(rows.length);
-    const places = context.addToBatch(held.id, at, rows, isLast ? Uint32Array.of(part.length - 1) : NO_ROWS);
+    const places = context.addToBatch(held.id, nextPosition(held), rows, isLast ? Uint32Array.of(part.length - 1) : NO_ROWS);
     if (isLast) this.#streams.push(running);
     else this.#prompts.push(running);
-    const begin = performance.now();
     await this.#compute(isLast ? [running] : [], [...places], () => {
       this.#hold(held, part, this.#isSame(at, part.length));
-      if (padding > 0) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
+      if (padding > 0) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
     });
     const took = performance.now() - begin;
     if (part.length >= MIN_SLICE) this.#msPerToken = took / part.length;
@@ -207,18 +214,35 @@ export class Decoder {
     return index < 0 ? undefined : this.#prompts.splice(index, 1)[0];
   }
 
+  /** Encodes and decodes an image. A failure ends only this stream. */
+  async #readMedia(running: Running, chunk: MediaChunk): Promise<void> {
+    const { held, stream } = running;
+    this.#prompts.push(running);
+    this.#writeAll();
+    try {
+      await chunk.read(held.id, nextPosition(held));
+    } catch (error) {
+      this.#fail(running, error);
+      return;
+    }
+    const { start, tokens, positions } = chunk;
+    held.media.push({ start, tokens, positions });
+    this.#hold(held, stream.options.prompt.slice(start, start + tokens), false);
+  }
+
+  /** Number of tokens in the next slice, which ends at the next image. */
   #sliceTokens({ held, stream }: Running, busy: boolean): number {
     const { repeatability, batchTokens } = this.options;
-    const { prompt, repeatable } = stream.options;
+    const { prompt, repeatable, media } = stream.options;
     const at = held.tokens.length;
+    const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
     // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
-    if (repeatable && repeatability.minRows === null) return repeatability.slice - (at % repeatability.slice);
+    if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
     const min = repeatable ? repeatability.slice : MIN_SLICE;
     const fitting = this.#msPerToken === 0 ? min : Math.floor(PROMPT_MS / this.#msPerToken);
     const wanted = busy ? Math.max(min, Math.min(batchTokens, fitting)) : batchTokens;
-    if (!repeatable) return wanted;
+    if (!repeatable) return Math.min(left, wanted);
     // Equal slices, so the last slice is not too small.
-    const left = prompt.length - at;
     return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
   }
 
@@ -298,6 +322,10 @@ export class Decoder {
     this.#toWrite = [];
     for (const write of writes) write();
   }
+}
+
+function nextPosition({ media, tokens }: CachedSequence): number {
+  return positionAt(media, tokens.length);
 }
 
 function endCancelled(stream: TextStream): void {

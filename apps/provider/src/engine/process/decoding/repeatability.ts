@@ -1,6 +1,6 @@
 /** `findRepeatability`: batches in which a model's logits are bit-exact, so that a seed repeats a text. Kernels vary by batch size. */
-import type { LlamaModel, Token } from 'node-llama-cpp';
-import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';
+import type { Token } from 'node-llama-cpp';
+import { type NativeContext, type NativeSampler, type NativeSamplers, nativeTokens } from '../native.js';
 
 /** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
 const TILE_ROWS = 64;
@@ -33,7 +33,10 @@ export interface Repeatability {
 
 export interface RepeatabilityTest {
   readonly context: NativeContext;
-  readonly model: LlamaModel;
+  readonly samplers: Pick<NativeSamplers, 'newSampler'>;
+  readonly vocabularySize: number;
+  /** Embedding width times layers. */
+  readonly modelSize: number;
   readonly sequences: number;
   /** The model runs on one CPU thread. GPU kernels choose their path by the batch size. */
   readonly mayShare: boolean;
@@ -60,10 +63,9 @@ class Probe {
   readonly #steps: number;
 
   constructor(private readonly options: RepeatabilityTest) {
-    this.#sampler = newSampler(options.model, { temperature: 1, topK: TOP_LOGITS, seed: 1 });
-    this.#vocabulary = options.model.fileInfo.metadata.tokenizer.ggml.tokens.length;
-    const size = options.model.embeddingVectorSize * options.model.fileInsights.totalLayers;
-    this.#steps = Math.min(MAX_STEPS, MIN_STEPS + Math.ceil(SINGLE_TOKEN_MODEL_SIZE / size));
+    this.#sampler = options.samplers.newSampler({ temperature: 1, topK: TOP_LOGITS, seed: 1 });
+    this.#vocabulary = options.vocabularySize;
+    this.#steps = Math.min(MAX_STEPS, MIN_STEPS + Math.ceil(SINGLE_TOKEN_MODEL_SIZE / options.modelSize));
   }
 
   /** Compares tokens after a prompt: with the fewest rows, among other streams, and as part of the prompt. */

@@ -1,7 +1,5 @@
 /** Settings of llama.cpp's samplers. The library's seed is the clock: streams of one second would draw the same numbers. */
 import { randomInt } from 'node:crypto';
-import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
-import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
 import type { Sampling } from '../../messages.js';
 import type { SamplerConfig } from '../native.js';
 
@@ -48,14 +46,5 @@ export class GrammarError extends Error {
   constructor() {
     super('the grammar could not be made');
     this.name = 'GrammarError';
-  }
-}
-
-/** Grammar state for one stream. Throws {@link GrammarError}. */
-export async function grammarState(model: LlamaModel, grammar: Grammar): Promise<LlamaGrammarEvaluationState> {
-  try {
-    return new LlamaGrammarEvaluationState({ model, grammar: await model.llama.createGrammar({ grammar: gbnf(grammar) }) });
-  } catch {
-    throw new GrammarError();
   }
 }

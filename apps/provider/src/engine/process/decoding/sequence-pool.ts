@@ -5,12 +5,15 @@
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
+import { type MediaSpan, positionAt, uncutLength } from './media-span.js';
 
 /** A sequence; changed only by its current holder. */
 export interface CachedSequence {
   readonly id: number;
   /** Tokens by position. */
   tokens: Token[];
+  /** Images among the tokens, in order. */
+  media: MediaSpan[];
   /** Null: nothing may be reused. */
   scope: string | null;
   /** Number of leading tokens computed bit-exactly. */
@@ -24,6 +27,8 @@ interface SequenceRequest {
   readonly scope: string | null;
   /** Reuse only bit-exact tokens. */
   readonly repeatable: boolean;
+  /** Images in the prompt. */
+  readonly media: readonly MediaSpan[];
 }
 
 interface SequencePoolOptions {
@@ -47,7 +52,14 @@ export class SequencePool {
     private readonly memory: Memory,
     private readonly options: SequencePoolOptions,
   ) {
-    this.#free = Array.from({ length: options.count }, (_, id) => ({ id, tokens: [], scope: null, repeatable: 0, idleSince: 0 }));
+    this.#free = Array.from({ length: options.count }, (_, id) => ({
+      id,
+      tokens: [],
+      media: [],
+      scope: null,
+      repeatable: 0,
+      idleSince: 0,
+    }));
   }
 
   get hasFree(): boolean {
@@ -93,13 +105,15 @@ export class SequencePool {
     return left;
   }
 
-  #reusable(held: CachedSequence, { prompt, scope, repeatable }: SequenceRequest): number {
+  #reusable(held: CachedSequence, { prompt, scope, repeatable, media }: SequenceRequest): number {
     if (scope === null || held.scope !== scope) return 0;
     // The last token is always computed, because sampling needs its logits.
     const max = Math.min(held.tokens.length, prompt.length - 1);
     let length = 0;
     while (length < max && held.tokens[length] === prompt[length]) length++;
-    if (!repeatable) return length;
+    if (!repeatable) return uncutLength(held.media, length);
+    // Slices end at images, so fewer tokens than a bit-exact slice may remain before one.
+    if (media.length > 0) return 0;
     const { grain, minRest } = this.options;
     const same = Math.max(0, Math.min(length, held.repeatable, prompt.length - minRest));
     return same - (same % grain);
@@ -108,10 +122,12 @@ export class SequencePool {
   /** False if the cache type cannot drop the rest of the sequence. */
   #cut(held: CachedSequence, length: number): boolean {
     const { window } = this.options;
-    if (held.tokens.length > length && !this.memory.removeTokenCellsFromSequence(held.id, length, -1)) return false;
+    const position = positionAt(held.media, length);
+    if (held.tokens.length > length && !this.memory.removeTokenCellsFromSequence(held.id, position, -1)) return false;
     const oldest = this.memory.getSequenceKvCacheMinPosition(held.id);
-    if (oldest < 0 || (oldest > 0 && (window === null || oldest > length - window))) return false;
+    if (oldest < 0 || (oldest > 0 && (window === null || oldest > position - window))) return false;
     held.tokens.length = length;
+    held.media = held.media.filter(({ start }) => start < length);
     held.repeatable = Math.min(held.repeatable, length);
     return true;
   }
@@ -119,6 +135,7 @@ export class SequencePool {
   #wipe(held: CachedSequence): void {
     if (held.tokens.length > 0 || held.idleSince > 0) this.memory.disposeSequence(held.id);
     held.tokens = [];
+    held.media = [];
     held.scope = null;
     held.repeatable = 0;
   }

@@ -1,8 +1,8 @@
 /** `RawLogprobs`: log probabilities of the unmodified model, from two extra samplers that do not change the logits. */
 
 import type { Logprob, TokenLogprob } from '@inference/formats';
-import type { LlamaModel, Token } from 'node-llama-cpp';
-import { type NativeContext, type NativeSampler, newSampler, type Pairs } from '../native.js';
+import type { Token } from 'node-llama-cpp';
+import type { NativeContext, NativeSampler, NativeSamplers, Pairs } from '../native.js';
 import type { Vocabulary } from './token-text.js';
 
 /** Alternatives reported beside the chosen token. */
@@ -16,10 +16,10 @@ export class RawLogprobs {
 
   constructor(
     private readonly context: NativeContext,
-    model: LlamaModel,
+    samplers: Pick<NativeSamplers, 'newSampler'>,
   ) {
-    this.#greedy = newSampler(model, { temperature: 0 });
-    this.#top = newSampler(model, { temperature: 1, topK: TOP, seed: 1 });
+    this.#greedy = samplers.newSampler({ temperature: 0 });
+    this.#top = samplers.newSampler({ temperature: 1, topK: TOP, seed: 1 });
   }
 
   /** Log probabilities of the likeliest tokens and of the given token, at the batch position of its sampling. */

@@ -2,6 +2,7 @@
 import type { TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
 import type { Ended } from '../../messages.js';
+import type { MediaChunk } from '../decoding/media-span.js';
 import type { NativeSampler } from '../native.js';
 import type { Outbox } from '../outbox.js';
 import { GrammarText } from './grammar-text.js';
@@ -43,8 +44,10 @@ export class StreamControl {
 
 export interface StreamOptions {
   readonly control: StreamControl;
-  /** Prompt tokens, at least one. */
+  /** Prompt tokens, at least one. The last belongs to no image. */
   readonly prompt: readonly Token[];
+  /** Images in the prompt, in order. */
+  readonly media: readonly MediaChunk[];
   readonly startsInsideThinking: boolean;
   readonly scope: string | null;
   /** Whether the same request must give the same text. */

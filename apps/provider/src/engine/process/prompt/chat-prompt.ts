@@ -2,9 +2,11 @@
 import { Template } from '@huggingface/jinja';
 import type { Token } from 'node-llama-cpp';
 import type { ThinkTags } from '../../../models/think-tags.js';
-import type { ChatInput, PromptInput, PromptMessage } from '../../messages.js';
+import type { ChatInput, PromptInput, PromptMessage, TemplateMessage } from '../../messages.js';
+import type { MediaChunk } from '../decoding/media-span.js';
 import { alternation, ControlTextMask } from './control-text-mask.js';
 import { fitConversation } from './fit-conversation.js';
+import { NO_IMAGES, type PreparedImage, type PromptImages } from './prompt-images.js';
 import { type TemplateRequirements, templateRequirements } from './template-requirements.js';
 
 /** The template rejected the messages. The reason may quote them and is dropped. */
@@ -41,9 +43,13 @@ const SAMPLE_CHARACTERS = 16;
 
 export interface PromptTokens {
   readonly tokens: Token[];
+  /** Images, in order. */
+  readonly media: readonly MediaChunk[];
   /** The rendered text, trimmed, ends with an open think tag. */
   readonly startsInsideThinking: boolean;
 }
+
+const GREETING = 'Hello';
 
 export const CHATML_TEMPLATE =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
@@ -53,6 +59,8 @@ export class ChatPrompt {
   readonly #controls: RegExp | null;
   readonly #variables: Record<string, unknown>;
   readonly #needs: TemplateRequirements;
+  /** The template ignores content that is a plain string. */
+  readonly #needsParts: boolean;
 
   /** Throws when the template is not valid Jinja. */
   constructor(
@@ -67,39 +75,43 @@ export class ChatPrompt {
       bos_token: model.tokens.bosString ?? '',
       eos_token: model.tokens.eosString ?? '',
     };
+    this.#needsParts = !this.#greeting(false).includes(GREETING) && this.#greeting(true).includes(GREETING);
     this.#needs = templateRequirements((messages, tools) => this.#fill({ messages, ...(tools.length === 0 ? {} : { tools }) }));
   }
 
   /** False for a template that rejects every conversation. */
   rendersGreeting(): boolean {
+    return this.#greeting(this.#needsParts) !== '';
+  }
+
+  /** A rendered greeting; '' if the template rejects it. */
+  #greeting(asParts: boolean): string {
     try {
-      return this.#fill({ messages: [{ role: 'user', content: 'Hello' }] }) !== '';
+      return this.#renderTemplate({ messages: withContent([{ role: 'user', content: GREETING }], asParts) });
     } catch {
-      return false;
+      return '';
     }
   }
 
-  /** Tokens of a prompt, fewer than `limit`. Throws {@link TemplateError} and {@link PromptTooLong}. */
-  tokenize(input: PromptInput, limit: number): PromptTokens {
+  /**
+   * Tokens of a prompt, fewer than `limit`. `images`: those of the prompt. Throws {@link TemplateError}, also if the template drops an
+   * image, and {@link PromptTooLong}.
+   */
+  tokenize(input: PromptInput, limit: number, { images }: PromptImages = NO_IMAGES): PromptTokens {
+    const prompt = new PromptBuilder(this.model, images);
     if (input.type === 'text') {
       this.#refuseTooLong(input.text, limit);
-      return { tokens: this.#complete(this.model.tokenize(input.text, false), limit), startsInsideThinking: false };
+      prompt.text(input.text, false);
+      return { ...prompt.complete(limit), startsInsideThinking: false };
     }
     const hidden = new ControlTextMask(this.#controls);
     const rendered = this.#render(input, hidden);
     this.#refuseTooLong(rendered, limit);
-    const tokens: Token[] = [];
     for (const part of hidden.split(rendered)) {
-      for (const token of this.model.tokenize(part.text, part.fromTemplate)) tokens.push(token);
+      if ('image' in part) prompt.image(part.image);
+      else prompt.text(part.text, part.fromTemplate);
     }
-    return { tokens: this.#complete(tokens, limit), startsInsideThinking: this.#opensThinking(rendered) };
-  }
-
-  #complete(tokens: Token[], limit: number): Token[] {
-    const { bos, shouldPrependBosToken } = this.model.tokens;
-    if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
-    if (tokens.length >= limit) throw new PromptTooLong(tokens.length);
-    return tokens;
+    return { ...prompt.complete(limit), startsInsideThinking: this.#opensThinking(rendered) };
   }
 
   #opensThinking(rendered: string): boolean {
@@ -115,13 +127,14 @@ export class ChatPrompt {
   }
 
   #render(input: ChatInput, hidden: ControlTextMask): string {
-    const last = input.continuesLast ? input.messages.at(-1) : undefined;
-    const closed = last === undefined ? input.messages : input.messages.slice(0, -1);
+    const all = withPlaceholders(input.messages, hidden);
+    const last = input.continuesLast ? all.at(-1) : undefined;
+    const closed = last === undefined ? all : all.slice(0, -1);
     const { messages, tools } = fitConversation({ messages: closed, tools: input.tools }, this.#needs);
     let rendered: string;
     try {
       rendered = this.#fill({
-        messages: messages.map((message) => ({ ...(hidden.mask(message) as object), role: message.role })),
+        messages: messages.map((message) => ({ ...(hidden.mask(message) as TemplateMessage), role: message.role })),
         ...(tools.length === 0 ? {} : { tools: hidden.mask(tools) }),
         ...(input.thinking === null ? {} : { enable_thinking: input.thinking }),
       });
@@ -132,13 +145,70 @@ export class ChatPrompt {
     return input.answersAtOnce && this.#opensThinking(rendered) ? `${rendered}\n${this.tags?.close}\n\n` : rendered;
   }
 
-  #fill(variables: Record<string, unknown>): string {
+  #fill({ messages, ...variables }: { readonly messages: readonly TemplateMessage[] } & Record<string, unknown>): string {
+    return this.#renderTemplate({ ...variables, messages: withContent(messages, this.#needsParts) });
+  }
+
+  #renderTemplate(variables: Record<string, unknown>): string {
     return this.#template.render({ ...this.#variables, add_generation_prompt: true, ...variables });
   }
 
   /** Beginning of an open assistant turn. Not a thought, so a think section opened by the template is closed first. */
-  #beginning(last: PromptMessage, rendered: string, hidden: ControlTextMask): string {
+  #beginning(last: TemplateMessage, rendered: string, hidden: ControlTextMask): string {
     const thought = this.#opensThinking(rendered) ? `${hidden.text(last.reasoning_content ?? '')}\n${this.tags?.close}\n\n` : '';
     return thought + hidden.text(last.content);
   }
+}
+
+/** Tokens of a prompt, from texts and images in order. */
+class PromptBuilder {
+  readonly #tokens: Token[] = [];
+  readonly #media: MediaChunk[] = [];
+  readonly #unused: Set<number>;
+
+  constructor(
+    private readonly model: PromptModel,
+    private readonly images: readonly PreparedImage[],
+  ) {
+    this.#unused = new Set(images.keys());
+  }
+
+  text(text: string, special: boolean): void {
+    for (const token of this.model.tokenize(text, special)) this.#tokens.push(token);
+  }
+
+  image(index: number): void {
+    const image = this.images[index];
+    if (image === undefined || !this.#unused.delete(index)) throw new TemplateError();
+    for (const chunk of image.chunks) this.#media.push({ ...chunk, start: chunk.start + this.#tokens.length });
+    for (const token of image.tokens) this.#tokens.push(token);
+  }
+
+  complete(limit: number): Pick<PromptTokens, 'tokens' | 'media'> {
+    const tokens = this.#tokens;
+    const last = this.#media.at(-1);
+    // Sampling needs the logits of a text token after the last image.
+    const endsInImage = last !== undefined && last.start + last.tokens === tokens.length;
+    if (this.#unused.size > 0 || endsInImage) throw new TemplateError();
+    const { bos, shouldPrependBosToken } = this.model.tokens;
+    const prepends = shouldPrependBosToken && bos !== null && tokens[0] !== bos;
+    if (prepends) tokens.unshift(bos);
+    if (tokens.length >= limit) throw new PromptTooLong(tokens.length);
+    return { tokens, media: prepends ? this.#media.map((chunk) => ({ ...chunk, start: chunk.start + 1 })) : this.#media };
+  }
+}
+
+/** Messages with placeholders for images. */
+function withPlaceholders(messages: readonly PromptMessage[], hidden: ControlTextMask): TemplateMessage[] {
+  let index = 0;
+  return messages.map(({ content, ...message }) => {
+    if (typeof content === 'string') return { ...message, content };
+    const texts = content.map((part) => (part.type === 'text' ? part.text : hidden.image(index++)));
+    return { ...message, content: texts.join('') };
+  });
+}
+
+/** Messages with content in the template's form. */
+function withContent(messages: readonly TemplateMessage[], asParts: boolean): readonly unknown[] {
+  return asParts ? messages.map((message) => ({ ...message, content: [{ type: 'text', text: message.content }] })) : messages;
 }

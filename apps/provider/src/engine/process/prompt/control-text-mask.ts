@@ -1,9 +1,16 @@
-/** `ControlTextMask` passes control text written by clients through a template, as random placeholders that become plain text again. */
+/**
+ * `ControlTextMask` passes control text and images of clients through a template, as random placeholders. Control text becomes plain
+ * text again.
+ */
 import { randomInt } from 'node:crypto';
+
+/** Text, or the index of an image. */
+export type RenderedPart = { readonly text: string; readonly fromTemplate: boolean } | { readonly image: number };
 
 /** Placeholders for control text of one prompt. Private-use characters and digits survive every text filter of Jinja. */
 export class ControlTextMask {
   readonly #originals: string[] = [];
+  #hasImages = false;
   readonly #mark = `\uE0F0${randomInt(2 ** 47)}${randomInt(2 ** 47)}\uE0F1`;
 
   constructor(private readonly controls: RegExp | null) {}
@@ -16,17 +23,26 @@ export class ControlTextMask {
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [this.text(name), this.mask(member)]));
   }
 
-  *split(rendered: string): Generator<{ text: string; fromTemplate: boolean }> {
-    if (this.#originals.length === 0) {
+  *split(rendered: string): Generator<RenderedPart> {
+    if (this.#originals.length === 0 && !this.#hasImages) {
       yield { text: rendered, fromTemplate: true };
       return;
     }
-    const parts = rendered.split(new RegExp(`${this.#mark}(\\d+)\uE0F2`));
+    const parts = rendered.split(new RegExp(`${this.#mark}(i?\\d+)\uE0F2`));
     for (const [index, part] of parts.entries()) {
       const fromTemplate = index % 2 === 0;
-      const text = fromTemplate ? part : (this.#originals[Number(part)] ?? '');
-      if (text !== '') yield { text, fromTemplate };
+      if (!fromTemplate && part.startsWith('i')) yield { image: Number(part.slice(1)) };
+      else {
+        const text = fromTemplate ? part : (this.#originals[Number(part)] ?? '');
+        if (text !== '') yield { text, fromTemplate };
+      }
     }
+  }
+
+  /** Placeholder of an image. */
+  image(index: number): string {
+    this.#hasImages = true;
+    return `${this.#mark}i${index}\uE0F2`;
   }
 
   text(text: string): string {

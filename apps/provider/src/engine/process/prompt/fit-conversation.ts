@@ -1,10 +1,10 @@
 /** `fitConversation` adapts a conversation to a chat template without losing content. Pure. */
 import { DEFAULT_TOOL_CALL_TAGS } from '@inference/formats';
-import type { PromptMessage, PromptTool } from '../../messages.js';
+import type { PromptTool, TemplateMessage } from '../../messages.js';
 import type { TemplateRequirements } from './template-requirements.js';
 
 export interface Conversation {
-  readonly messages: readonly PromptMessage[];
+  readonly messages: readonly TemplateMessage[];
   readonly tools: readonly PromptTool[];
 }
 
@@ -17,7 +17,7 @@ export function fitConversation(conversation: Conversation, needs: TemplateRequi
 
 /** Tool descriptions as text, for templates without tool support. Tags are those of the Hermes and Qwen families. */
 function toolsAsText({ messages, tools }: Conversation): Conversation {
-  const converted: PromptMessage[] = [];
+  const converted: TemplateMessage[] = [];
   for (const [index, message] of messages.entries()) {
     const { role, content, reasoning_content, tool_calls = [] } = message;
     const last = converted.at(-1);
@@ -57,7 +57,7 @@ ${open}
 ${close}`;
 }
 
-function withSystem(messages: readonly PromptMessage[], place: TemplateRequirements['system']): readonly PromptMessage[] {
+function withSystem(messages: readonly TemplateMessage[], place: TemplateRequirements['system']): readonly TemplateMessage[] {
   if (place === 'anywhere' || !messages.some(({ role }) => role === 'system')) return messages;
   const [system, ...others] = systemFirst(messages);
   if (place === 'first' || system === undefined) return [...(system === undefined ? [] : [system]), ...others];
@@ -67,13 +67,13 @@ function withSystem(messages: readonly PromptMessage[], place: TemplateRequireme
 }
 
 /** Joins all system messages into one at the start. */
-function systemFirst(messages: readonly PromptMessage[]): PromptMessage[] {
+function systemFirst(messages: readonly TemplateMessage[]): TemplateMessage[] {
   const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
   return [{ role: 'system', content: system.join('\n\n') }, ...messages.filter(({ role }) => role !== 'system')];
 }
 
 /** Inserts an empty user message if the conversation does not begin with the user. */
-function userFirst(messages: readonly PromptMessage[]): readonly PromptMessage[] {
+function userFirst(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
   const at = messages.findIndex(({ role }) => role !== 'system');
   const start = at === -1 ? messages.length : at;
   return messages[start]?.role === 'user'
@@ -82,8 +82,8 @@ function userFirst(messages: readonly PromptMessage[]): readonly PromptMessage[]
 }
 
 /** Merges neighbouring messages of one role. */
-function alternating(messages: readonly PromptMessage[]): PromptMessage[] {
-  const turns: PromptMessage[] = [];
+function alternating(messages: readonly TemplateMessage[]): TemplateMessage[] {
+  const turns: TemplateMessage[] = [];
   for (const message of messages) {
     const last = turns.at(-1);
     const isSame = last?.role === message.role && (message.role === 'user' || message.role === 'assistant');

@@ -1,5 +1,5 @@
 /** `templateRequirements`: a chat template's rules for system messages, roles and tool calls, found by rendering test conversations. */
-import type { PromptMessage, PromptTool } from '../../messages.js';
+import type { PromptTool, TemplateMessage } from '../../messages.js';
 
 export interface TemplateRequirements {
   /** Position of system messages; `nowhere`: their text is added to the first user message. */
@@ -13,22 +13,22 @@ export interface TemplateRequirements {
 }
 
 /** Throws the template's own error. */
-type Render = (messages: readonly PromptMessage[], tools: readonly PromptTool[]) => string;
+type Render = (messages: readonly TemplateMessage[], tools: readonly PromptTool[]) => string;
 
 /** Digits pass every text filter unchanged and occur in no template. */
 const MARK = { system: '71820459001', later: '71820459002', user: '71820459003', value: '71820459004', result: '71820459005' } as const;
 const TOOL_NAME = 'probe_71820459006';
 
-const SYSTEM: PromptMessage = { role: 'system', content: MARK.system };
-const LATER: PromptMessage = { role: 'system', content: MARK.later };
-const USER: PromptMessage = { role: 'user', content: MARK.user };
-const ASSISTANT: PromptMessage = { role: 'assistant', content: 'Yes.' };
-const CALL: PromptMessage = {
+const SYSTEM: TemplateMessage = { role: 'system', content: MARK.system };
+const LATER: TemplateMessage = { role: 'system', content: MARK.later };
+const USER: TemplateMessage = { role: 'user', content: MARK.user };
+const ASSISTANT: TemplateMessage = { role: 'assistant', content: 'Yes.' };
+const CALL: TemplateMessage = {
   role: 'assistant',
   content: '',
   tool_calls: [{ id: 'call_1', type: 'function', function: { name: TOOL_NAME, arguments: { value: MARK.value } } }],
 };
-const RESULT: PromptMessage = { role: 'tool', content: MARK.result, tool_call_id: 'call_1', name: TOOL_NAME };
+const RESULT: TemplateMessage = { role: 'tool', content: MARK.result, tool_call_id: 'call_1', name: TOOL_NAME };
 const TOOL: PromptTool = {
   type: 'function',
   function: { name: TOOL_NAME, description: '', parameters: { type: 'object', properties: { value: { type: 'string' } } } },
@@ -37,7 +37,7 @@ const TOOL: PromptTool = {
 const READABLE_CALL = new RegExp(`<tool_call>\\s*\\{\\s*"name":\\s*"${TOOL_NAME}",\\s*"arguments":\\s*\\{\\s*"value":\\s*"${MARK.value}"`);
 
 export function templateRequirements(render: Render): TemplateRequirements {
-  const renders = (messages: readonly PromptMessage[], tools: readonly PromptTool[] = []): string | null => {
+  const renders = (messages: readonly TemplateMessage[], tools: readonly PromptTool[] = []): string | null => {
     try {
       return render(messages, tools);
     } catch {

@@ -1,15 +1,14 @@
 /** Tokenises long texts in pieces, because llama.cpp's recursive matcher would crash on words of ten thousand letters. */
-import { type LlamaModel, LlamaVocabularyType, type Token } from 'node-llama-cpp';
+import type { Token } from 'node-llama-cpp';
 
 /** Characters per piece: a fraction of the matcher's stack limit. */
 export const MAX_CHARACTERS = 8192;
 
 export type Tokenize = (text: string, special: boolean) => Token[];
 
-/** Other vocabulary types do not split words, or insert a space before each piece. */
-export function tokenizerOf(model: LlamaModel, whole: readonly string[]): Tokenize {
-  const tokenize: Tokenize = (text, special) => model.tokenize(text, special);
-  return model.vocabularyType === LlamaVocabularyType.bpe ? inPieces(tokenize, whole) : tokenize;
+/** Other vocabulary types than byte-pair encoding do not split words, or insert a space before each piece. */
+export function tokenizerOf(tokenize: Tokenize, isBytePair: boolean, whole: readonly string[]): Tokenize {
+  return isBytePair ? inPieces(tokenize, whole) : tokenize;
 }
 
 /** `whole`: texts of single tokens that must not be cut. */

@@ -33,6 +33,8 @@ class RMSNorm(nn.Module):
         self.epsilon = epsilon
 
     def forward(self, x):
+        if x.is_cuda:
+            return F.rms_norm(x.float(), self.weight.shape, self.weight, self.epsilon)
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.epsilon) * self.weight
 
 
@@ -71,6 +73,9 @@ class Block(nn.Module):
         v = split(self.v(h), shape.kv_heads)
         group = shape.heads // shape.kv_heads
         k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+        if q.is_cuda:
+            mixed = F.scaled_dot_product_attention(q, k, v.to(q.dtype), is_causal=True)
+            return self.o(mixed.transpose(1, 2).reshape(batch, length, -1))
         scores = (q @ k.transpose(-1, -2)) * shape.head_dim**-0.5 + mask
         return self.o((scores.softmax(-1).to(v.dtype) @ v).transpose(1, 2).reshape(batch, length, -1))
 
@@ -99,11 +104,13 @@ class Model(nn.Module):
 
     def forward(self, ids, targets):
         """The mean loss over the targets that are not -100."""
-        length = ids.shape[1]
-        mask = torch.full((length, length), float('-inf')).triu(1)
-        x = self.emb(ids)
+        learned = targets.ne(-100)
+        return F.cross_entropy(self.logits(self.emb(ids), learned).float(), targets[learned])
+
+    def logits(self, x, wanted):
+        """Next-token scores of the `wanted` positions of a batch of embeddings."""
+        length = x.shape[1]
+        mask = torch.full((length, length), float('-inf'), device=x.device).triu(1)
         for block in self.blocks:
             x = block(x, self.cos[:length], self.sin[:length], mask)
-        learned = targets.ne(-100)
-        logits = self.norm(x)[learned] @ self.emb.weight.T
-        return F.cross_entropy(logits.float(), targets[learned])
+        return self.norm(x)[wanted] @ self.emb.weight.T

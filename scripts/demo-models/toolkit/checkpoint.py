@@ -15,7 +15,7 @@ def save(folder, model, tokenizer):
     tensors, offset = {}, 0
     with open(f'{folder}/weights.part', 'wb') as file:
         for name, weight in model.state_dict().items():
-            data = weight.detach().float().contiguous().numpy().tobytes()
+            data = weight.detach().float().cpu().contiguous().numpy().tobytes()
             tensors[name] = dict(shape=list(weight.shape), offset=offset)
             file.write(data)
             offset += len(data)
@@ -25,11 +25,12 @@ def save(folder, model, tokenizer):
     tokenizer.save(f'{folder}/tokenizer.json')
 
 
-def load(folder):
+def load(folder, create=lambda shape: Model(Shape(**shape))):
+    """`create` makes the model of a shape; a decoder is the default."""
     with open(f'{folder}/meta.json') as file:
         meta = json.load(file)
     data = numpy.fromfile(f'{folder}/weights.bin', dtype='<f4')
-    model = Model(Shape(**meta['shape']))
+    model = create(meta['shape'])
     weights = {}
     for name, entry in meta['tensors'].items():
         start, count = entry['offset'] // 4, int(numpy.prod(entry['shape']))

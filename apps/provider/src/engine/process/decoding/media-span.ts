@@ -1,0 +1,23 @@
+/** `MediaSpan`: an image in a prompt, as a run of placeholder tokens. Some models count fewer positions than tokens for an image. */
+
+export interface MediaSpan {
+  /** Index of the first placeholder among the prompt's tokens. */
+  readonly start: number;
+  readonly tokens: number;
+  readonly positions: number;
+}
+
+export interface MediaChunk extends MediaSpan {
+  /** Encodes the image and decodes the result into a sequence. Throws if the model fails. */
+  read(sequence: number, position: number): Promise<void>;
+}
+
+/** Position after the first `length` tokens, which end at no point inside a span. */
+export function positionAt(spans: readonly MediaSpan[], length: number): number {
+  return spans.reduce((position, span) => (span.start < length ? position - span.tokens + span.positions : position), length);
+}
+
+/** `length`, or the start of the span that `length` would cut. */
+export function uncutLength(spans: readonly MediaSpan[], length: number): number {
+  return spans.find(({ start, tokens }) => start < length && length < start + tokens)?.start ?? length;
+}

@@ -1,0 +1,82 @@
+/** `LoadedModel`: a model with its context, as the runtime uses one, whichever native library loaded the model. */
+
+import { DEFAULT_THINK_TAGS } from '@inference/formats';
+import type { Token } from 'node-llama-cpp';
+import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
+import type { PromptInput } from '../messages.js';
+import type { Repeatability } from './decoding/repeatability.js';
+import type { NativeContext, NativeSamplers } from './native.js';
+import { Vocabulary, type VocabularySource } from './output/token-text.js';
+import { CHATML_TEMPLATE, ChatPrompt, type PromptModel } from './prompt/chat-prompt.js';
+import type { PromptImages } from './prompt/prompt-images.js';
+import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
+
+export interface LoadedModel extends LoadedPrompt {
+  /** Name, build and device of the engine. */
+  readonly build: string;
+  /** Sequences of the context. */
+  readonly slots: number;
+  /** Tokens of one sequence. */
+  readonly contextSize: number;
+  /** Maximum tokens of one batch. */
+  readonly batchTokens: number;
+  /** Positions of a sliding window. Null: full attention. */
+  readonly window: number | null;
+  readonly native: NativeContext;
+  readonly samplers: NativeSamplers;
+  readonly repeatability: Repeatability;
+  /** Whether a token ends an answer. */
+  readonly isEnd: (token: Token) => boolean;
+  /** Null: a text-only model. */
+  readonly vision: VisionReader | null;
+}
+
+export interface VisionReader {
+  /** Upper bound of the prompt tokens of one image. */
+  readonly maxImageTokens: number;
+  /** Decodes the images of a prompt. Throws `ImageError`, or `PromptTooLong` beyond `limit` tokens. */
+  prepare(prompt: PromptInput, limit: number, isCancelled: () => boolean): Promise<PromptImages>;
+}
+
+export interface LoadedPrompt {
+  readonly vocabulary: Vocabulary;
+  readonly prompt: ChatPrompt;
+  readonly tokenize: Tokenize;
+}
+
+interface LoadPromptOptions {
+  readonly vocabularySource: VocabularySource;
+  /** Null: the file contains none. */
+  readonly template: string | null;
+  readonly tokenize: Tokenize;
+  /** Whether the vocabulary is byte-pair encoded. */
+  readonly isBytePair: boolean;
+  readonly tokens: PromptModel['tokens'];
+}
+
+/** Throws an Error with a message for the owner. */
+export function loadPrompt(options: LoadPromptOptions): LoadedPrompt {
+  const { template, tokens, vocabularySource } = options;
+  const tags = thinkTagsOf(template);
+  // A model may think although its template has no think tags; the output filter then looks for the default tags.
+  const { open, close } = tags ?? DEFAULT_THINK_TAGS;
+  const vocabulary = new Vocabulary(vocabularySource, [open, close]);
+  if (template === null && !vocabulary.has('<|im_start|>')) {
+    throw new Error('the model file holds no chat template, and its vocabulary has no ChatML tokens to fall back to');
+  }
+  const controls = vocabulary.controlTexts();
+  const tokenize = tokenizerOf(options.tokenize, options.isBytePair, controls);
+  const prompt = chatPrompt({ tokenize, tokens }, template ?? CHATML_TEMPLATE, controls, tags);
+  return { vocabulary, prompt, tokenize };
+}
+
+function chatPrompt(model: PromptModel, template: string, controls: readonly string[], tags: ThinkTags | null): ChatPrompt {
+  let prompt: ChatPrompt;
+  try {
+    prompt = new ChatPrompt(model, template, controls, tags);
+  } catch {
+    throw new Error("the model's chat template is not valid Jinja");
+  }
+  if (!prompt.rendersGreeting()) throw new Error("the model's chat template cannot be rendered, not even with one message in it");
+  return prompt;
+}

@@ -1,0 +1,55 @@
+/** `decodeBitmap` decodes image files of clients to bounded RGB bitmaps. Runs in the engine's process, which has no keys. */
+import sharp from 'sharp';
+
+export interface Bitmap {
+  readonly width: number;
+  readonly height: number;
+  /** Three bytes per pixel. */
+  readonly rgb: Uint8Array;
+}
+
+/** Maximum pixels of an image file. */
+const MAX_FILE_PIXELS = 40_000_000;
+/** Maximum width and height of an image file. */
+const MAX_FILE_EDGE = 8000;
+/** Maximum pixels of a bitmap, 2048 x 2048. No projector uses more of one image. */
+export const MAX_BITMAP_PIXELS = 4_194_304;
+/** Longest side of a bitmap, as a multiple of the shorter one. */
+const MAX_ASPECT = 200;
+
+const FORMATS: readonly string[] = ['png', 'jpeg', 'webp', 'gif'];
+
+sharp.concurrency(1);
+sharp.cache(false);
+
+/** Null: the file is damaged, too large, animated or of another format. `scale`: factor of both sides, up to 1. */
+export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap | null> {
+  try {
+    const image = sharp(file, { limitInputPixels: MAX_FILE_PIXELS, failOn: 'error', pages: 1 });
+    const { format, pages = 1, autoOrient } = await image.metadata();
+    const { width, height } = autoOrient;
+    if (!FORMATS.includes(format) || pages > 1 || Math.max(width, height) > MAX_FILE_EDGE) return null;
+    const fit = scale * Math.min(1, Math.sqrt(MAX_BITMAP_PIXELS / (width * height)));
+    const { data, info } = await image
+      .autoOrient()
+      .flatten({ background: 'white' })
+      .resize({ ...boundedSize(width * fit, height * fit), fit: 'fill' })
+      .toColourspace('srgb')
+      .raw({ depth: 'uchar' })
+      .toBuffer({ resolveWithObject: true });
+    return info.channels === 3 ? { width: info.width, height: info.height, rgb: data } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a side is so short that decoding widens the image. */
+export function isThin(width: number, height: number): boolean {
+  return Math.max(width, height) > MAX_ASPECT * Math.min(width, height);
+}
+
+/** At least one pixel, and no side far longer than the other, because projectors enlarge thin images enormously. */
+function boundedSize(width: number, height: number): { readonly width: number; readonly height: number } {
+  const min = Math.max(1, Math.ceil(Math.max(width, height) / MAX_ASPECT));
+  return { width: Math.max(min, Math.round(width)), height: Math.max(min, Math.round(height)) };
+}

@@ -1,0 +1,148 @@
+/** `loadVisionModel` loads a language model with its image projector, and measures the prompt tokens of images. */
+import type { Token } from 'node-llama-cpp';
+import type { EngineSettings } from '../messages.js';
+import { findRepeatability } from '../process/decoding/repeatability.js';
+import { type LoadedModel, type LoadedPrompt, loadPrompt } from '../process/loaded-model.js';
+import { isThin, MAX_BITMAP_PIXELS } from './bitmap.js';
+import { ImageReader } from './image-reader.js';
+import { callAsync, collectErrors, LLAMA_BUILD, type LlamaLibrary, loadLlamaLibrary, type Pointer } from './llama-library.js';
+import { NativeVisionContext } from './native-vision-context.js';
+import { Projector } from './projector.js';
+import { visionSamplers } from './vision-sampler.js';
+import { VisionVocabulary } from './vision-vocabulary.js';
+
+/** Tokens of one batch, as in the engine for text models. */
+const BATCH_TOKENS = 512;
+const GPU_THREADS = 4;
+/** Widths and heights of measured images: those of tiles in use, and the bounds. */
+const EDGES: readonly number[] = [1, 64, 224, 256, 336, 384, 448, 512, 640, 768, 896, 1024, 1344, 1792, 2048, 2896, 4096, 8000];
+
+type VisionSettings = EngineSettings & { readonly projectorPath: string };
+
+/** Throws an Error with a message for the owner. */
+export async function loadVisionModel(settings: VisionSettings): Promise<LoadedModel> {
+  const library = loadLlamaLibrary();
+  const errors: string[] = [];
+  return await collectErrors(library, errors, async () => {
+    try {
+      return await load(library, settings);
+    } catch (error) {
+      const [reason] = errors;
+      throw reason === undefined ? error : new Error(`llama.cpp does not load it: ${reason.trim().slice(0, 300)}`, { cause: error });
+    }
+  });
+}
+
+async function load(library: LlamaLibrary, settings: VisionSettings): Promise<LoadedModel> {
+  const { gpu, slots } = settings;
+  library.llama_backend_init();
+  const model = await loadWeights(library, settings);
+  const vocabulary = new VisionVocabulary(library, library.llama_model_get_vocab(model) as Pointer);
+  const prompt = promptOf(library, model, vocabulary);
+  const { projector, maxImageTokens } = await loadProjector(library, model, settings);
+  const batchTokens = projector.isNonCausal ? Math.max(BATCH_TOKENS, maxImageTokens) : BATCH_TOKENS;
+  const context = await newContext(library, model, settings, batchTokens);
+  const native = new NativeVisionContext({ library, context, vocabularySize: vocabulary.size, sequences: slots, batchTokens });
+  projector.attach({ native, context, batchTokens });
+  const samplers = visionSamplers(library, vocabulary.pointer, vocabulary.size);
+  const window = library.llama_model_n_swa(model) as number;
+  const repeatability = await findRepeatability({
+    context: native,
+    samplers,
+    vocabularySize: vocabulary.size,
+    modelSize: (library.llama_model_n_embd(model) as number) * (library.llama_model_n_layer(model) as number),
+    sequences: slots,
+    mayShare: gpu === 'none' && settings.keepApart !== true,
+  });
+  return {
+    ...prompt,
+    build: `llama.cpp ${LLAMA_BUILD} ${deviceOf(gpu)}`,
+    slots,
+    contextSize: library.llama_n_ctx_seq(context) as number,
+    batchTokens,
+    window: window > 0 ? window : null,
+    native,
+    samplers,
+    repeatability,
+    isEnd: (token: Token) => vocabulary.isEnd(token),
+    vision: new ImageReader(projector, maxImageTokens),
+  };
+}
+
+function deviceOf(gpu: EngineSettings['gpu']): string {
+  return gpu === 'auto' && process.platform === 'darwin' ? 'metal' : 'cpu';
+}
+
+async function loadWeights(library: LlamaLibrary, { modelPath, gpu }: VisionSettings): Promise<Pointer> {
+  const defaults = library.llama_model_default_params() as Record<string, unknown>;
+  const params = gpu === 'none' ? { ...defaults, n_gpu_layers: 0 } : defaults;
+  const model = await callAsync<Pointer | null>(library.llama_model_load_from_file, modelPath, params);
+  if (model === null) throw new Error('llama.cpp does not load the model');
+  return model;
+}
+
+function promptOf(library: LlamaLibrary, model: Pointer, vocabulary: VisionVocabulary): LoadedPrompt {
+  const template = library.llama_model_chat_template(model, null) as string | null;
+  return loadPrompt({
+    vocabularySource: vocabulary.source(library, model),
+    template: template === null || template.trim() === '' ? null : template,
+    tokenize: (text, special) => vocabulary.tokenize(text, special),
+    isBytePair: vocabulary.isBytePair,
+    tokens: vocabulary.tokens,
+  });
+}
+
+/** If an image could fill more than half of the context, the projector is limited, where its type allows a limit. */
+async function loadProjector(
+  library: LlamaLibrary,
+  model: Pointer,
+  settings: VisionSettings,
+): Promise<{ readonly projector: Projector; readonly maxImageTokens: number }> {
+  const own = await projectorWith(library, model, settings, null);
+  const limit = Math.floor(settings.contextSize / 2);
+  if (own.maxImageTokens <= limit) return own;
+  own.projector.free();
+  return await projectorWith(library, model, settings, limit);
+}
+
+async function projectorWith(library: LlamaLibrary, model: Pointer, { projectorPath, gpu }: VisionSettings, limit: number | null) {
+  const useGpu = gpu === 'auto';
+  const options = { path: projectorPath, model, useGpu, threads: threadsOf(gpu), maxImageTokens: limit };
+  const projector = await Projector.load(library, options);
+  if (projector === null) throw new Error('llama.cpp does not load the image projector');
+  let maxImageTokens = 0;
+  for (const width of EDGES) {
+    for (const height of EDGES) {
+      if (width * height > MAX_BITMAP_PIXELS || isThin(width, height)) continue;
+      maxImageTokens = Math.max(maxImageTokens, await projector.count(width, height));
+    }
+  }
+  return { projector, maxImageTokens };
+}
+
+async function newContext(
+  library: LlamaLibrary,
+  model: Pointer,
+  { contextSize, slots, gpu }: VisionSettings,
+  batchTokens: number,
+): Promise<Pointer> {
+  const params = {
+    ...(library.llama_context_default_params() as Record<string, unknown>),
+    n_ctx: contextSize * slots,
+    n_batch: batchTokens,
+    n_ubatch: batchTokens,
+    n_seq_max: slots,
+    n_threads: threadsOf(gpu),
+    n_threads_batch: threadsOf(gpu),
+    swa_full: false,
+    ...(gpu === 'none' ? { offload_kqv: false, op_offload: false } : {}),
+  };
+  const context = await callAsync<Pointer | null>(library.llama_init_from_model, model, params);
+  if (context === null) throw new Error('llama.cpp cannot allocate the context');
+  return context;
+}
+
+/** Two compute threads that share a core are ten times slower. */
+function threadsOf(gpu: EngineSettings['gpu']): number {
+  return gpu === 'none' ? 1 : GPU_THREADS;
+}

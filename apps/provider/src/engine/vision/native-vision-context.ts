@@ -1,0 +1,165 @@
+/** `NativeVisionContext`: a llama.cpp context through its C API. Calls that touch the context run one after another. */
+import type { NativeContext, NativeSampler } from '../process/native.js';
+import { callAsync, type LlamaLibrary, nativeMemory, nativeView, type Pointer } from './llama-library.js';
+import type { VisionSampler } from './vision-sampler.js';
+
+interface ContextOptions {
+  readonly library: LlamaLibrary;
+  readonly context: Pointer;
+  readonly vocabularySize: number;
+  readonly sequences: number;
+  /** Maximum tokens of one batch. */
+  readonly batchTokens: number;
+}
+
+export class NativeVisionContext implements NativeContext {
+  readonly #memory: Pointer;
+  readonly #batch: Batch;
+  /** The last call on the context. Never rejects. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: ContextOptions) {
+    this.#memory = options.library.llama_get_memory(options.context) as Pointer;
+    this.#batch = new Batch(options.batchTokens, options.sequences);
+  }
+
+  initBatch(): void {
+    this.#batch.clear();
+  }
+
+  addToBatch(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array {
+    return this.#batch.add(sequence, position, tokens, withLogits);
+  }
+
+  decodeBatch(): Promise<void> {
+    const { library, context } = this.options;
+    const batch = this.#batch.native();
+    return this.exclusively(async () => {
+      const code = await callAsync<number>(library.llama_decode, context, batch);
+      if (code !== 0) throw new Error(`llama.cpp could not decode a batch (${code})`);
+    });
+  }
+
+  /** Runs work on the context after all earlier work. */
+  exclusively<Result>(work: () => Promise<Result> | Result): Promise<Result> {
+    const run = this.#last.then(work);
+    this.#last = run.catch(() => {});
+    return run;
+  }
+
+  // A property, because TypeScript checks the overloads of a method against each other.
+  readonly sampleToken = ((place: number, sampler: NativeSampler, ...raw: readonly unknown[]) =>
+    this.exclusively(() => {
+      if (raw.length === 0) return (sampler as VisionSampler).sample(this.options.context, place, () => this.#logits(place));
+      const [filter, , , , top] = raw[2] as readonly [readonly number[], boolean, boolean, boolean, number];
+      return rawLogits(this.#logits(place), filter, top);
+    })) as NativeContext['sampleToken'];
+
+  disposeSequence(sequence: number): void {
+    this.options.library.llama_memory_seq_rm(this.#memory, sequence, -1, -1);
+  }
+
+  removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean {
+    return this.options.library.llama_memory_seq_rm(this.#memory, sequence, start, end) as boolean;
+  }
+
+  getSequenceKvCacheMinPosition(sequence: number): number {
+    return this.options.library.llama_memory_seq_pos_min(this.#memory, sequence) as number;
+  }
+
+  #logits(place: number): Float32Array {
+    const { library, context, vocabularySize } = this.options;
+    const pointer = library.llama_get_logits_ith(context, place) as Pointer | null;
+    if (pointer === null) throw new Error('llama.cpp computed no logits for a token');
+    return new Float32Array(nativeView(pointer, 4 * vocabularySize));
+  }
+}
+
+/** The model's logits: the likeliest token, its logit with those of `filter` and of the `top` likeliest, and the sum of exponentials. */
+function rawLogits(
+  logits: Float32Array,
+  filter: readonly number[],
+  top: number,
+): readonly [number, undefined, undefined, number[], number] {
+  let best = 0;
+  for (let token = 1; token < logits.length; token++) if ((logits[token] as number) > (logits[best] as number)) best = token;
+  const max = logits[best] as number;
+  let weight = 0;
+  for (const logit of logits) weight += Math.exp(logit - max);
+  const chosen = new Set([best, ...filter, ...likeliest(logits, top)]);
+  return [best, undefined, undefined, [...chosen].flatMap((token) => [token, logits[token] as number]), weight];
+}
+
+function likeliest(logits: Float32Array, count: number): number[] {
+  if (count === 0) return [];
+  const least = Float32Array.from(logits).sort().at(-Math.min(count, logits.length)) as number;
+  const tokens: number[] = [];
+  for (const [token, logit] of logits.entries()) if (logit >= least) tokens.push(token);
+  return tokens.sort((a, b) => (logits[b] as number) - (logits[a] as number) || a - b).slice(0, count);
+}
+
+/** `llama_batch` in native memory, reused for every batch. */
+class Batch {
+  readonly #tokens: Column<Int32Array>;
+  readonly #positions: Column<Int32Array>;
+  readonly #counts: Column<Int32Array>;
+  readonly #sequences: Column<BigUint64Array>;
+  readonly #logits: Column<Int8Array>;
+  readonly #ids: Column<Int32Array>;
+  #length = 0;
+
+  constructor(
+    private readonly capacity: number,
+    sequences: number,
+  ) {
+    this.#tokens = column(4 * capacity, (buffer) => new Int32Array(buffer));
+    this.#positions = column(4 * capacity, (buffer) => new Int32Array(buffer));
+    this.#counts = column(4 * capacity, (buffer) => new Int32Array(buffer));
+    this.#sequences = column(8 * capacity, (buffer) => new BigUint64Array(buffer));
+    this.#logits = column(capacity, (buffer) => new Int8Array(buffer));
+    this.#ids = column(4 * sequences, (buffer) => new Int32Array(buffer));
+    this.#counts.values.fill(1);
+    this.#ids.values.set(Array.from({ length: sequences }, (_, id) => id));
+  }
+
+  clear(): void {
+    this.#length = 0;
+  }
+
+  add(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array {
+    const start = this.#length;
+    if (start + tokens.length > this.capacity) throw new Error('a batch has too many tokens');
+    for (const [index, token] of tokens.entries()) {
+      const row = start + index;
+      this.#tokens.values[row] = token;
+      this.#positions.values[row] = position + index;
+      this.#sequences.values[row] = this.#ids.pointer + 4n * BigInt(sequence);
+      this.#logits.values[row] = 0;
+    }
+    for (const index of withLogits) this.#logits.values[start + index] = 1;
+    this.#length += tokens.length;
+    return withLogits.map((index) => start + index);
+  }
+
+  native(): Record<string, unknown> {
+    return {
+      n_tokens: this.#length,
+      token: this.#tokens.pointer,
+      embd: null,
+      pos: this.#positions.pointer,
+      n_seq_id: this.#counts.pointer,
+      seq_id: this.#sequences.pointer,
+      logits: this.#logits.pointer,
+    };
+  }
+}
+
+interface Column<Values> {
+  readonly pointer: Pointer;
+  readonly values: Values;
+}
+
+function column<Values>(bytes: number, view: (buffer: ArrayBuffer) => Values): Column<Values> {
+  const { pointer, buffer } = nativeMemory(bytes);
+  return { pointer, values: view(buffer) };
+}

@@ -1,0 +1,164 @@
+/** `Projector`: llama.cpp's image encoder (`mmproj`), which turns bitmaps into embeddings and tokens around them. */
+import { createHash, randomUUID } from 'node:crypto';
+import type { Token } from 'node-llama-cpp';
+import type { MediaChunk } from '../process/decoding/media-span.js';
+import type { PreparedImage } from '../process/prompt/prompt-images.js';
+import type { Bitmap } from './bitmap.js';
+import { callAsync, type LlamaLibrary, nativeView, type Pointer } from './llama-library.js';
+import type { NativeVisionContext } from './native-vision-context.js';
+
+/** `mtmd_input_chunk_type`. */
+const TEXT_CHUNK = 0;
+const IMAGE_CHUNK = 1;
+/** Bits of the hash in a placeholder token. */
+const HASH_BITS = 48;
+
+export interface ProjectorSettings {
+  readonly path: string;
+  readonly model: Pointer;
+  readonly useGpu: boolean;
+  readonly threads: number;
+  /** Maximum embeddings of one image, for models that scale with the image. Null: the model's own. */
+  readonly maxImageTokens: number | null;
+}
+
+/** The decoder's context and its batch size. */
+interface Target {
+  readonly native: NativeVisionContext;
+  readonly context: Pointer;
+  readonly batchTokens: number;
+}
+
+/** A prepared image whose native memory is freed by `free`. */
+export interface OwnedImage extends PreparedImage {
+  free(): void;
+}
+
+export class Projector {
+  #target: Target | null = null;
+
+  private constructor(
+    private readonly library: LlamaLibrary,
+    private readonly projector: Pointer,
+    private readonly marker: string,
+  ) {}
+
+  /** Null: the file is no image projector of the model. */
+  static async load(library: LlamaLibrary, { path, model, useGpu, threads, maxImageTokens }: ProjectorSettings): Promise<Projector | null> {
+    const marker = `<${randomUUID()}>`;
+    const params = {
+      ...(library.mtmd_context_params_default() as Record<string, unknown>),
+      use_gpu: useGpu,
+      print_timings: false,
+      n_threads: threads,
+      media_marker: marker,
+      warmup: false,
+      ...(maxImageTokens === null ? {} : { image_max_tokens: maxImageTokens }),
+    };
+    const projector = await callAsync<Pointer | null>(library.mtmd_init_from_file, path, model, params);
+    if (projector === null) return null;
+    if (!library.mtmd_support_vision(projector)) {
+      library.mtmd_free(projector);
+      return null;
+    }
+    return new Projector(library, projector, marker);
+  }
+
+  /** Whether the tokens of an image attend to each other in both directions, so that they need a single batch. */
+  get isNonCausal(): boolean {
+    return this.library.mtmd_decode_use_non_causal(this.projector, null) as boolean;
+  }
+
+  free(): void {
+    this.library.mtmd_free(this.projector);
+  }
+
+  /** Sets the context into which images are decoded. */
+  attach(target: Target): void {
+    this.#target = target;
+  }
+
+  /** Prompt tokens of an image of this size, computed without pixels. */
+  async count(width: number, height: number): Promise<number> {
+    const chunks = await this.#tokenize({ width, height, rgb: null });
+    const counts = this.#list(chunks).map((chunk) => this.library.mtmd_input_chunk_get_n_tokens(chunk) as number);
+    this.library.mtmd_input_chunks_free(chunks);
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Cuts an image into chunks. */
+  async prepare(bitmap: Bitmap): Promise<OwnedImage> {
+    const chunks = await this.#tokenize(bitmap);
+    const id = placeholder(bitmap);
+    const tokens: Token[] = [];
+    const media: MediaChunk[] = [];
+    for (const chunk of this.#list(chunks)) {
+      if (this.library.mtmd_input_chunk_get_type(chunk) === TEXT_CHUNK) tokens.push(...this.#textTokens(chunk));
+      else {
+        const start = tokens.length;
+        const count = this.library.mtmd_input_chunk_get_n_tokens(chunk) as number;
+        const positions = this.library.mtmd_input_chunk_get_n_pos(chunk) as number;
+        for (let index = 0; index < count; index++) tokens.push(id);
+        media.push({ start, tokens: count, positions, read: (sequence, position) => this.#read(chunk, sequence, position) });
+      }
+    }
+    return { tokens, chunks: media, free: () => void this.library.mtmd_input_chunks_free(chunks) };
+  }
+
+  /** Encodes a chunk and decodes the embeddings. */
+  #read(chunk: Pointer, sequence: number, position: number): Promise<void> {
+    const { library, projector } = this;
+    if (this.#target === null) throw new Error('the projector has no context');
+    const { native, context, batchTokens } = this.#target;
+    return native.exclusively(async () => {
+      if ((await callAsync<number>(library.mtmd_encode_chunk, projector, chunk)) !== 0)
+        throw new Error('llama.cpp could not encode an image');
+      const embeddings = library.mtmd_get_output_embd(projector);
+      const place = [position, sequence, batchTokens, [0], null, null];
+      const code = await callAsync<number>(library.mtmd_helper_decode_image_chunk, projector, context, chunk, embeddings, ...place);
+      if (code !== 0) throw new Error(`llama.cpp could not decode an image (${code})`);
+    });
+  }
+
+  /** Only the marker is ever parsed, never a client's text. */
+  async #tokenize({ width, height, rgb }: Omit<Bitmap, 'rgb'> & { readonly rgb: Uint8Array | null }): Promise<Pointer> {
+    const { library } = this;
+    const bitmap = library.mtmd_bitmap_init(width, height, rgb) as Pointer;
+    const chunks = library.mtmd_input_chunks_init() as Pointer;
+    try {
+      const text = { text: this.marker, text_len: this.marker.length, add_special: false, parse_special: true };
+      const code = await callAsync<number>(library.mtmd_tokenize, this.projector, chunks, text, BigUint64Array.of(bitmap), 1);
+      if (code !== 0) throw new Error(`llama.cpp could not read an image (${code})`);
+      return chunks;
+    } catch (error) {
+      library.mtmd_input_chunks_free(chunks);
+      throw error;
+    } finally {
+      library.mtmd_bitmap_free(bitmap);
+    }
+  }
+
+  #list(chunks: Pointer): Pointer[] {
+    const { library } = this;
+    const list = Array.from(
+      { length: library.mtmd_input_chunks_size(chunks) as number },
+      (_, index) => library.mtmd_input_chunks_get(chunks, index) as Pointer,
+    );
+    const isKnown = (chunk: Pointer) => [TEXT_CHUNK, IMAGE_CHUNK].includes(library.mtmd_input_chunk_get_type(chunk) as number);
+    if (!list.every(isKnown)) throw new Error('llama.cpp read something else than an image');
+    return list;
+  }
+
+  #textTokens(chunk: Pointer): Token[] {
+    const count = [0];
+    const pointer = this.library.mtmd_input_chunk_get_tokens_text(chunk, count) as Pointer | null;
+    if (pointer === null || count[0] === 0) return [];
+    return [...new Int32Array(nativeView(pointer, 4 * (count[0] as number)))] as Token[];
+  }
+}
+
+/** Negative number from the pixels, so that the prefix cache distinguishes images. */
+function placeholder({ width, height, rgb }: Bitmap): Token {
+  const hash = createHash('sha256').update(`${width} ${height} `).update(rgb).digest();
+  return -(1 + hash.readUIntBE(0, HASH_BITS / 8)) as Token;
+}

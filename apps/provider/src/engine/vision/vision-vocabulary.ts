@@ -1,0 +1,93 @@
+/** `VisionVocabulary`: the tokenizer and vocabulary of a model through llama.cpp's C API. */
+import type { Token } from 'node-llama-cpp';
+import type { VocabularySource } from '../process/output/token-text.js';
+import type { PromptModel } from '../process/prompt/chat-prompt.js';
+import type { LlamaLibrary, Pointer } from './llama-library.js';
+
+/** `llama_vocab_type`. */
+const BYTE_PAIR = 2;
+const META_BYTES = 256;
+/** Bits of `llama_token_attr`, and the GGUF token type of each. */
+const TYPES: readonly (readonly [attribute: number, type: number])[] = [
+  [1 << 0, 2],
+  [1 << 3, 3],
+  [1 << 4, 4],
+  [1 << 1, 5],
+  [1 << 5, 6],
+];
+const NORMAL = 1;
+
+export class VisionVocabulary {
+  readonly size: number;
+
+  constructor(
+    private readonly library: LlamaLibrary,
+    readonly pointer: Pointer,
+  ) {
+    this.size = library.llama_vocab_n_tokens(pointer) as number;
+  }
+
+  get isBytePair(): boolean {
+    return this.library.llama_vocab_type(this.pointer) === BYTE_PAIR;
+  }
+
+  isEnd(token: number): boolean {
+    return this.library.llama_vocab_is_eog(this.pointer, token) as boolean;
+  }
+
+  get tokens(): PromptModel['tokens'] {
+    const { library, pointer } = this;
+    const bos = library.llama_vocab_bos(pointer) as number;
+    return {
+      bos: bos < 0 ? null : (bos as Token),
+      bosString: this.#text(bos),
+      eosString: this.#text(library.llama_vocab_eos(pointer) as number),
+      shouldPrependBosToken: library.llama_vocab_get_add_bos(pointer) as boolean,
+    };
+  }
+
+  tokenize(text: string, special: boolean): Token[] {
+    if (text === '') return [];
+    const bytes = Buffer.from(text, 'utf8');
+    // A token has at least one byte; some tokenizers add a space.
+    const tokens = new Int32Array(bytes.length + 2);
+    const count = this.library.llama_tokenize(this.pointer, bytes, bytes.length, tokens, tokens.length, false, special) as number;
+    if (count < 0) throw new Error('llama.cpp could not tokenize a text');
+    return [...tokens.subarray(0, count)] as Token[];
+  }
+
+  source(library: LlamaLibrary, model: Pointer): VocabularySource {
+    const ids = Array.from({ length: this.size }, (_, token) => token);
+    const anchor = this.tokenize('a', false).at(-1) ?? 0;
+    return {
+      tokens: ids.map((token) => this.#text(token) ?? ''),
+      types: ids.map((token) => this.#type(token)),
+      kind: metadata(library, model, 'tokenizer.ggml.model'),
+      // A plain token precedes the tested token, so its leading space is not stripped.
+      detokenize: (token) => this.#detokenize([anchor, token]).slice(this.#detokenize([anchor]).length),
+    };
+  }
+
+  #text(token: number): string | null {
+    return token < 0 ? null : (this.library.llama_vocab_get_text(this.pointer, token) as string);
+  }
+
+  #type(token: number): number {
+    const attributes = this.library.llama_vocab_get_attr(this.pointer, token) as number;
+    return TYPES.find(([attribute]) => (attributes & attribute) !== 0)?.[1] ?? NORMAL;
+  }
+
+  #detokenize(tokens: readonly number[]): string {
+    const text = Buffer.alloc(1024);
+    const ids = Int32Array.from(tokens);
+    const length = this.library.llama_detokenize(this.pointer, ids, ids.length, text, text.length, false, false) as number;
+    return text.toString('utf8', 0, Math.max(0, length));
+  }
+}
+
+/** A text of the model file's metadata; '' if missing. */
+function metadata(library: LlamaLibrary, model: Pointer, name: string): string {
+  const text = Buffer.alloc(META_BYTES);
+  const length = library.llama_model_meta_val_str(model, name, text, text.length) as number;
+  return text.toString('utf8', 0, Math.max(0, Math.min(length, META_BYTES - 1)));
+}
