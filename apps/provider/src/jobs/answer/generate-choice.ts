@@ -1,13 +1,5 @@
 /** `generateChoice` generates one choice of an answer: engine, output filter, and attempts at a required format. */
-import {
-  type CompletedFinishReason,
-  imagesOfRequest,
-  type OutputEvent,
-  OutputFilter,
-  type TextRequest,
-  Transcript,
-  textBytesOf,
-} from '@inference/formats';
+import { type CompletedFinishReason, imagesOfRequest, type OutputEvent, OutputFilter, type TextRequest, Transcript, textBytesOf } from '@inference/formats';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../../engine/generation.js';
 import type { ThinkTags } from '../../models/think-tags.js';
