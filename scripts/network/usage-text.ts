@@ -64,7 +64,7 @@ function lookingText({ baseUrl, apiKey }: RunningNetwork, imageModel: string, vi
     -d '${JSON.stringify(drawing)}' |
   node -p 'JSON.parse(require("fs").readFileSync(0)).data[0].b64_json' |
   { read -r image; printf '${JSON.stringify(body)}' "$image"; } |
-  curl ${baseUrl}/v1/chat/completions \\
+  curl ${baseUrl}/v1/chat/completions --silent \\
     -H "Authorization: Bearer ${apiKey}" \\
     -H "Content-Type: application/json" \\
     -d @-

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { integer, type MetadataValue, text, truth, writeGguf } from '../../../scripts/fixtures/gguf/writer.js';
 
-export interface ProjectorShape {
+export interface ProjectorHeader {
   /** Default: `gemma3` with images of 896 × 896 pixels. */
   readonly type?: string;
   readonly imageSize?: number;
@@ -15,7 +15,7 @@ export interface ProjectorShape {
 }
 
 /** Writes the file and returns its path. */
-export function writeProjector(folder: string, name: string, shape: ProjectorShape): string {
+export function writeProjectorHeader(folder: string, name: string, shape: ProjectorHeader): string {
   const { type = 'gemma3', imageSize = 896, patchSize = 14, more = {}, outputLength, encoder = 'vision' } = shape;
   const metadata = new Map<string, MetadataValue>([
     ['general.architecture', text('clip')],

@@ -72,6 +72,7 @@ test('shipped models can be named', () => {
     { path: demoModel(), keep: { kind: 'always' } },
     { path: expect.stringMatching(/demo-models\/picto$/), keep: { kind: 'on_demand' } },
   ]);
+  expect(serve('demo-vision')).toMatchObject([{ projectorPath: expect.stringMatching(/viso\/mmproj-viso\.gguf$/) }]);
 });
 
 test('the list reports fit, speed and damage', () => {

@@ -13,12 +13,12 @@ import { variantsOf } from '../../src/models/store/model-repository.js';
 import { ModelStore } from '../../src/models/store/model-store.js';
 import { repositoryProjector } from '../../src/models/store/repository-projector.js';
 import { demoModel } from '../demo-model.js';
-import { writeProjector } from '../vision-model.js';
+import { writeProjectorHeader } from '../vision-model.js';
 
 const dir = temporaryDirectory('projectors');
 const { values } = readGgufHeader(demoModel());
 const outputLength = Number(values.get(`${values.get('general.architecture')}.embedding_length`));
-const projector = writeProjector(dir, 'mmproj-F16.gguf', { outputLength });
+const projector = writeProjectorHeader(dir, 'mmproj-F16.gguf', { outputLength });
 
 describe('a projector', () => {
   test('belongs to the facts of its model: last of the files, in size and memory, not in speed', () => {
@@ -44,7 +44,7 @@ describe('a projector', () => {
     ['phi4', { patchSize: 16, more: { image_max_pixels: 921_600 } }, 3600],
     ['a-new-one', {}, 4096],
   ])('of type %s bounds the tokens of an image', (type, shape, tokens) => {
-    const path = writeProjector(dir, `${type}.gguf`, { type, outputLength, ...shape });
+    const path = writeProjectorHeader(dir, `${type}.gguf`, { type, outputLength, ...shape });
     const { maxImageTokens } = readProjector(path, outputLength);
     expect(maxImageTokens).toBeGreaterThan(tokens);
     expect(maxImageTokens).toBeLessThan(tokens * 1.2 + 32);
@@ -53,11 +53,11 @@ describe('a projector', () => {
   test('is refused without a model, with another model, for audio, and for models that read no images', () => {
     expect(() => readModelFacts(projector)).toThrow(/is the projector of a vision model and not a language model/);
     expect(() => readModelFacts(demoModel(), demoModel())).toThrow(/is not a projector/);
-    const other = writeProjector(dir, 'other.gguf', { outputLength: outputLength + 64 });
+    const other = writeProjectorHeader(dir, 'other.gguf', { outputLength: outputLength + 64 });
     expect(() => readModelFacts(demoModel(), other)).toThrow(
       `belongs to another model: it writes embeddings of length ${outputLength + 64}, and this model reads ${outputLength}`,
     );
-    const audio = writeProjector(dir, 'audio.gguf', { outputLength, encoder: 'audio' });
+    const audio = writeProjectorHeader(dir, 'audio.gguf', { outputLength, encoder: 'audio' });
     expect(() => readModelFacts(demoModel(), audio)).toThrow(/only projectors for images are supported/);
     expect(() => readModelFacts(demoModel(), join(dir, 'missing.gguf'))).toThrow(/there is no model file/);
     expect(() => readModelFacts(dir, projector)).toThrow(/takes no projector/);
@@ -67,9 +67,9 @@ describe('a projector', () => {
     const model = join(dir, 'local.gguf');
     copyFileSync(demoModel(), model);
     expect(projectorBeside(model)).toBeNull();
-    writeProjector(dir, 'mmproj-local.gguf', { outputLength, encoder: 'audio' });
+    writeProjectorHeader(dir, 'mmproj-local.gguf', { outputLength, encoder: 'audio' });
     expect(projectorBeside(model)).toBeNull();
-    const path = writeProjector(dir, 'mmproj-local.gguf', { outputLength });
+    const path = writeProjectorHeader(dir, 'mmproj-local.gguf', { outputLength });
     expect(modelChoices([model], new ModelStore(dir))).toMatchObject([{ path: model, projectorPath: path }]);
     writeFileSync(path, 'damaged');
     expect(() => readModelFacts(model, projectorBeside(model))).toThrow(/is damaged/);

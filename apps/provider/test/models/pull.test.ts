@@ -17,7 +17,7 @@ import { type PullOptions, pull } from '../../src/models/store/pull.js';
 import { demoModel } from '../demo-model.js';
 import { FileServer } from '../file-server.js';
 import { tinyImageModel } from '../image-model.js';
-import { type ProjectorShape, writeProjector } from '../vision-model.js';
+import { type ProjectorHeader, writeProjectorHeader } from '../vision-model.js';
 
 const model = readFileSync(demoModel());
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
@@ -288,10 +288,10 @@ describe('a pull', () => {
   });
 
   describe('of a vision model', () => {
-    const projectorFile = (changes: Partial<ProjectorShape> = {}): Buffer => {
+    const projectorFile = (changes: Partial<ProjectorHeader> = {}): Buffer => {
       const { values } = readGgufHeader(demoModel());
       const outputLength = Number(values.get(`${values.get('general.architecture')}.embedding_length`));
-      return readFileSync(writeProjector(temporaryDirectory('projector'), 'mmproj.gguf', { outputLength, ...changes }));
+      return readFileSync(writeProjectorHeader(temporaryDirectory('projector'), 'mmproj.gguf', { outputLength, ...changes }));
     };
     const projector = projectorFile();
     const together = modelHash([modelSha256, sha256(projector)]);
