@@ -135,7 +135,7 @@ describe('other clients', () => {
 it('the quick start draws an image and asks what is on it', async () => {
   const { code } = visionSnippet({ base: network.baseUrl, key: network.apiKey, model }, network.imageModels[0] as string);
   // Assertions depend on the text.
-  const drawing = code.replace("response_format: 'b64_json'", "response_format: 'b64_json',\n  size: '128x128',\n  seed: 7");
+  const drawing = code.replace("response_format: 'b64_json'", "response_format: 'b64_json',\n  size: '256x256',\n  seed: 7");
   const file = join(ROOT, 'test', `.quick-start-vision-${process.pid}.mjs`);
   writeFileSync(file, drawing.replace('completions.create({', 'completions.create({\n  temperature: 0,'));
   try {
