@@ -1,5 +1,7 @@
 /** Images as input through a whole network with the demo vision model: official SDKs, coding agents' requests, and end-to-end mode. */
-import { readFileSync } from 'node:fs';
+
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import Anthropic from '@anthropic-ai/sdk';
 import { createVerifiedFetch, imageFromBytes, verdictOf } from '@inference/client';
@@ -9,8 +11,10 @@ import { generateText } from 'ai';
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DemoNetwork } from './support/demo-network.js';
-import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { visionSnippet } from '../apps/console/src/pages/client/snippets.js';
+import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { ROOT } from './support/npm-start.js';
+import { runNode } from './support/run-command.js';
 
 /** Colours that the demo vision model was trained on. */
 const ORANGE = 'rgb(247,140,20)';
@@ -20,26 +24,21 @@ const SQUARE = /^An? purple square on an orange (?:back)?ground\.$/;
 const QUESTION = 'What is on it?';
 
 let network: DemoNetwork;
+let dispose: (() => Promise<void>) | undefined;
 let anthropic: Anthropic;
 let model: string;
 let circle: ReturnType<typeof imageFromBytes>;
 let square: ReturnType<typeof imageFromBytes>;
 
 beforeAll(async () => {
-  network = await sharedNetwork();
+  const models = ['demo-text', 'demo-image', 'demo-vision'].flatMap((name) => ['--model', name]);
+  ({ network, dispose } = await startDemoNetwork({ providerArgs: [...models, '--context', '512'] }));
   anthropic = new Anthropic({ baseURL: network.baseUrl, apiKey: network.apiKey, maxRetries: 0 });
-  const { data } = (await (
-    await fetch(`${network.baseUrl}/v1/models`, { headers: { authorization: `Bearer ${network.apiKey}` } })
-  ).json()) as {
-    data: readonly { id: string; architecture: { input_modalities: readonly string[] } }[];
-  };
-  model = data.find(({ architecture }) => architecture.input_modalities.includes('image'))?.id ?? '';
-  const demo = JSON.parse(readFileSync(`${network.dataDir}/demo.json`, 'utf8')) as { readonly vision_model?: string };
-  expect(demo.vision_model).toBe(model);
+  model = network.visionModels[0] as string;
   circle = await drawing(PURPLE, `<circle cx="64" cy="64" r="34" fill="${ORANGE}"/>`);
   square = await drawing(ORANGE, `<rect x="36" y="36" width="56" height="56" fill="${PURPLE}"/>`);
 });
-afterAll(() => expect(failuresOfSharedNetwork()).toEqual([]));
+afterAll(() => dispose?.());
 
 async function drawing(ground: string, figure: string) {
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="128" height="128"><rect width="128" height="128" fill="${ground}"/>${figure}</svg>`;
@@ -131,6 +130,20 @@ describe('other clients', () => {
     expect(data.choices[0]?.message.content).toMatch(CIRCLE);
     expect(verdictOf(response)).toMatchObject({ state: 'verified' });
   });
+});
+
+it('the quick start draws an image and asks what is on it', async () => {
+  const { code } = visionSnippet({ base: network.baseUrl, key: network.apiKey, model }, network.imageModels[0] as string);
+  // Assertions depend on the text.
+  const drawing = code.replace("response_format: 'b64_json'", "response_format: 'b64_json',\n  size: '256x256',\n  seed: 7");
+  const file = join(ROOT, 'test', `.quick-start-vision-${process.pid}.mjs`);
+  writeFileSync(file, drawing.replace('completions.create({', 'completions.create({\n  temperature: 0,'));
+  try {
+    const { stdout, output } = await runNode([file]);
+    expect(stdout, output).toMatch(/Two orange triangles/);
+  } finally {
+    rmSync(file);
+  }
 });
 
 describe('coding agents with a screenshot', () => {

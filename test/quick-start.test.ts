@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { featureSnippets, programSnippets } from '../apps/console/src/pages/client/feature-snippets.js';
-import { type Snippet, type SnippetFacts, textSnippets, visionSnippet } from '../apps/console/src/pages/client/snippets.js';
+import { type Snippet, type SnippetFacts, textSnippets } from '../apps/console/src/pages/client/snippets.js';
 import { requestCode } from '../apps/console/src/pages/playground/code/request-code.js';
 import { ROOT } from './support/npm-start.js';
 import { runCommand, runNode } from './support/run-command.js';
@@ -86,13 +86,6 @@ console.log(data[0].id, message.content[0].text);`;
     } finally {
       rmSync(file);
     }
-  });
-
-  it('a question about an image, which is drawn first', async () => {
-    const { code } = visionSnippet({ ...facts, model: 'viso-demo' }, 'picto');
-    const drawing = code.replace("response_format: 'b64_json'", "response_format: 'b64_json',\n  size: '128x128',\n  seed: 7");
-    const script = drawing.replace('  model: "viso-demo"', '  temperature: 0,\n  model: "viso-demo"');
-    expect(await runScript('vision', script)).toMatch(/Two orange triangles/);
   });
 
   it('verify verifies an answer', async () => {

@@ -99,6 +99,7 @@ describe('getting started', () => {
   });
 
   it('draws an image, asks what is on it, and verifies both responses', async () => {
+    expect(demo.vision_model).toBe('viso-demo');
     const { output } = await run('bash', ['-c', code('Ask what is on an image', 'sh')]);
     expect(output.match(/^verified/gm)).toHaveLength(2);
     expect(output).toMatch(/Two orange triangles on a purple (?:back)?ground\./);

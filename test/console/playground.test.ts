@@ -1,10 +1,11 @@
 /** The playground in a browser: streaming, stopping, versions, comparison, local verification, and detection of altered responses. */
 import { readFileSync } from 'node:fs';
-import type { Page, Route } from 'playwright-core';
+import type { Page, Request, Route } from 'playwright-core';
+import sharp from 'sharp';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { type OpenPageOptions, openPage, screenshot } from '../support/console/open-page.js';
+import { LOOKS, type OpenPageOptions, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson, type Person } from '../support/console/people.js';
 import { type DemoNetwork, startDemoNetwork } from '../support/demo-network.js';
 import { LightAgent } from '../support/light/agent.js';
@@ -12,6 +13,7 @@ import { promptOf } from '../support/light/script.js';
 
 const SLOW = 'slow-model';
 const BREAKING = 'breaking-model';
+const SEEING = 'seeing-model';
 const MARKDOWN = `# Plan
 
 1. *Read* the \`signature\`
@@ -29,6 +31,25 @@ print("hello")
 /** Longer than any test runs. */
 const LONG = { words: 50_000, everyMs: 20 };
 
+/** Images of a chat request, in order. */
+function imagesIn(request: Request): Buffer[] {
+  const { messages } = request.postDataJSON() as { messages: readonly { content: unknown }[] };
+  const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? (content as readonly { image_url?: { url: string } }[]) : []));
+  return parts.flatMap(({ image_url }) => (image_url === undefined ? [] : [Buffer.from(image_url.url.split(',')[1] ?? '', 'base64')]));
+}
+
+/** Function that runs inside the page: pastes or drops a file. */
+function transferFile({ type, name, base64 }: { readonly type: 'paste' | 'drop'; readonly name: string; readonly base64: string }): void {
+  const data = new DataTransfer();
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  data.items.add(new File([bytes], name, { type: name.endsWith('.png') ? 'image/png' : 'text/html' }));
+  const event =
+    type === 'paste'
+      ? new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })
+      : new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true });
+  document.querySelector('textarea')?.dispatchEvent(event);
+}
+
 describeInBrowser('the playground', () => {
   let network: DemoNetwork;
   let dispose: (() => Promise<void>) | undefined;
@@ -41,6 +62,7 @@ describeInBrowser('the playground', () => {
     }));
     agents.push(new LightAgent({ url: network.baseUrl, models: [SLOW] }));
     agents.push(new LightAgent({ url: network.baseUrl, models: [BREAKING] }));
+    agents.push(new LightAgent({ url: network.baseUrl, models: [SEEING], visionModels: [SEEING] }));
     await Promise.all(agents.map(({ registered }) => registered));
     person = await newPerson(network, { deposit: 10_000_000 });
   });
@@ -248,6 +270,62 @@ describeInBrowser('the playground', () => {
     await expectAccessible(page);
     await page.keyboard.press('Escape');
     await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('View code');
+  });
+
+  it.each(LOOKS)('attaches images by picker, paste and drop ($theme, $width)', async (look) => {
+    const page = await open(look);
+    const attach = page.getByRole('button', { name: 'Attach images' });
+    await page.getByLabel('Model', { exact: true }).selectOption(SLOW);
+    expect(await attach.getAttribute('aria-disabled')).toBe('true');
+    await page.getByText(`${SLOW} reads text only. Choose a model that reads images.`).waitFor();
+    await page.getByLabel('Model', { exact: true }).selectOption(SEEING);
+    const photo = await sharp({ create: { width: 3000, height: 1000, channels: 3, background: 'red' } })
+      .withExif({ IFD0: { Copyright: 'a place' } })
+      .jpeg()
+      .toBuffer();
+    const chooser = page.waitForEvent('filechooser');
+    await attach.press('Enter');
+    await (await chooser).setFiles({ name: 'photo.jpg', mimeType: 'image/jpeg', buffer: photo });
+    const attached = page.getByRole('list', { name: 'Attached images' });
+    await attached.getByAltText('photo.jpg').waitFor();
+    const square = await sharp({ create: { width: 40, height: 40, channels: 3, background: 'blue' } })
+      .png()
+      .toBuffer();
+    for (const [type, name] of [
+      ['paste', 'pasted.png'],
+      ['drop', 'dropped.png'],
+    ] as const) {
+      await page.evaluate(transferFile, { type, name, base64: square.toString('base64') });
+      await attached.getByAltText(name).waitFor();
+    }
+    await page.evaluate(transferFile, { type: 'drop', name: 'page.html', base64: 'PGI+' });
+    await page.getByRole('alert').getByText('page.html is not an image that this browser can read.').waitFor();
+    await attached.getByRole('button', { name: 'Remove pasted.png' }).press('Enter');
+    expect(await attached.getByRole('img').count()).toBe(2);
+    await screenshot(page, `playground-images-${look.width}`);
+    await expectAccessible(page);
+
+    const sent = page.waitForRequest('**/v1/chat/completions');
+    await ask(page, promptOf({ words: 2 }));
+    const [first, second] = imagesIn(await sent);
+    expect(await sharp(first).metadata()).toMatchObject({ format: 'jpeg', width: 2048, height: 683 });
+    expect(first?.toString('latin1')).not.toContain('a place');
+    expect(await sharp(second).metadata()).toMatchObject({ format: 'png', width: 40 });
+    await lastAnswer(page).getByRole('button', { name: 'Verified' }).waitFor();
+    expect(await attached.count()).toBe(0);
+    await page.getByRole('list', { name: 'Images of the message' }).getByAltText('photo.jpg').waitFor();
+    await page.getByLabel('Keep this conversation in this tab').check();
+    await expect.poll(() => page.evaluate(() => sessionStorage.getItem('playground-conversation'))).toContain('photo.jpg');
+    await page.reload();
+    const again = page.waitForRequest('**/v1/chat/completions');
+    await page.getByRole('button', { name: 'Regenerate response' }).click();
+    expect(imagesIn(await again)).toEqual([first, second]);
+    await lastAnswer(page).getByRole('button', { name: 'Verified' }).waitFor();
+    await page.getByRole('button', { name: 'View code' }).click();
+    await page.getByRole('dialog').getByText('Save the images as image-1.jpg, image-2.png').waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
   });
 
   it('keeps the conversation in the tab only while the user wants it', async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Anthropic from '@anthropic-ai/sdk';
+import { MAX_E2E_VISION_BODY_BYTES } from '@inference/protocol';
 import OpenAI from 'openai';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createProxy, type LocalProxy } from '../src/proxy/server.js';
@@ -107,7 +108,7 @@ describe('the proxy', () => {
       expect(response.status).toBe(403);
       expect(await response.json()).toMatchObject({ error: { code: 'not_sealable' } });
     }
-    const large = await fetch(`${base}/v1/chat/completions`, { method: 'POST', body: new Uint8Array(8 * 1024 * 1024) });
+    const large = await fetch(`${base}/v1/chat/completions`, { method: 'POST', body: new Uint8Array(MAX_E2E_VISION_BODY_BYTES + 1) });
     expect(large.status).toBe(413);
     expect(network.received).toEqual([]);
   });

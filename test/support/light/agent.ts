@@ -34,6 +34,8 @@ export interface LightOptions {
   /** Address of the coordinator; a function is called for every connection. */
   readonly url: string | (() => string);
   readonly models: readonly string[];
+  /** Those of the models that read images. */
+  readonly visionModels?: readonly string[];
   readonly slots?: number;
   readonly keys?: LightKeys;
   /** Claimed hardware. */
@@ -157,7 +159,15 @@ export class LightAgent {
   }
 
   offers(models = this.#options.models): ModelOffer[] {
-    return models.map((id) => ({ id, model_type: 'text', display_name: id, quantization: '8bit', context_length: 131_072 }));
+    const vision = { max_images: 20, max_image_tokens: 64 };
+    return models.map((id) => ({
+      id,
+      model_type: 'text',
+      display_name: id,
+      quantization: '8bit',
+      context_length: 131_072,
+      ...(this.#options.visionModels?.includes(id) ? { vision } : {}),
+    }));
   }
 
   #connect(): void {

@@ -20,8 +20,8 @@ describe('attached images', () => {
   it('are bounded in number and size, of a whole conversation', () => {
     expect(imageProblem(Array(19).fill(image(1)), image(1))).toBeNull();
     expect(imageProblem(Array(20).fill(image(1)), image(1))).toMatch(/at most 20 images/);
-    expect(imageProblem([image(4_000_000)], image(3_000_000))).toBeNull();
-    expect(imageProblem([image(4_000_000)], image(4_000_000))).toMatch(/^big\.png is too large together/);
+    expect(imageProblem([image(20_000_000)], image(4_000_000))).toBeNull();
+    expect(imageProblem([image(20_000_000)], image(6_000_000))).toMatch(/^big\.png is too large together/);
   });
 
   it('are scaled down to 2048 pixels, and never up', () => {

@@ -1,5 +1,5 @@
 /** Images of a question: bounds, and which models read them. */
-import { MAX_INPUT_IMAGES, MAX_REQUEST_BYTES } from '@inference/protocol';
+import { MAX_INPUT_IMAGES, MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
 import { type ModelEntry, readsImages } from '../../../features/account/models.js';
 
 export interface QuestionImage {
@@ -10,7 +10,7 @@ export interface QuestionImage {
 }
 
 /** Maximum characters of all images of a request. The rest of the body is for text. */
-const MAX_IMAGE_CHARS = MAX_REQUEST_BYTES - 1024 * 1024;
+const MAX_IMAGE_CHARS = MAX_VISION_REQUEST_BYTES - MAX_REQUEST_BYTES;
 
 export function imageChars(images: readonly QuestionImage[]): number {
   return images.reduce((sum, { dataUri }) => sum + dataUri.length, 0);
