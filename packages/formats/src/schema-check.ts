@@ -1,12 +1,13 @@
 /** Checks a value against a TypeBox schema. The error names the field (`messages[0].content`) and quotes the `description`. */
+import { lazyValidator } from '@inference/protocol';
 import type { Static, TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { RequestError } from './errors/errors.js';
 
-/** Compiles a check that returns the typed value, or throws RequestError `invalid_request`. */
+/** Makes a check, compiled at first use, that returns the typed value, or throws RequestError `invalid_request`. */
 export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  const validator = Compile(schema);
+  const validatorOf = lazyValidator(schema);
   return (value) => {
+    const validator = validatorOf();
     if (validator.Check(value)) return value as Static<Schema>;
     throw violation(schema, validator.Errors(value));
   };

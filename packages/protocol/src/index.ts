@@ -19,6 +19,7 @@ export * from './ids.js';
 export * from './image-parts.js';
 export * from './job-context.js';
 export * from './label.js';
+export * from './lazy-validator.js';
 export * from './log/checkpoint.js';
 export * from './log/crypto.js';
 export * from './log/log-entry.js';

@@ -1,7 +1,7 @@
 /**
  * One browser per test process, driven by playwright-core. Without a browser, dependent tests are skipped with a visible notice.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
@@ -10,6 +10,8 @@ import { describe } from 'vitest';
 /** Browsers of Debian and of public CI machines; the headless shell first, because full browsers take twice the processor time. */
 const USUAL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'];
 const PROGRAM = process.env.CHROMIUM_PATH ?? USUAL.find((path) => existsSync(path)) ?? '/usr/bin/chromium';
+/** Containers often have 64 MB, too little for a browser. Files on the disk take more processor time. */
+const MIN_SHARED_MEMORY_BYTES = 1024 ** 3;
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -18,7 +20,7 @@ const ARGUMENTS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  '--disable-dev-shm-usage',
+  ...(hasSharedMemory() ? [] : ['--disable-dev-shm-usage']),
 ];
 /** Time limit of Chromium's start on a busy machine. */
 const START_MS = 100_000;
@@ -40,6 +42,13 @@ let started: Promise<Browser> | undefined;
 export function sharedBrowser(): Promise<Browser> {
   started ??= start();
   return started;
+}
+
+/** Whether the memory that Chromium's processes share (shm_overview(7)) has room. */
+function hasSharedMemory(): boolean {
+  if (!existsSync('/dev/shm')) return false;
+  const { bavail, bsize } = statfsSync('/dev/shm');
+  return bavail * bsize >= MIN_SHARED_MEMORY_BYTES;
 }
 
 async function start(): Promise<Browser> {

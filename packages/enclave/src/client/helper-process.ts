@@ -1,6 +1,7 @@
 /** `HelperProcess`: a running helper, with replies matched by id. Violations and timeouts kill the process. */
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
+import type { Validator } from 'typebox/compile';
 import { EnclaveError } from '../contract/errors.js';
 import { LineSplitter } from '../contract/line-splitter.js';
 import { ReplySchema, type ResultOf, ResultSchemas } from '../contract/replies.js';
@@ -11,9 +12,9 @@ import { StderrLines } from './stderr-lines.js';
 /** Maximum number of pending requests per helper. */
 const MAX_PENDING = 4_096;
 
-const replyValidator = Compile(ReplySchema);
-const resultValidators = new Map<Operation, Validator>(
-  Object.entries(ResultSchemas).map(([op, schema]) => [op as Operation, Compile(Type.Unsafe(schema))]),
+const replyValidator = lazyValidator(ReplySchema);
+const resultValidators = new Map<Operation, () => Validator>(
+  Object.entries(ResultSchemas).map(([op, schema]) => [op as Operation, lazyValidator(Type.Unsafe(schema))] as const),
 );
 
 interface Pending {
@@ -125,7 +126,7 @@ export class HelperProcess {
 
   #receive(text: string): void {
     const reply = parse(text);
-    if (reply === undefined || !replyValidator.Check(reply)) {
+    if (reply === undefined || !replyValidator().Check(reply)) {
       this.#breach('a line that is no reply');
       return;
     }
@@ -134,7 +135,7 @@ export class HelperProcess {
       this.#breach('a reply to no request');
       return;
     }
-    if (reply.ok && resultValidators.get(pending.op)?.Check(reply) !== true) {
+    if (reply.ok && resultValidators.get(pending.op)?.().Check(reply) !== true) {
       this.#breach(`a malformed result of ${pending.op}`);
       return;
     }

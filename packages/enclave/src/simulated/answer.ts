@@ -1,20 +1,21 @@
 /** `answer` handles one request line: parses, validates, executes, and formats the reply. Never throws. */
-import { Compile, type Validator } from 'typebox/compile';
+import { lazyValidator } from '@inference/protocol';
+import type { TSchema } from 'typebox';
 import type { HelperErrorCode } from '../contract/errors.js';
 import type { Line } from '../contract/line-splitter.js';
 import { MAX_LINE_BYTES, type Operation, ParameterSchemas, RequestIdSchema } from '../contract/requests.js';
 import type { Operations } from './operations.js';
 import { Refusal } from './refusal.js';
 
-const idValidator = Compile(RequestIdSchema);
-const parameterValidators = new Map<string, Validator>(Object.entries(ParameterSchemas).map(([op, schema]) => [op, Compile(schema)]));
+const idValidator = lazyValidator(RequestIdSchema);
+const parameterValidators = new Map(Object.entries(ParameterSchemas).map(([op, schema]) => [op, lazyValidator<TSchema>(schema)] as const));
 
 /** Reply line without line feed. `id` is null if unreadable. */
 export function answer(line: Line, operations: Operations): string {
   let id: number | null = null;
   try {
     const request = readObject(line);
-    if (!idValidator.Check(request.id)) throw new Refusal('bad_request', 'id is not a whole number');
+    if (!idValidator().Check(request.id)) throw new Refusal('bad_request', 'id is not a whole number');
     id = request.id;
     const { id: _, op, ...parameters } = request;
     return JSON.stringify({ id, ok: true, ...perform(op, parameters, operations) });
@@ -25,7 +26,7 @@ export function answer(line: Line, operations: Operations): string {
 
 function perform(op: unknown, parameters: object, operations: Operations): object {
   if (typeof op !== 'string') throw new Refusal('bad_request', 'op is not a string');
-  const validator = parameterValidators.get(op);
+  const validator = parameterValidators.get(op)?.();
   if (validator === undefined) throw new Refusal('unknown_op', 'there is no such operation');
   if (!validator.Check(parameters)) {
     const [first] = validator.Errors(parameters);

@@ -4,10 +4,10 @@
  * Each kind signs under its own prefix, so a signature for one purpose never verifies for another.
  */
 import Type, { type Static, type TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { concatBytes, fromBase64, fromUtf8, utf8 } from '../bytes.js';
 import { canonicalJson, type JsonValue } from '../canonical-json.js';
 import { Base64Schema } from '../ids.js';
+import { lazyValidator } from '../lazy-validator.js';
 
 export type StatementKind = 'attestation' | 'challenge' | 'key' | 'receipt' | 'e2e-receipt';
 
@@ -93,11 +93,12 @@ function payloadReader<Schema extends TSchema>(
   schema: Schema,
   check: StatementCheck<Static<Schema>> = () => null,
 ): (payload: Uint8Array) => Static<Schema> {
-  const validator = Compile(schema);
+  const validatorOf = lazyValidator(schema);
   const known = new Set(Object.keys((schema as { properties?: object }).properties ?? {}));
   return (payload) => {
     const value = parseCanonical(kind, payload);
     requireKnown(kind, value, known);
+    const validator = validatorOf();
     if (validator.Check(value)) {
       const problem = check(value as Static<Schema>);
       if (problem === null) return value as Static<Schema>;

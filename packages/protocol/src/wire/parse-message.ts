@@ -1,6 +1,6 @@
 /** Parses control messages. An unknown `type` is no error: receivers ignore and count such messages. */
 import type { Static, TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
+import { lazyValidator } from '../lazy-validator.js';
 import { type CoordinatorMessage, CoordinatorMessageSchemas } from './coordinator-messages.js';
 import { MAX_TEXT_FRAME_BYTES } from './limits.js';
 import { type ProviderMessage, ProviderMessageSchemas } from './provider-messages.js';
@@ -17,7 +17,7 @@ export const parseProviderMessage = messageParser<ProviderMessage>(ProviderMessa
 export const parseCoordinatorMessage = messageParser<CoordinatorMessage>(CoordinatorMessageSchemas);
 
 function messageParser<Message extends { type: string }>(schemas: Readonly<Record<string, TSchema>>): (text: string) => Parsed<Message> {
-  const validators = new Map<string, Validator>(Object.entries(schemas).map(([type, schema]) => [type, Compile(schema)]));
+  const validators = new Map(Object.entries(schemas).map(([type, schema]) => [type, lazyValidator(schema)]));
   return (text) => {
     if (text.length > MAX_TEXT_FRAME_BYTES)
       return invalid('too_large', `message of ${text.length} characters is over the cap of ${MAX_TEXT_FRAME_BYTES}`);
@@ -29,7 +29,7 @@ function messageParser<Message extends { type: string }>(schemas: Readonly<Recor
     }
     const type = typeOf(value);
     if (type === null) return invalid('bad_message', 'the message has no "type"');
-    const validator = validators.get(type);
+    const validator = validators.get(type)?.();
     if (validator === undefined) return { kind: 'unknown_type' };
     if (!validator.Check(value)) {
       const [first] = validator.Errors(value);
