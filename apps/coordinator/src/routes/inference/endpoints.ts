@@ -62,7 +62,7 @@ export interface InferenceRoutes {
   readonly tracer: Tracer;
   readonly countTokensLimit: CountTokensLimit;
   /** Fetches images at URLs of requests; null: URLs are refused. */
-  readonly imageFetcher: ImageFetcher | null;
+  readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
   /** Limit of the whole cluster; null outside a cluster. */
   readonly countTokensNetworkLimit: NetworkLimit | null;
 }

@@ -16,7 +16,7 @@ import type { ImageSupply } from '../../inference/queue/image-supply.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
 import { FreeRefusals } from '../../inference/request/free-refusals.js';
-import { ImageFetcher } from '../../inference/request/image-fetcher.js';
+import type { ImageFetcher } from '../../inference/request/image-fetcher.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import type { NetworkLimit, NetworkLimits } from '../../limits/network-limits.js';
 import type { Log } from '../../log.js';
@@ -54,8 +54,8 @@ interface InferenceRoutesDeps {
   readonly now: () => number;
   /** Models outside the catalogue are not served. */
   readonly catalogueOnly: boolean;
-  /** Whether images at URLs of requests are fetched. */
-  readonly fetchImageUrls: boolean;
+  /** Fetches images at URLs of requests; null: URLs are refused. */
+  readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
   /** Free token counting: maximum bytes per account and minute. */
   readonly countTokensBytesPerMinute: number;
   /** Null outside a cluster. */
@@ -73,8 +73,7 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
     countTokensLimit: new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute }),
     countTokensNetworkLimit: countTokensNetworkLimit(deps),
   };
-  const imageFetcher = deps.fetchImageUrls ? new ImageFetcher() : null;
-  addInference(server, { ...inference, ...countTokens, imageFetcher });
+  addInference(server, { ...inference, ...countTokens, imageFetcher: deps.imageFetcher });
   addSealedRequests(server, {
     ...inference,
     ...countTokens,

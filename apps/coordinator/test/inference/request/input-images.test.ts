@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { MAX_REQUEST_BYTES, promptTokenBound, type Receipt, utf8, type VisionOffer } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
+import type { ImageFetcher } from '../../../src/inference/request/image-fetcher.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
@@ -113,7 +114,7 @@ describe('a request with images', () => {
       job.answerHonestly(['Yes'], { receipt });
       return response;
     };
-    expect(await (await run((bound) => bound)).text()).toContain('inference.signature');
+    expect(await (await run((bound) => bound)).text()).toContain('se_signature');
     expect(await (await run((bound) => bound + 1)).text()).toContain('response_verification_failed');
     expect(harness.jobLines().at(-1)).toMatchObject({ problem: 'usage.prompt_bytes' });
   });
@@ -159,6 +160,32 @@ describe('a request with images', () => {
       `The request body has more than ${MAX_REQUEST_BYTES} bytes besides its images.`,
     ]);
   });
+});
+
+it('an image at a URL is fetched and sent beside the body, and the receipt names its hash', async () => {
+  await harness.close();
+  const bytes = Buffer.from(PNG, 'base64');
+  const urls: string[] = [];
+  const fetchAll: ImageFetcher['fetchAll'] = async (all) => {
+    urls.push(...all.map(({ url }) => url));
+    return new Map(all.map(({ url }) => [url, { mediaType: 'image/png', bytes }]));
+  };
+  harness = await startHarness({ imageFetcher: { fetchAll } });
+  const provider = await seeing({}, { ...VISION, max_images: 3 });
+  const url = 'https://example.com/a.png';
+  const part = { type: 'image_url', image_url: { url } };
+  const response = await harness.chat(asking(part, image(), part));
+  const receipt = JSON.parse(Buffer.from(response.headers.get('x-inference-receipt') ?? '', 'base64url').toString()) as Receipt;
+  const [job] = [...provider.jobs.values()];
+  expect(urls).toEqual([url]);
+  expect(receipt.overrides.fetched_images).toEqual([createHash('sha256').update(bytes).digest('hex')]);
+  expect(receipt.request_sha256).toBe(
+    createHash('sha256')
+      .update(job?.body ?? '')
+      .digest('hex'),
+  );
+  expect(job?.message.fetched_images).toEqual([{ media_type: 'image/png', bytes: bytes.length }]);
+  expect(Buffer.concat(job?.fetchedImages ?? [])).toEqual(bytes);
 });
 
 describe('a sealed request with images', () => {

@@ -57,7 +57,7 @@ export class CoordinatorChannel implements JobChannel {
   }
 
   terms(): JobTerms {
-    const { context, request_bytes: requestBytes } = this.message;
+    const { context } = this.message;
     const { body, images } = this.#parts();
     if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
     const parsed = parse(context, body, images);
@@ -67,7 +67,7 @@ export class CoordinatorChannel implements JobChannel {
     const limit = maxTokens === null ? max_tokens : max_tokens === undefined ? maxTokens : null;
     if (!matchesContext(parsed.params, context) || limit !== context.max_tokens) throw new JobError('bad_context');
     const { response_id: responseId, overrides, cache_scope: cacheScope = null } = context;
-    return { parsed, responseId, requestBytes, overrides, cacheScope };
+    return { parsed, responseId, requestBytes: body.length, overrides, cacheScope };
   }
 
   /** Body and fetched images of the plaintext. Throws {@link JobError} `bad_context` for images that the context does not name. */
