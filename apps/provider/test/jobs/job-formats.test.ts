@@ -1,5 +1,7 @@
 /** Tool calls, token counts and formats of answers. */
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { promptTokenBound } from '@inference/protocol';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { IMAGES } from '../../../../packages/formats/test/sample-images.js';
 import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
 import { answerTo, Bench, callOf, chat, messagesContext, weather } from './session-job-bench.js';
 
@@ -82,6 +84,40 @@ test("calls and results of earlier turns reach the engine in the templates' form
       },
       { role: 'tool', content: '20', tool_call_id: 'c1', name: 'weather' },
     ],
+  });
+});
+
+describe('images', () => {
+  const png = IMAGES['image/png'];
+  const part = { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } };
+  const body = chat({ stream: false, messages: [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, part] }] });
+
+  test('reach the engine as files, and count beside the text', async () => {
+    bench.maxImageTokens = 700;
+    await bench.start(body, { stream: false });
+    const { request, generation } = bench.stream;
+    const image = { type: 'image', data: Buffer.from(png, 'base64'), field: 'messages[0].content[1]' };
+    expect(request.prompt).toMatchObject({ messages: [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }] });
+    generation.start({ job: generation.job, promptTokens: 1_000_000, startsInsideThinking: false });
+    generation.end({ job: generation.job, kind: 'finished', reason: 'stop', completionTokens: 0 });
+    await bench.settle();
+    const { usage } = bench.receipt ?? {};
+    expect(usage?.prompt_tokens).toBe(promptTokenBound(body.length - png.length, 700));
+  });
+
+  test('that cannot be decoded name their part', async () => {
+    bench.maxImageTokens = 700;
+    const { context } = await bench.start(body, { stream: false });
+    const { generation } = bench.stream;
+    generation.end({ job: generation.job, kind: 'invalid_image', path: 'messages[0].content[1]' });
+    await bench.settle();
+    const failure = { code: 'invalid_image', param: 'messages[0].content[1]' };
+    expect(bench.sent.filter(({ type }) => type === 'job_failed')).toEqual([{ type: 'job_failed', job_id: context.job_id, failure }]);
+  });
+
+  test('are refused by a model that takes none', async () => {
+    expect(await bench.failureOf(body, { stream: false })).toEqual({ code: 'unsupported', param: 'messages[0].content[1]' });
+    expect(bench.streams).toHaveLength(0);
   });
 });
 

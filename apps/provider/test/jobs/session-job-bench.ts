@@ -39,6 +39,8 @@ export class Bench {
   /** Null: the model writes text. */
   embedding: EmbeddingFacts | null = null;
   readonly drawings: { readonly drawing: ImageJob; readonly request: ImageRequest; readonly commands: string[] }[] = [];
+  /** Null: the model takes no images. */
+  maxImageTokens: number | null = null;
   /** Null: the model makes no images. */
   image: ModelLease['image'] = null;
   /** Resolves when the model is in memory. */
@@ -103,7 +105,7 @@ export class Bench {
     return {
       thinkTags: { open: '<think>', close: '</think>' },
       thinks: true,
-      maxImageTokens: null,
+      maxImageTokens: this.maxImageTokens,
       identity: { engine: 'llama.cpp b1 cpu', weightsSha256: 'a'.repeat(64), templateSha256: 'b'.repeat(64) },
       embedding: this.embedding,
       image: this.image,
