@@ -38,8 +38,14 @@ function imagesIn(request: Request): Buffer[] {
   return parts.flatMap(({ image_url }) => (image_url === undefined ? [] : [Buffer.from(image_url.url.split(',')[1] ?? '', 'base64')]));
 }
 
+interface TransferredFile {
+  readonly type: 'paste' | 'drop';
+  readonly name: string;
+  readonly base64: string;
+}
+
 /** Function that runs inside the page: pastes or drops a file. */
-function transferFile({ type, name, base64 }: { readonly type: 'paste' | 'drop'; readonly name: string; readonly base64: string }): void {
+function transferFile({ type, name, base64 }: TransferredFile): void {
   const data = new DataTransfer();
   const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   data.items.add(new File([bytes], name, { type: name.endsWith('.png') ? 'image/png' : 'text/html' }));
@@ -275,6 +281,7 @@ describeInBrowser('the playground', () => {
   it.each(LOOKS)('attaches images by picker, paste and drop ($theme, $width)', async (look) => {
     const page = await open(look);
     const attach = page.getByRole('button', { name: 'Attach images' });
+    const transfer = (file: TransferredFile): Promise<void> => page.evaluate(transferFile, file);
     await page.getByLabel('Model', { exact: true }).selectOption(SLOW);
     expect(await attach.getAttribute('aria-disabled')).toBe('true');
     await page.getByText(`${SLOW} reads text only. Choose a model that reads images.`).waitFor();
@@ -295,10 +302,10 @@ describeInBrowser('the playground', () => {
       ['paste', 'pasted.png'],
       ['drop', 'dropped.png'],
     ] as const) {
-      await page.evaluate(transferFile, { type, name, base64: square.toString('base64') });
+      await transfer({ type, name, base64: square.toString('base64') });
       await attached.getByAltText(name).waitFor();
     }
-    await page.evaluate(transferFile, { type: 'drop', name: 'page.html', base64: 'PGI+' });
+    await transfer({ type: 'drop', name: 'page.html', base64: 'PGI+' });
     await page.getByRole('alert').getByText('page.html is not an image that this browser can read.').waitFor();
     await attached.getByRole('button', { name: 'Remove pasted.png' }).press('Enter');
     expect(await attached.getByRole('img').count()).toBe(2);

@@ -86,7 +86,7 @@ describe('the code of a request', () => {
     const code = requestCode({ endpoint: 'chat', base, body: QUESTION_WITH_IMAGES });
     expect([...imageFilesOf(QUESTION_WITH_IMAGES).values()]).toEqual(['image-1.png', 'image-2.jpg']);
     for (const one of code) expect(one.code).not.toContain(PNG.toString('base64'));
-    expect(code[1].code).toContain('"data:image/jpeg;base64," + base64.b64encode(open("image-2.jpg", "rb").read()).decode()');
+    expect(code[1]?.code).toContain('"data:image/jpeg;base64," + base64.b64encode(open("image-2.jpg", "rb").read()).decode()');
   });
 
   it('passes parameters that the Python library lacks as extra_body', () => {
