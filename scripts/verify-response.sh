@@ -421,10 +421,12 @@ esac
 
 # ---- the receipt's counts: those that the answer itself reports, and possible for the bytes
 
+# An image in the prompt has at most 16384 tokens, and a request at most 20 images.
+images="$(grep -aoE '"(input_)?(image(_url)?|file)"' "$work/request.json" | head -n 20 | wc -l || true)"
 awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lines" prompt_tokens)" \
   -v completion="$(field "$usage_lines" completion_tokens)" -v total="$(field "$usage_lines" total_tokens)" \
   -v cached="$(field "$usage_lines" cached_tokens)" -v hidden="$(field "$receipt_lines" hidden_tokens)" \
-  -v bytes="$(wc -c <"$scratch/signed.bin")" -v request="$(wc -c <"$work/request.json")" '
+  -v bytes="$(wc -c <"$scratch/signed.bin")" -v request="$(wc -c <"$work/request.json")" -v images="$images" '
   # Path of the value that follows, as far as a usage can be: usage.prompt_tokens, response.usage.output_tokens
   function path(  at, text) { for (at = 1; at <= depth && at < 5; at++) text = text (at > 1 ? "." : "") (kind[at] == "{" ? key[at] : "[]"); return text }
   function of_usage(text) { return text ~ /^((message|response)\.)?usage$/ }
@@ -481,7 +483,7 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lin
     json(text)
     if (prompts < objects || (answers < objects && endpoint != "/v1/embeddings")) bad = 1
     exit bad || prompt == "" || completion == "" || total != prompt + completion || hidden + 0 > completion + 0 ||
-      completion - hidden > bytes + 64 || prompt + 0 > request + 512 }' "$scratch/signed.bin" ||
+      completion - hidden > bytes + 64 || prompt + 0 > request + 512 + images * 16384 }' "$scratch/signed.bin" ||
   fail 'receipt usage: it counts other tokens than the answer reports, or more than is possible'
 
 note 'receipt by the enclave key, for this request and this response'

@@ -175,6 +175,12 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       expect(openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256).value).toMatchObject(receipt);
     });
 
+    it('signs the hashes of fetched images', async () => {
+      const receipt = receiptDraft({ overrides: { fetched_images: Array(20).fill('e'.repeat(64)) } });
+      const reply = await helper.request('sign_response', { receipt });
+      expect(openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256).value).toMatchObject(receipt);
+    });
+
     it.each([
       ['quotes and backslashes', 'a"b\\c/d'],
       ['control characters', '\u0000\u0001\b\t\n\u000b\f\r\u001f\u007f\u0080'],
@@ -270,6 +276,8 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       ['sign_response', 'an unknown override', { receipt: { ...draft, overrides: { temperature: 1 } } }],
       ['sign_response', 'an override of no tokens', { receipt: { ...draft, overrides: { max_tokens: 0 } } }],
       ['sign_response', 'an override of no addresses', { receipt: { ...draft, overrides: { image_urls: [] } } }],
+      ['sign_response', 'no hashes of fetched images', { receipt: { ...draft, overrides: { fetched_images: [] } } }],
+      ['sign_response', 'a fetched image that is no hash', { receipt: { ...draft, overrides: { fetched_images: ['https://a/1'] } } }],
       ['sign_response', 'five addresses', { receipt: { ...draft, overrides: { image_urls: Array(5).fill('https://a/1') } } }],
       ...[
         'https://',

@@ -1,4 +1,5 @@
 /** The internal job of all text formats: engine parameters only, nothing about rendering. */
+import type { InputImageType } from '@inference/protocol';
 
 /** A tool call of the model. */
 export interface ToolCall {
@@ -8,8 +9,7 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-/** Encodings of images as input. */
-export type InputImageType = 'image/png' | 'image/jpeg' | 'image/webp' | 'image/gif';
+export type { InputImageType };
 
 /** An image in a prompt. Structure, size and dimensions are checked; the pixels are not decoded. */
 export interface InputImage {

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { concatBytes, utf8 } from './bytes.js';
 import { canonicalJsonBytes } from './canonical-json.js';
 import { EndpointSchema, JobIdSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from './ids.js';
-import { MAX_IMAGES } from './wire/limits.js';
+import { MAX_IMAGES, MAX_INPUT_IMAGES } from './wire/limits.js';
 
 /** Absolute address of one image: RFC 3986 characters only, so that JSON needs no escapes. */
 export const ImageUrlSchema = Type.String({ pattern: "^https?://[A-Za-z0-9._~:/?#\\[\\]@!$&'()*+,;=%-]+$", maxLength: 512 });
@@ -14,6 +14,8 @@ export const OverridesSchema = Type.Object({
   max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
   /** Image addresses, one per image, in order; present when the response refers to images by URL. */
   image_urls: Type.Optional(Type.Array(ImageUrlSchema, { minItems: 1, maxItems: MAX_IMAGES })),
+  /** SHA-256 of each image that the coordinator fetched for a URL of the body, in order of the distinct URLs. */
+  fetched_images: Type.Optional(Type.Array(Sha256HexSchema, { minItems: 1, maxItems: MAX_INPUT_IMAGES })),
 });
 export type Overrides = Static<typeof OverridesSchema>;
 

@@ -13,14 +13,12 @@ import { type Check, type CheckName, check } from './checks.js';
 import { sha256Hex } from './digest.js';
 import { verifyP256InBrowser } from './p256.js';
 import type { ResponseProof } from './response-proof.js';
-import { type SignedAnswer, usageCheck } from './usage-check.js';
+import { type RequestSize, type SignedAnswer, usageCheck } from './usage-check.js';
 
 /** Facts of the request that the client knows. Absent members are not checked. */
-export interface Expected {
+export interface Expected extends RequestSize {
   /** Hexadecimal SHA-256 of the request body as sent. Without the hash, a receipt of another request would pass. */
   readonly requestSha256?: string;
-  /** Length of the request body; bounds the prompt tokens. */
-  readonly requestBytes?: number;
   /** `X-Inference-Job-ID`. */
   readonly jobId?: string;
   /** The `X-Inference-Nonce` as sent. */
@@ -81,7 +79,7 @@ export function receiptChecks(
       'The receipt says that the answer was cancelled before its end.',
     ),
   ];
-  const usage = usageCheck(receipt, answer, expected.requestBytes);
+  const usage = usageCheck(receipt, answer, expected);
   if (usage !== null) checks.push(usage);
   const compare = (name: CheckName, what: string, expected: string | undefined, stated: string | undefined) => {
     if (expected !== undefined) {

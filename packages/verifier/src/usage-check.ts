@@ -1,5 +1,5 @@
 /** Checks the receipt's counts: consistent with each other, equal to the answer's own counts, and possible for its bytes. */
-import { agreesWithReceipt, promptTokenBound, type Receipt, UsageReader, visibleTokenBound } from '@inference/protocol';
+import { agreesWithReceipt, MAX_IMAGE_TOKENS, promptTokenBound, type Receipt, UsageReader, visibleTokenBound } from '@inference/protocol';
 import { type Check, check } from './checks.js';
 
 export interface SignedAnswer {
@@ -7,13 +7,21 @@ export interface SignedAnswer {
   readonly stream: boolean;
 }
 
-/** The failed check, or null. `requestBytes`: length of the request body, if the client knows it. */
-export function usageCheck(receipt: Receipt, answer: SignedAnswer, requestBytes: number | undefined): Check | null {
-  const problem = usageProblem(receipt, answer, requestBytes);
+/** Size of a request, as far as the client knows it. */
+export interface RequestSize {
+  /** Length of the body. */
+  readonly requestBytes?: number;
+  /** Upper bound of the images in the prompt. Default: none. */
+  readonly requestImages?: number;
+}
+
+/** The failed check, or null. */
+export function usageCheck(receipt: Receipt, answer: SignedAnswer, request: RequestSize): Check | null {
+  const problem = usageProblem(receipt, answer, request);
   return problem === null ? null : check('receipt_usage', false, '', problem);
 }
 
-function usageProblem(receipt: Receipt, { bytes, stream }: SignedAnswer, requestBytes: number | undefined): string | null {
+function usageProblem(receipt: Receipt, { bytes, stream }: SignedAnswer, { requestBytes, requestImages = 0 }: RequestSize): string | null {
   const { usage, hidden_tokens, endpoint } = receipt;
   const { prompt_tokens, completion_tokens, total_tokens, cached_tokens = 0 } = usage;
   if (total_tokens !== prompt_tokens + completion_tokens || hidden_tokens > completion_tokens || cached_tokens > prompt_tokens) {
@@ -24,6 +32,6 @@ function usageProblem(receipt: Receipt, { bytes, stream }: SignedAnswer, request
   if (!agreesWithReceipt(reader.end(), receipt)) return 'The receipt counts other tokens than the answer reports.';
   if (completion_tokens - hidden_tokens > visibleTokenBound(bytes.length))
     return 'The receipt counts more tokens than the answer can hold.';
-  const isTooMany = requestBytes !== undefined && prompt_tokens > promptTokenBound(requestBytes);
+  const isTooMany = requestBytes !== undefined && prompt_tokens > promptTokenBound(requestBytes, requestImages * MAX_IMAGE_TOKENS);
   return isTooMany ? 'The receipt counts more tokens of the prompt than the request can hold.' : null;
 }

@@ -3,7 +3,7 @@
  *
  * `scripts/verify-response.sh` is tested with the same cases.
  */
-import type { AttestationRecord, EnclaveEvidence } from '@inference/protocol';
+import { type AttestationRecord, type EnclaveEvidence, maxImagesIn } from '@inference/protocol';
 import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
 import { sha256Hex } from './digest.js';
 import { unsupportedHeaders } from './provider-headers.js';
@@ -81,7 +81,7 @@ function expectedOf({ headers, request, endpoint, nonce, body, images, weightsSh
   const [model, models] = [memberOf(json, 'model'), memberOf(json, 'models')];
   const received = isStream ? undefined : (images ?? imagesIn(body)?.held);
   return {
-    ...(request === null ? {} : { requestSha256: sha256Hex(request), requestBytes: request.length }),
+    ...(request === null ? {} : { requestSha256: sha256Hex(request), requestBytes: request.length, requestImages: maxImagesIn(request) }),
     ...(weightsSha256 === undefined ? {} : { weightsSha256 }),
     ...(endpoint === null ? {} : { endpoint }),
     ...(nonce === null ? {} : { nonce }),

@@ -1,4 +1,14 @@
-import { fromBase64, fromBase64Url, type JsonValue, toBase64, toBase64Url, utf8 } from '@inference/protocol';
+import {
+  fromBase64,
+  fromBase64Url,
+  type JsonValue,
+  MAX_IMAGE_TOKENS,
+  maxImagesIn,
+  promptTokenBound,
+  toBase64,
+  toBase64Url,
+  utf8,
+} from '@inference/protocol';
 import { describe, expect, test } from 'vitest';
 import type { CheckName, ResponseVerdict } from '../src/checks.js';
 import { sha256Hex } from '../src/digest.js';
@@ -167,6 +177,20 @@ describe('fails', () => {
     const known = { ...answer, expected: { ...expected, requestBytes: requestBody.length } };
     expect(failed(verifyResponse({ ...known, ...proofFor(key, body, changes) }))).toEqual(['receipt_usage']);
     expect(failed(verifyResponse(known))).toEqual([]);
+  });
+
+  test('receipt_usage only beyond the tokens of the images in the request', () => {
+    const request = utf8(JSON.stringify({ messages: [{ content: [{ type: 'image', source: { data: 'AA==' } }] }] }));
+    const requestImages = maxImagesIn(request);
+    const known = { ...answer, expected: { ...expected, requestBytes: requestBody.length, requestImages } };
+    const counting = (prompt_tokens: number) => {
+      const counted = utf8(`{"usage":{"prompt_tokens":${prompt_tokens},"completion_tokens":2,"total_tokens":${prompt_tokens + 2}}}`);
+      const usage = { prompt_tokens, completion_tokens: 2, total_tokens: prompt_tokens + 2 };
+      return failed(verifyResponse({ ...known, body: counted, ...proofFor(key, counted, { usage }) }));
+    };
+    expect(requestImages).toBe(1);
+    expect(counting(promptTokenBound(requestBody.length, MAX_IMAGE_TOKENS))).toEqual([]);
+    expect(counting(promptTokenBound(requestBody.length, MAX_IMAGE_TOKENS) + 1)).toEqual(['receipt_usage']);
   });
 
   test('for a signature over anything but a hash', () => {

@@ -134,6 +134,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   inference: {
     uses: [
+      'semaphore.ts',
       'wait-group.ts',
       'providers',
       'scheduler',

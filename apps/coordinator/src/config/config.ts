@@ -106,6 +106,8 @@ export function readConfig(environment: Environment) {
       /** Maximum wait for an image provider, in milliseconds. */
       queueMs: 1000 * integer(env, 'IMAGE_QUEUE_SECONDS', 60, 0, MAX_IMAGE_QUEUE_SECONDS),
     },
+    /** Fetches images at `https` URLs of requests. Default: such URLs are refused. */
+    fetchImageUrls: flag(env, 'FETCH_IMAGE_URLS'),
     /** Maximum share of the image store per account, and per provider for unfinished images, in percent. */
     imageSharePercent: integer(env, 'IMAGE_STORE_SHARE_PERCENT', 25, 1, 100),
     /** Maximum requests per window; 0 sets no limit. */

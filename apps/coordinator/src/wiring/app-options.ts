@@ -9,6 +9,7 @@ import type { Database } from '../database/tables.js';
 import type { ScheduleRules } from '../devices/command-policy.js';
 import type { DeviceManagement } from '../devices/device-management.js';
 import type { JobTimings } from '../inference/job-timings.js';
+import type { ImageFetcher } from '../inference/request/image-fetcher.js';
 import type { Log } from '../log.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionTimings } from '../providers/session/session-options.js';
@@ -46,6 +47,7 @@ export interface AppOptions {
   readonly deviceIntervalMs?: number;
   /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */
   readonly linkPollMs?: number;
+  readonly imageFetcher?: Pick<ImageFetcher, 'fetchAll'>;
   /** Cost parameter N of scrypt for passwords. */
   readonly passwordCost?: number;
 }

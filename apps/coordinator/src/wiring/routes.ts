@@ -1,4 +1,5 @@
 /** `registerRoutes` registers every folder of routes with the services of its handlers. */
+
 import type { ConsoleSettings } from '@inference/formats';
 import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
 import type { Config } from '../config/config.js';
@@ -10,6 +11,7 @@ import type { HealthHistoryRepository } from '../database/health-history-reposit
 import { ledgerSummary } from '../database/ledger/ledger-summary.js';
 import { exportAccount } from '../database/privacy/export-account.js';
 import type { Database } from '../database/tables.js';
+import { ImageFetcher } from '../inference/request/image-fetcher.js';
 import { isProviderUpgrade } from '../providers/session/provider-server.js';
 import { accountRoutes } from '../routes/accounts/account-routes.js';
 import { adminRoutes } from '../routes/admin/admin-routes.js';
@@ -59,7 +61,7 @@ interface RoutesDeps {
 }
 
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
-  const { config, log, now, jobTimings: timings, onWriteError: onFailure, isDraining } = context;
+  const { config, options, log, now, jobTimings: timings, onWriteError: onFailure, isDraining } = context;
   const { database, accounts, inference } = deps;
   const { server, consoleFiles } = deps.http;
   const { metrics, tracer } = deps.telemetry;
@@ -110,6 +112,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     log,
     now,
     catalogueOnly: config.catalogueOnly,
+    imageFetcher: options.imageFetcher ?? (config.fetchImageUrls ? new ImageFetcher() : null),
     countTokensBytesPerMinute: config.countTokensBytesPerMinute,
     networkLimits: inference.cluster.limits,
     imageQueueMs: config.images.queueMs,

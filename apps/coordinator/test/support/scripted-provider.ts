@@ -1,5 +1,13 @@
 /** `ScriptedProvider`: a provider with scriptable steps, a real WebSocket, real sealing and a P-256 key; honest by default. */
-import { contentText, formatFor, imagesBody, type OutputEvent, type ParsedImages, type ParsedRequest } from '@inference/formats';
+import {
+  contentText,
+  type FetchedImage,
+  formatFor,
+  imagesBody,
+  type OutputEvent,
+  type ParsedImages,
+  type ParsedRequest,
+} from '@inference/formats';
 import {
   type Attestation,
   type CoordinatorMessage,
@@ -270,6 +278,7 @@ export class ScriptedJob {
   hash: ResponseHash = responseHash();
   readonly startedAt = Date.now();
   body: Uint8Array = new Uint8Array();
+  readonly fetchedImages: Uint8Array[] = [];
   parsed: ParsedRequest | null = null;
   parsedImages: ParsedImages | null = null;
   sealer: ResponseSealer | null = null;
@@ -297,13 +306,29 @@ export class ScriptedJob {
     return this.#cancelled.signal;
   }
 
+  /** Fetched images follow the body. */
+  #splitFetchedImages(plaintext: Uint8Array): Uint8Array {
+    const lengths = (this.message.fetched_images ?? []).map(({ bytes }) => bytes);
+    let at = plaintext.length - lengths.reduce((sum, bytes) => sum + bytes, 0);
+    this.body = plaintext.subarray(0, at);
+    for (const bytes of lengths) {
+      this.fetchedImages.push(plaintext.subarray(at, at + bytes));
+      at += bytes;
+    }
+    return this.body;
+  }
+
+  get #fetchedImage(): FetchedImage {
+    return { mediaType: 'image/png', base64: toBase64(this.fetchedImages[0] ?? new Uint8Array()) };
+  }
+
   frame(frame: ReturnType<typeof decodeFrame>): void {
-    const body = this.opener.accept(frame);
-    if (body === null) return;
-    this.body = body;
+    const plaintext = this.opener.accept(frame);
+    if (plaintext === null) return;
+    const body = this.#splitFetchedImages(plaintext);
     const { endpoint } = this.context;
     if (endpoint === '/v1/images/generations') this.parsedImages = formatFor(endpoint).parse(body);
-    else if (endpoint !== '/v1/embeddings') this.parsed = formatFor(endpoint).parse(body);
+    else if (endpoint !== '/v1/embeddings') this.parsed = formatFor(endpoint).parse(body, { imageAt: () => this.#fetchedImage });
     this.sealer = this.opener.responseSealer();
     void (this.provider.options.onJob ?? ((job) => job.answerHonestly()))(this);
   }

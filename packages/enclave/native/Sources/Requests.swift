@@ -7,6 +7,7 @@ let longestLine = 64 * 1024
 private let longestKeyLife: Int64 = 60 * 60_000
 private let clockTolerance: Int64 = 120_000
 private let mostImages = 4
+private let maxInputImages = 20
 /// Versions of the receipts that are signed.
 let receiptVersions: [Int64] = [2, 1]
 /// Versions of the end-to-end receipts that are signed.
@@ -160,10 +161,13 @@ struct ReceiptDraft {
     }
 
     private static func overrides(_ value: JsonValue?) throws -> JsonValue {
-        let overrides = try Members(value, of: "receipt.overrides", allowed: ["max_tokens", "image_urls"])
+        let overrides = try Members(value, of: "receipt.overrides", allowed: ["max_tokens", "image_urls", "fetched_images"])
         var members: [String: JsonValue] = [:]
         if overrides.has("max_tokens") { members["max_tokens"] = .integer(try overrides.integer("max_tokens", atLeast: 1)) }
         if overrides.has("image_urls") { members["image_urls"] = try overrides.texts("image_urls", like: .url, atMost: mostImages) }
+        if overrides.has("fetched_images") {
+            members["fetched_images"] = try overrides.texts("fetched_images", like: .sha256Hex, atMost: maxInputImages)
+        }
         return .object(members)
     }
 

@@ -102,7 +102,7 @@ function requireInputImages({ endpoint, body_bytes, input_images, input_image_by
   if (input_images !== undefined && !VISION_ENDPOINTS.has(endpoint)) throw badContext('input_images', 'belongs to conversations');
   const textBytes = body_bytes - (input_image_bytes ?? 0);
   if (textBytes < 0) throw badContext('input_image_bytes', 'is more than body_bytes');
-  if (textBytes > MAX_E2E_BODY_BYTES) throw badContext('body_bytes', `is more than ${MAX_E2E_BODY_BYTES} without images`);
+  if (textBytes > MAX_E2E_BODY_BYTES) throw new E2eError('too_large', `a body of ${textBytes} bytes besides its images is over the cap`);
 }
 
 function badContext(member: string | null, problem: string): E2eError {

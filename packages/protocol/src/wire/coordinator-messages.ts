@@ -4,8 +4,9 @@ import { MAX_E2E_RECIPIENTS } from '../e2e/limits.js';
 import { Base64Schema, JobIdSchema, MillisecondsSchema, ProviderIdSchema } from '../ids.js';
 import { JobContextSchema } from '../job-context.js';
 import { EnrolmentRefusedSchema, EnrolmentSchema } from './enrolment.js';
-import { MAX_VISION_REQUEST_BYTES } from './limits.js';
+import { MAX_INPUT_IMAGE_BYTES, MAX_INPUT_IMAGES, MAX_VISION_REQUEST_BYTES } from './limits.js';
 import { LinkedSchema, LinkRefusedSchema } from './link.js';
+import { InputImageTypeSchema } from './model-offer.js';
 import { ModelsRefusedSchema } from './models-refused.js';
 import { RejectedSchema } from './rejection.js';
 import { OwnerCommandSchema, VersionsSchema } from './remote-control.js';
@@ -48,13 +49,19 @@ const E2eJobSchema = Type.Object({
   recipient: Type.Integer({ minimum: 0, maximum: MAX_E2E_RECIPIENTS - 1 }),
 });
 
+/** An image that the coordinator fetched. */
+const FetchedImageSchema = Type.Object({
+  media_type: InputImageTypeSchema,
+  bytes: Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGE_BYTES }),
+});
+
 /** Starts a job; request frames with the sealed body follow. */
 export const JobSchema = Type.Object({
   type: Type.Literal('job'),
   context: JobContextSchema,
   /** base64 of the HPKE encapsulated key; end-to-end, that of this provider's wrapped key. */
   enc: Base64Schema,
-  /** Size of the plaintext body (end-to-end: of the sealed request), so that a receiver can refuse early. */
+  /** Size of the plaintext: body and fetched images (end-to-end: the sealed request), so that a receiver can refuse early. */
   request_bytes: Type.Integer({ minimum: 0, maximum: MAX_VISION_REQUEST_BYTES }),
   /** Plaintext response bytes allowed before the next `credit`; end-to-end, bytes of the sealed answer. */
   credit: Type.Integer({ minimum: 1 }),
@@ -64,6 +71,12 @@ export const JobSchema = Type.Object({
    * Sent only to providers that registered `e2e_versions`.
    */
   e2e: Type.Optional(E2eJobSchema),
+  /**
+   * Images that follow the body in the plaintext, one per distinct URL of the body, in order of first appearance.
+   *
+   * `overrides.fetched_images` of the context has their hashes.
+   */
+  fetched_images: Type.Optional(Type.Array(FetchedImageSchema, { minItems: 1, maxItems: MAX_INPUT_IMAGES })),
 });
 
 /** Grants as many further bytes as the client has received. */

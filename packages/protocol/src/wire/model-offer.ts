@@ -19,7 +19,16 @@ export const ImageOfferSchema = Type.Object({
 });
 export type ImageOffer = Static<typeof ImageOfferSchema>;
 
-/** Images that a text model reads. */
+/** Encodings of images in prompts. */
+export const InputImageTypeSchema = Type.Union([
+  Type.Literal('image/png'),
+  Type.Literal('image/jpeg'),
+  Type.Literal('image/webp'),
+  Type.Literal('image/gif'),
+]);
+export type InputImageType = Static<typeof InputImageTypeSchema>;
+
+/** Images that a text model reads. A provider that offers them also takes `fetched_images` of a job. */
 export const VisionOfferSchema = Type.Object({
   /** Maximum images per request. */
   max_images: Type.Integer({ minimum: 1, maximum: 64 }),

@@ -207,6 +207,11 @@ describe('refused when sealing', () => {
 
   test('a body over the cap and contradictory terms', () => {
     refuses('too_large', () => sealTo([recipient], new Uint8Array(MAX_E2E_BODY_BYTES + 1)));
+    refuses('too_large', () => sealTo([recipient], new Uint8Array(MAX_E2E_BODY_BYTES + 2), { input_images: 1, input_image_bytes: 1 }));
+    refuses('bad_context', () => sealTo([recipient], body, { input_images: 1 }));
+    refuses('bad_context', () => sealTo([recipient], body, { input_images: 21, input_image_bytes: 1 }));
+    refuses('bad_context', () => sealTo([recipient], body, { input_images: 1, input_image_bytes: body.length + 1 }));
+    refuses('bad_context', () => sealTo([recipient], body, { endpoint: '/v1/embeddings', input_images: 1, input_image_bytes: 1 }));
     refuses('bad_context', () => sealTo([recipient], body, { expires_at: 1 }));
     refuses('bad_context', () => sealTo([recipient], body, { images: 1 }));
     refuses('bad_context', () => sealTo([recipient], body, { image_size: '64x48' }));

@@ -211,6 +211,7 @@ export class AttemptRunner {
       ...(candidate === undefined ? {} : { candidate }),
       estimate,
       tokenMs: expectedTokenMs(estimate, slotRequest.work),
+      fetchedImages: job.fetchedImages,
       maxImageTokens: visionOfferOf(provider, job.params.model)?.max_image_tokens ?? 0,
       otherJobCount: provider.usedSlots - 1,
       role,

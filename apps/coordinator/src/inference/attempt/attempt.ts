@@ -1,5 +1,6 @@
 /** `Attempt`: one try of a job on one provider, from the sealed request to exactly one outcome. */
 import {
+  concatBytes,
   type Frame,
   INITIAL_CREDIT_BYTES,
   type JobCompleted,
@@ -15,6 +16,7 @@ import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
 import type { JobTimings } from '../job-timings.js';
+import type { FetchedInputImage } from '../request/image-fetcher.js';
 import type { Route } from '../request/job-routing.js';
 import type { SealedCandidate } from '../request/sealed-request.js';
 import { RelayedAnswerReader, relayedRequestFrames } from './relayed-answer.js';
@@ -75,6 +77,8 @@ export interface AttemptPlan {
   readonly estimate: LatencyEstimate;
   /** Expected time per output token, in milliseconds. */
   readonly tokenMs: number;
+  /** Images beside the body, fetched for its URLs. */
+  readonly fetchedImages: readonly FetchedInputImage[];
   /** Maximum prompt tokens of one image, by the provider's offer when the attempt began. */
   readonly maxImageTokens: number;
   /** Jobs of the provider besides this one when the attempt began. */
@@ -260,7 +264,7 @@ export class Attempt implements JobSink {
 
   /** Throws SealingError `bad_key` on a malformed sealing key. */
   #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: readonly Uint8Array[]; readonly reader: AnswerReader } {
-    const { context, candidate, encapsulate } = this.plan;
+    const { context, candidate, encapsulate, fetchedImages } = this.plan;
     const onCredit = (bytes: number): void => {
       this.#turnSince ??= performance.now();
       this.#handle?.grant(bytes);
@@ -273,8 +277,10 @@ export class Attempt implements JobSink {
         reader: new RelayedAnswerReader(context.job_id, onCredit),
       };
     }
-    const { enc, frames, responses } = sealRequest(context, encapsulate(), body);
-    return { message: { ...job, enc: toBase64(enc) }, frames, reader: new ResponseReader(responses, context, onCredit) };
+    const plaintext = concatBytes(body, ...fetchedImages.map(({ bytes }) => bytes));
+    const { enc, frames, responses } = sealRequest(context, encapsulate(), plaintext);
+    const message = { ...job, request_bytes: plaintext.length, enc: toBase64(enc), ...fetchedMembers(fetchedImages) };
+    return { message, frames, reader: new ResponseReader(responses, context, onCredit) };
   }
 
   #receive(frame: Frame, reader: AnswerReader): Violation | null {
@@ -325,6 +331,11 @@ export class Attempt implements JobSink {
     if (delivery !== null && !delivery.isCommitted) delivery.withdraw();
     this.#settle(outcome);
   }
+}
+
+function fetchedMembers(images: readonly FetchedInputImage[]): Pick<JobMessage, 'fetched_images'> {
+  if (images.length === 0) return {};
+  return { fetched_images: images.map(({ mediaType, bytes }) => ({ media_type: mediaType, bytes: bytes.length })) };
 }
 
 /** Details of a failure describe the sealed body, so only the code is kept. */

@@ -4,7 +4,9 @@ import {
   type AnswerFormat,
   apiError,
   DEFAULT_MAX_TOKENS,
+  type FetchedImage,
   formatFor,
+  type ImageUrlResolver,
   imagesOfRequest,
   type ParsedImages,
   RequestError,
@@ -25,11 +27,13 @@ import {
   type ProviderId,
   promptTokenBound,
   type TrustLevel,
+  toBase64,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { KeyBudget } from '../../database/ledger/key-budget.js';
+import type { FetchedInputImage, ImageUrl } from './image-fetcher.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import type { SealedRequest } from './sealed-request.js';
@@ -56,6 +60,8 @@ export interface JobRequest {
   readonly images: ImageJob | null;
   /** Images in the prompt; null: none. */
   readonly inputImages: InputImages | null;
+  /** Images that were fetched for the URLs of the body, one per distinct URL, in order. */
+  readonly fetchedImages: readonly FetchedInputImage[];
   /** Keyed prefix hashes of the prompt; never stored. */
   readonly promptPrefixes: readonly PromptPrefix[];
   /** The same by fallback model. */
@@ -112,6 +118,8 @@ export interface RequestInput {
   /** Default of the key where the header is missing; null: none. */
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
+  /** Images for the URLs of the body. Left out: URLs are refused. */
+  readonly fetched?: ReadonlyMap<string, FetchedInputImage>;
   readonly providerIdHeader: string | undefined;
   /** Milliseconds. */
   readonly now: number;
@@ -119,7 +127,9 @@ export interface RequestInput {
 
 /** Parses a request for text or embeddings. Throws RequestError. */
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): ReadJobRequest {
-  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
+  const { unknownMembers, fetched } = input;
+  const imageAt = fetched === undefined ? {} : { imageAt: imageIn(fetched) };
+  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, { unknownMembers, ...imageAt });
   const inputImages = request.task === 'embed' ? null : inputImagesOf(request, input.body.length);
   requireTextSize(input, inputImages);
   // Embeddings use the whole text, so no prefix is cached.
@@ -136,6 +146,32 @@ export function readJobRequest(input: RequestInput & { readonly endpoint: Exclud
     inputImages,
     ignored: ignored.slice(0, MAX_IGNORED),
   });
+}
+
+/** Distinct `https` URLs of images in a body, in order of first appearance. Throws RequestError. */
+export function imageUrlsOf({
+  endpoint,
+  body,
+  unknownMembers,
+}: Pick<RequestInput, 'endpoint' | 'body' | 'unknownMembers'>): readonly ImageUrl[] {
+  const urls = new Map<string, ImageUrl>();
+  const imageAt = (url: string, field: string): FetchedImage => {
+    if (!urls.has(url)) urls.set(url, { url, field });
+    return NOT_FETCHED;
+  };
+  formatFor(endpoint).parse(body, { unknownMembers, imageAt });
+  return [...urls.values()];
+}
+
+/** Stands for an image while only the URLs are read. */
+const NOT_FETCHED: FetchedImage = { mediaType: 'image/png', base64: '' };
+
+function imageIn(fetched: ReadonlyMap<string, FetchedInputImage>): ImageUrlResolver {
+  return (url) => {
+    const image = fetched.get(url);
+    if (image === undefined) throw new Error('an image of the body was not fetched');
+    return { mediaType: image.mediaType, base64: toBase64(image.bytes) };
+  };
 }
 
 function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | null {
@@ -184,6 +220,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
     inputImages: input_images === undefined ? null : { count: input_images, base64Bytes: input_image_bytes ?? 0, fields: [] },
+    fetchedImages: [],
     promptPrefixes: [],
     fallbackPrefixes: new Map(),
     responseMetadata: {
@@ -249,6 +286,7 @@ function jobOf(
     },
     body: input.body,
     jsonBytes: input.body.length,
+    fetchedImages: [...(input.fetched?.values() ?? [])],
     sealed: null,
     requestSha256: sha256Hex(input.body),
     clientNonce,
@@ -299,8 +337,9 @@ export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now
   };
 }
 
-function overridesOf({ params, images }: JobRequest): JobContext['overrides'] {
+function overridesOf({ params, images, fetchedImages }: JobRequest): JobContext['overrides'] {
   return {
+    ...(fetchedImages.length === 0 ? {} : { fetched_images: fetchedImages.map(({ bytes }) => sha256Hex(bytes)) }),
     ...(params.maxTokens === null ? { max_tokens: DEFAULT_MAX_TOKENS } : {}),
     ...(images === null || images.urls === null ? {} : { image_urls: [...images.urls] }),
   };

@@ -8,10 +8,11 @@ import {
   type HttpError,
   inferenceRouteSchema,
   modelTypeOf,
+  RequestError,
   type SignedParts,
   takesImages,
 } from '@inference/formats';
-import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES, MAX_REQUEST_BYTES } from '@inference/protocol';
+import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES, MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
@@ -28,7 +29,14 @@ import type { Tracer, TraceSpan } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import { type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
 import type { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
-import { type JobRequest, type ReadJobRequest, type RequestInput, readJobRequest } from '../../inference/request/job-request.js';
+import type { ImageFetcher } from '../../inference/request/image-fetcher.js';
+import {
+  imageUrlsOf,
+  type JobRequest,
+  type ReadJobRequest,
+  type RequestInput,
+  readJobRequest,
+} from '../../inference/request/job-request.js';
 import { type Route, routeHeaders } from '../../inference/request/job-routing.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import { chargedCost } from '../../inference/settlement/bill.js';
@@ -53,6 +61,8 @@ export interface InferenceRoutes {
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly countTokensLimit: CountTokensLimit;
+  /** Fetches images at URLs of requests; null: URLs are refused. */
+  readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
   /** Limit of the whole cluster; null outside a cluster. */
   readonly countTokensNetworkLimit: NetworkLimit | null;
 }
@@ -79,13 +89,39 @@ function addEndpoint(
   server.post(endpoint, options, async (request, reply) => {
     const key = keyOf(request);
     if (endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
-    const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
+    const job = await readJob({ ...requestInput(request, key, routes), endpoint }, request, reply, routes);
     for (const model of [job.params.model, ...(job.params.routing?.fallbackModels ?? [])]) requireModel(key, model);
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
     const span = startSpan(routes, request, job);
     await runJob(routes, job, { client, delivery: deliveryFor(routes, job, client, request), span });
   });
+}
+
+/** The parsed request, with the images at its URLs if the operator lets them be fetched. Throws RequestError. */
+async function readJob(
+  input: Parameters<typeof readJobRequest>[0],
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { imageFetcher }: Pick<InferenceRoutes, 'imageFetcher'>,
+): Promise<ReadJobRequest> {
+  const urls = imageFetcher === null || !mayHaveImageUrls(input) ? [] : imageUrlsOf(input);
+  if (imageFetcher === null || urls.length === 0) return readJobRequest(input);
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  const claim = (bytes: number): boolean => request.bodyClaim?.grow(bytes) ?? false;
+  const fetched = await imageFetcher.fetchAll(urls, { accountId: input.accountId, claim, signal: gone.signal });
+  const total = [...fetched.values()].reduce((sum, { bytes }) => sum + bytes.length, input.body.length);
+  if (total > MAX_VISION_REQUEST_BYTES) {
+    const message = `The request and the images at its URLs have more than ${MAX_VISION_REQUEST_BYTES} bytes together.`;
+    throw new RequestError('body_too_large', urls[0]?.field ?? null, message);
+  }
+  return readJobRequest({ ...input, fetched });
+}
+
+/** Whether reading the URLs of a body is worthwhile. */
+function mayHaveImageUrls({ endpoint, body }: Pick<RequestInput, 'endpoint' | 'body'>): boolean {
+  return takesImages(endpoint) && Buffer.from(body.buffer, body.byteOffset, body.length).includes('https:');
 }
 
 /** Counts the body against the limits of free token counting. False: the request is answered with 429. */

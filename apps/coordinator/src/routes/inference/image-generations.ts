@@ -23,7 +23,7 @@ const ENDPOINT = '/v1/images/generations';
 /** Maximum time from a provider's first byte to its last, enough for four large images on a slow line. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
-interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit'> {
+interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
   readonly store: ImageStore;
   readonly deferredReceipts: DeferredReceipts;
   readonly supply: ImageSupply;

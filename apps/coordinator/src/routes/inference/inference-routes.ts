@@ -16,6 +16,7 @@ import type { ImageSupply } from '../../inference/queue/image-supply.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
 import { FreeRefusals } from '../../inference/request/free-refusals.js';
+import type { ImageFetcher } from '../../inference/request/image-fetcher.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import type { NetworkLimit, NetworkLimits } from '../../limits/network-limits.js';
 import type { Log } from '../../log.js';
@@ -53,6 +54,8 @@ interface InferenceRoutesDeps {
   readonly now: () => number;
   /** Models outside the catalogue are not served. */
   readonly catalogueOnly: boolean;
+  /** Fetches images at URLs of requests; null: URLs are refused. */
+  readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
   /** Free token counting: maximum bytes per account and minute. */
   readonly countTokensBytesPerMinute: number;
   /** Null outside a cluster. */
@@ -70,10 +73,11 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
     countTokensLimit: new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute }),
     countTokensNetworkLimit: countTokensNetworkLimit(deps),
   };
-  addInference(server, { ...inference, ...countTokens });
+  addInference(server, { ...inference, ...countTokens, imageFetcher: deps.imageFetcher });
   addSealedRequests(server, {
     ...inference,
     ...countTokens,
+    imageFetcher: null,
     freeRefusals: new FreeRefusals(now),
     directory: deps.directory,
   });

@@ -53,6 +53,7 @@ class Script {
       encapsulate: () => encapsulate(key.publicKey),
       estimate,
       tokenMs: 20,
+      fetchedImages: [],
       maxImageTokens: 0,
       otherJobCount: 0,
       role,

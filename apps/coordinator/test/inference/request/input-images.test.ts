@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { MAX_REQUEST_BYTES, promptTokenBound, type Receipt, utf8, type VisionOffer } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { costOf } from '../../../src/billing/prices/price.js';
+import type { ImageFetcher } from '../../../src/inference/request/image-fetcher.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
@@ -35,7 +37,7 @@ describe('a request with images', () => {
   it('goes to machines that read as many, and waits while these are busy', async () => {
     const blind = await harness.provider();
     const jobs: ScriptedJob[] = [];
-    const sighted = await seeing({ serial: 'SIGHTED', onJob: (job) => void jobs.push(job) });
+    const sighted = await seeing({ serial: 'SIGHTED', slots: 1, onJob: (job) => void jobs.push(job) });
     const first = harness.chat(asking(image()));
     await harness.until(() => jobs.length === 1);
     const second = harness.chat(asking(image(), image()));
@@ -103,8 +105,7 @@ describe('a request with images', () => {
       const job = jobs[count] as ScriptedJob;
       const bound = promptTokenBound(job.body.length - 2 * PNG.length, 2 * 500);
       const { reserved } = await harness.money();
-      const { promptPerMillion, completionPerMillion } = harness.app.prices.current(MODEL);
-      expect(reserved).toBe(Math.ceil((bound * promptPerMillion + completionPerMillion) / 1_000_000));
+      expect(reserved).toBe(costOf(harness.app.prices.current(MODEL), { promptTokens: bound, completionTokens: 1 }));
       const prompt_tokens = promptTokens(bound);
       const receipt = (honest: Receipt): Receipt => ({
         ...honest,
@@ -113,7 +114,7 @@ describe('a request with images', () => {
       job.answerHonestly(['Yes'], { receipt });
       return response;
     };
-    expect(await (await run((bound) => bound)).text()).toContain('inference.signature');
+    expect(await (await run((bound) => bound)).text()).toContain('se_signature');
     expect(await (await run((bound) => bound + 1)).text()).toContain('response_verification_failed');
     expect(harness.jobLines().at(-1)).toMatchObject({ problem: 'usage.prompt_bytes' });
   });
@@ -159,6 +160,32 @@ describe('a request with images', () => {
       `The request body has more than ${MAX_REQUEST_BYTES} bytes besides its images.`,
     ]);
   });
+});
+
+it('an image at a URL is fetched and sent beside the body, and the receipt names its hash', async () => {
+  await harness.close();
+  const bytes = Buffer.from(PNG, 'base64');
+  const urls: string[] = [];
+  const fetchAll: ImageFetcher['fetchAll'] = async (all) => {
+    urls.push(...all.map(({ url }) => url));
+    return new Map(all.map(({ url }) => [url, { mediaType: 'image/png', bytes }]));
+  };
+  harness = await startHarness({ imageFetcher: { fetchAll } });
+  const provider = await seeing({}, { ...VISION, max_images: 3 });
+  const url = 'https://example.com/a.png';
+  const part = { type: 'image_url', image_url: { url } };
+  const response = await harness.chat(asking(part, image(), part));
+  const receipt = JSON.parse(Buffer.from(response.headers.get('x-inference-receipt') ?? '', 'base64url').toString()) as Receipt;
+  const [job] = [...provider.jobs.values()];
+  expect(urls).toEqual([url]);
+  expect(receipt.overrides.fetched_images).toEqual([createHash('sha256').update(bytes).digest('hex')]);
+  expect(receipt.request_sha256).toBe(
+    createHash('sha256')
+      .update(job?.body ?? '')
+      .digest('hex'),
+  );
+  expect(job?.message.fetched_images).toEqual([{ media_type: 'image/png', bytes: bytes.length }]);
+  expect(Buffer.concat(job?.fetchedImages ?? [])).toEqual(bytes);
 });
 
 describe('a sealed request with images', () => {

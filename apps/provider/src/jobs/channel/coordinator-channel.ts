@@ -1,6 +1,6 @@
 /** `CoordinatorChannel`: channel of a job in plain mode, sealed by the coordinator with HPKE. */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
-import { formatFor, RequestError } from '@inference/formats';
+import { type FetchedImage, formatFor, type ImageUrlResolver, RequestError } from '@inference/formats';
 import {
   bodyPartHeader,
   type Frame,
@@ -10,6 +10,7 @@ import {
   type JobContext,
   type JobFailure,
   type JobMessage,
+  toBase64,
   utf8,
 } from '@inference/protocol';
 import { RequestOpener, type ResponseHash, responseHash, SealingError, sha256Hex } from '@inference/protocol/crypto';
@@ -56,17 +57,34 @@ export class CoordinatorChannel implements JobChannel {
   }
 
   terms(): JobTerms {
-    const { context, request_bytes: requestBytes } = this.message;
-    const body = this.#body ?? new Uint8Array(0);
+    const { context } = this.message;
+    const { body, images } = this.#parts();
     if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
-    const parsed = parse(context, body);
+    const parsed = parse(context, body, images);
     // The limit comes from the client, or else from the coordinator's override, never from both.
     const { max_tokens } = context.overrides;
     const { maxTokens } = parsed.params;
     const limit = maxTokens === null ? max_tokens : max_tokens === undefined ? maxTokens : null;
     if (!matchesContext(parsed.params, context) || limit !== context.max_tokens) throw new JobError('bad_context');
     const { response_id: responseId, overrides, cache_scope: cacheScope = null } = context;
-    return { parsed, responseId, requestBytes, overrides, cacheScope };
+    return { parsed, responseId, requestBytes: body.length, overrides, cacheScope };
+  }
+
+  /** Body and fetched images of the plaintext. Throws {@link JobError} `bad_context` for images that the context does not name. */
+  #parts(): { readonly body: Uint8Array; readonly images: readonly FetchedImage[] } {
+    const plaintext = this.#body ?? new Uint8Array(0);
+    const { fetched_images: announced = [], context } = this.message;
+    const hashes = context.overrides.fetched_images ?? [];
+    let end = plaintext.length;
+    const images: FetchedImage[] = [];
+    for (const [index, { media_type: mediaType, bytes }] of [...announced.entries()].reverse()) {
+      const image = plaintext.subarray(Math.max(0, end - bytes), end);
+      if (image.length !== bytes || sha256Hex(image) !== hashes[index]) throw new JobError('bad_context');
+      images.unshift({ mediaType, base64: toBase64(image) });
+      end -= bytes;
+    }
+    if (hashes.length !== images.length) throw new JobError('bad_context');
+    return { body: plaintext.subarray(0, end), images };
   }
 
   openResponse(credit: number, signal: AbortSignal): JobResponse {
@@ -147,13 +165,24 @@ class CoordinatorResponse implements JobResponse {
   }
 }
 
-function parse({ endpoint }: JobContext, body: Uint8Array): Parsed {
+function parse({ endpoint }: JobContext, body: Uint8Array, images: readonly FetchedImage[]): Parsed {
   try {
-    return formatFor(endpoint).parse(body);
+    return formatFor(endpoint).parse(body, images.length === 0 ? {} : { imageAt: imagesInOrder(images) });
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     throw new JobError('invalid_request', isParam(error.param) ? { param: error.param } : {});
   }
+}
+
+/** Distinct URLs have the fetched images in order. */
+function imagesInOrder(images: readonly FetchedImage[]): ImageUrlResolver {
+  const byUrl = new Map<string, FetchedImage>();
+  return (url) => {
+    const image = byUrl.get(url) ?? images[byUrl.size];
+    if (image === undefined) throw new JobError('bad_context');
+    byUrl.set(url, image);
+    return image;
+  };
 }
 
 /** Passes only names that the wire format allows; other values could contain the client's text. */

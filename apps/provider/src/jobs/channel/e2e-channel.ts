@@ -1,8 +1,9 @@
 /** `E2eChannel`: channel of a job in end-to-end mode. Refusals are sealed; the coordinator gets bare failure codes. */
 import type { E2eReceiptDraft, Enclave } from '@inference/enclave';
-import { type ApiError, formatFor, RequestError, type UnknownMembers } from '@inference/formats';
+import { type ApiError, formatFor, imagesOfRequest, RequestError, textBytesOf, type UnknownMembers } from '@inference/formats';
 import {
   type E2eAnswerHead,
+  type E2eContext,
   type E2eLogHead,
   type Endpoint,
   type Frame,
@@ -79,6 +80,7 @@ export class E2eChannel implements JobChannel {
         throw new RequestError('unsupported_parameter', 'response_format', text);
       }
     }
+    requireDeclaredImages(parsed, context);
     return {
       parsed,
       // Response id as a coordinator chooses it, for the format that the body selects.
@@ -158,6 +160,13 @@ export class E2eChannel implements JobChannel {
 /** Treatment of unknown members, as by coordinators; clients of the Messages format send members of announced betas. */
 function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
   return endpoint.startsWith('/v1/messages') ? 'refuse_misspelt' : 'refuse';
+}
+
+/** The coordinator reserves by the declared images. Throws RequestError if the body has others. */
+function requireDeclaredImages({ request }: Parsed, { body_bytes, input_images = 0, input_image_bytes = 0 }: E2eContext): void {
+  if (request.task !== 'generate' && request.task !== 'count') return;
+  if (imagesOfRequest(request).length !== input_images) throw contradiction('input_images');
+  if (body_bytes - textBytesOf(request, body_bytes) !== input_image_bytes) throw contradiction('input_image_bytes');
 }
 
 function contradiction(member: string): RequestError {

@@ -1,0 +1,217 @@
+/**
+ * `ImageFetcher` fetches images at `https` URLs of requests, if the operator allows it.
+ *
+ * The guard: public addresses only, checked for the address of the connection itself; port 443; few redirects, each checked again;
+ * bounded bytes, time, concurrency and rate. No cookie, credential or header of the client is sent.
+ */
+import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
+import type { IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { COULD_NOT_PROCESS, imageTypeOf, inputImageProblem, RequestError } from '@inference/formats';
+import { type InputImageType, MAX_INPUT_IMAGE_BYTES } from '@inference/protocol';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
+import ipaddr from 'ipaddr.js';
+import { Semaphore } from '../../semaphore.js';
+
+/** An image at a URL of a request. */
+export interface ImageUrl {
+  readonly url: string;
+  /** Path of the part in the client's request. */
+  readonly field: string;
+}
+
+export interface FetchedInputImage {
+  readonly mediaType: InputImageType;
+  readonly bytes: Uint8Array;
+}
+
+/** Differences from the public internet, for tests. */
+interface ImageFetcherOptions {
+  /** Whether a connection to the address is allowed. Default: public addresses. */
+  readonly isAllowed?: (address: string) => boolean;
+  /** Default: 443. */
+  readonly port?: string;
+  /** PEM of a trusted certificate. Default: the system's authorities. */
+  readonly ca?: string;
+  readonly totalMs?: number;
+}
+
+/** Time for all images of a request, redirects included, in milliseconds. */
+const TOTAL_MS = 15_000;
+const MAX_REDIRECTS = 3;
+const MAX_CONCURRENT = 32;
+const MAX_CONCURRENT_PER_ACCOUNT = 4;
+const MAX_URLS_PER_MINUTE = 120;
+const MINUTE_MS = 60_000;
+const MAX_ACCOUNTS = 20_000;
+const MAX_URL_LENGTH = 4096;
+
+interface Account {
+  readonly slots: Semaphore;
+  windowStart: number;
+  urlCount: number;
+}
+
+export class ImageFetcher {
+  readonly #options: Required<Omit<ImageFetcherOptions, 'ca'>> & Pick<ImageFetcherOptions, 'ca'>;
+  readonly #slots = new Semaphore(MAX_CONCURRENT);
+  readonly #accounts = new BoundedMap<string, Account>(MAX_ACCOUNTS);
+
+  constructor(options: ImageFetcherOptions = {}) {
+    this.#options = { isAllowed: isPublicAddress, port: '443', totalMs: TOTAL_MS, ...options };
+  }
+
+  /** The images by URL. Throws RequestError that names the first part at fault. `claim`: reserves memory before it is used. */
+  async fetchAll(
+    urls: readonly ImageUrl[],
+    { accountId, claim, signal }: { readonly accountId: string; readonly claim: (bytes: number) => boolean; readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, FetchedInputImage>> {
+    const account = this.#admit(accountId, urls);
+    const failed = new AbortController();
+    const ended = AbortSignal.any([signal, failed.signal, AbortSignal.timeout(this.#options.totalMs)]);
+    const one = async ({ url, field }: ImageUrl): Promise<[string, FetchedInputImage]> => {
+      try {
+        return [url, await account.slots.run(() => this.#slots.run(() => this.#fetch(url, { field, claim, signal: ended })))];
+      } catch (error) {
+        failed.abort();
+        throw error;
+      }
+    };
+    return new Map(await Promise.all(urls.map(one)));
+  }
+
+  #admit(accountId: string, urls: readonly ImageUrl[]): Account {
+    const now = performance.now();
+    const account = this.#accounts.get(accountId) ?? { slots: new Semaphore(MAX_CONCURRENT_PER_ACCOUNT), windowStart: now, urlCount: 0 };
+    if (now - account.windowStart >= MINUTE_MS) {
+      account.windowStart = now;
+      account.urlCount = 0;
+    }
+    account.urlCount += urls.length;
+    this.#accounts.set(accountId, account);
+    if (account.urlCount > MAX_URLS_PER_MINUTE) {
+      const message = `At most ${MAX_URLS_PER_MINUTE} images a minute are fetched from URLs for an account. Send the images themselves, in base64.`;
+      throw new RequestError('rate_limit_exceeded', urls[0]?.field ?? null, message);
+    }
+    return account;
+  }
+
+  async #fetch(first: string, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
+    let url = this.#parsed(first, field);
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      const response = await this.#get(url, field, signal);
+      const { statusCode = 0, headers } = response;
+      if (statusCode >= 300 && statusCode < 400 && headers.location !== undefined) {
+        response.destroy();
+        url = this.#parsed(headers.location, field, url);
+        continue;
+      }
+      if (statusCode !== 200) {
+        response.destroy();
+        throw failure(field, `The server of its URL answered with status ${statusCode}.`);
+      }
+      return await readImage(response, { field, claim, signal });
+    }
+    throw failure(field, `Its URL redirects more than ${MAX_REDIRECTS} times.`);
+  }
+
+  #parsed(text: string, field: string, base?: URL): URL {
+    const url = text.length <= MAX_URL_LENGTH && URL.canParse(text, base?.href) ? new URL(text, base) : null;
+    if (url === null || url.username !== '' || url.password !== '') throw failure(field, 'Its URL is not valid.');
+    if (url.protocol !== 'https:' || (url.port || '443') !== this.#options.port) {
+      throw failure(field, 'Its URL, and each redirect, must begin with https and use the port 443.');
+    }
+    return url;
+  }
+
+  /** The response once its headers have arrived. The address is checked when the connection is made, and used for it. */
+  #get(url: URL, field: string, signal: AbortSignal): Promise<IncomingMessage> {
+    const { isAllowed, ca } = this.#options;
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    if (isIP(host) !== 0 && !isAllowed(host)) throw notPublic(field);
+    const lookup: LookupFunction = (hostname, options, callback) => {
+      dnsLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
+        if (error !== null) return callback(error, '');
+        // One private address of several is refused, too: which of them is used is up to the resolver.
+        if (addresses.length === 0 || !addresses.every(({ address }) => isAllowed(address))) return callback(new PrivateAddressError(), '');
+        const [{ address, family } = { address: '', family: 4 }] = addresses;
+        return options.all === true ? callback(null, addresses) : callback(null, address, family);
+      });
+    };
+    return new Promise((resolve, reject) => {
+      // A socket of its own for each request: a pooled one may belong to an address that another name resolved to.
+      const request = httpsRequest(url, {
+        agent: false,
+        lookup,
+        signal,
+        headers: { accept: 'image/png, image/jpeg, image/webp, image/gif', 'user-agent': 'inference-coordinator' },
+        ...(ca === undefined ? {} : { ca }),
+      });
+      request.on('response', resolve);
+      request.on('error', (error) => {
+        if (error instanceof PrivateAddressError) reject(notPublic(field));
+        else reject(signal.aborted ? timedOut(field) : failure(field, 'Its URL could not be fetched.'));
+      });
+      request.end();
+    });
+  }
+}
+
+interface FetchTerms {
+  readonly field: string;
+  readonly claim: (bytes: number) => boolean;
+  readonly signal: AbortSignal;
+}
+
+class PrivateAddressError extends Error {
+  constructor() {
+    super('the address is not public');
+    this.name = 'PrivateAddressError';
+  }
+}
+
+/** Whether an IP address is public unicast; IPv4 addresses embedded in IPv6 ones count as themselves or as not public. */
+export function isPublicAddress(address: string): boolean {
+  const bare = address.replace(/%.*$/, '');
+  return ipaddr.isValid(bare) && ipaddr.process(bare).range() === 'unicast';
+}
+
+async function readImage(response: IncomingMessage, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > MAX_INPUT_IMAGE_BYTES) break;
+      if (!claim(chunk.length))
+        throw new RequestError('overloaded', null, 'The service holds as many requests as it can. Try again in a moment.');
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof RequestError) throw error;
+    throw signal.aborted ? timedOut(field) : failure(field, 'Its URL could not be fetched.');
+  } finally {
+    response.destroy();
+  }
+  if (length > MAX_INPUT_IMAGE_BYTES)
+    throw new RequestError('invalid_request', field, `${field}: image exceeds the maximum of 5 MiB. Send a smaller image.`);
+  const bytes = Buffer.concat(chunks);
+  const mediaType = imageTypeOf(bytes);
+  if (mediaType === null) throw failure(field, 'Its URL leads to no PNG, JPEG, WebP or GIF image.');
+  const problem = inputImageProblem(bytes, mediaType);
+  if (problem !== null) throw new RequestError('invalid_request', field, `${field}: ${problem}`);
+  return { mediaType, bytes };
+}
+
+function notPublic(field: string): RequestError {
+  return failure(field, 'Its URL leads to an address that is not public.');
+}
+
+function timedOut(field: string): RequestError {
+  return failure(field, 'Its URL was not fetched in time.');
+}
+
+function failure(field: string, reason: string): RequestError {
+  return new RequestError('invalid_request', field, `${field}: ${COULD_NOT_PROCESS} ${reason}`);
+}
