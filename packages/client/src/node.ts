@@ -5,7 +5,7 @@ import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './
 
 export * from './exports.js';
 export { fileStore } from './file-store.js';
-export { imageFromFile } from './images/image-file.js';
+export { imageFromFile } from './image-file.js';
 
 /** Creates a verified fetch. See {@link VerifiedFetchOptions}; throws `PolicyError` or `TypeError` for an invalid option. */
 export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetch {

@@ -58,8 +58,9 @@ const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
   verifier: { '': { uses: ['protocol'], isNodeFree: true }, cli: { uses: ['verifier', 'protocol'] } },
   client: {
     '': { uses: ['verifier', 'formats', 'protocol'], isNodeFree: true },
-    'node.ts': { uses: ['client', 'client/file-store.ts', 'protocol/crypto'] },
+    'node.ts': { uses: ['client', 'client/file-store.ts', 'client/image-file.ts', 'protocol/crypto'] },
     'file-store.ts': { uses: ['client'] },
+    'image-file.ts': { uses: ['client', 'protocol'] },
     proxy: { uses: ['client', 'client/node.ts', 'protocol'] },
   },
   'device-simulation': { '': { uses: ['protocol', 'protocol/crypto'] } },

@@ -1,7 +1,7 @@
 /** Reads an image file for a request. */
 import { open } from 'node:fs/promises';
 import { MAX_INPUT_IMAGE_BYTES } from '@inference/protocol';
-import { type ImageData, ImageError, imageFromBytes } from './image-data.js';
+import { type ImageData, ImageError, imageFromBytes } from './images/image-data.js';
 
 /**
  * Reads a PNG, JPEG, WebP or GIF file of at most 5 MiB.
