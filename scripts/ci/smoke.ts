@@ -31,9 +31,21 @@ const LANES: readonly (readonly Run[])[] = [
     soak(/[1-9]\d* receipts found in usage entries/, 'cluster', '0.4'),
     soak(/kills, cancels and refusals: \{ verified: [1-9]/, 'e2e', '16'),
   ],
-  ['relay', 'e2e', 'engine', 'drafts', 'ledger', 'leases', 'statistics', 'attestation', 'rendering', 'scheduler', 'images', 'vision', 'cluster'].map(
-    bench,
-  ),
+  [
+    'relay',
+    'e2e',
+    'engine',
+    'drafts',
+    'ledger',
+    'leases',
+    'statistics',
+    'attestation',
+    'rendering',
+    'scheduler',
+    'images',
+    'vision',
+    'cluster',
+  ].map(bench),
 ];
 
 const failed = (await Promise.all(LANES.map(runAll))).flat();

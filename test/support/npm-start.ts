@@ -10,6 +10,7 @@ export interface Demo {
   readonly api_key: string;
   readonly admin_key: string;
   readonly text_model: string;
+  readonly vision_model?: string;
 }
 
 export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));

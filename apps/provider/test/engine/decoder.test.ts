@@ -89,7 +89,15 @@ async function run(machine: Machine, repeatability: Repeatability, wanted: reado
     if (ends.length === wanted.length) over();
   });
   const sequences = new SequencePool(machine.context, { count: wanted.length, grain: 1, minRest: 1, window: null, now: () => now });
-  const decoder = new Decoder({ context: machine.context, samplers, sequences, repeatability, batchTokens: BATCH_TOKENS, canDraft: false, outbox });
+  const decoder = new Decoder({
+    context: machine.context,
+    samplers,
+    sequences,
+    repeatability,
+    batchTokens: BATCH_TOKENS,
+    canDraft: false,
+    outbox,
+  });
   for (const [job, { prompt, limit, repeatable, onToken }] of wanted.entries()) {
     decoder.add(
       new TextStream({

@@ -129,7 +129,16 @@ describe('the decoder', () => {
       const sequences = new SequencePool(machine.context, { count: 1, grain: 1, minRest: 1, window: null, now: machine.now });
       const repeatability = { minRows: 1, slice: 64, exactDrafts: false } as const;
       const decoder = new Decoder({ context: machine.context, samplers, sequences, repeatability, batchTokens: 512, canDraft, outbox });
-      const stream = { media: [], startsInsideThinking: false, scope: null, logprobs: null, isEnd: () => false, onEnd: () => {}, outbox, sampler };
+      const stream = {
+        media: [],
+        startsInsideThinking: false,
+        scope: null,
+        logprobs: null,
+        isEnd: () => false,
+        onEnd: () => {},
+        outbox,
+        sampler,
+      };
       const control = new StreamControl(1);
       decoder.add(new TextStream({ ...stream, control, prompt, repeatable, limit, text: new TextAssembler(vocabulary) }));
     });
