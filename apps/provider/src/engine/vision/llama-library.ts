@@ -184,8 +184,15 @@ export type NativeFunction = ((...args: unknown[]) => unknown) & {
 };
 export type LlamaLibrary = Readonly<Record<Name, NativeFunction>>;
 
+/**
+ * Stack of a native call, which koffi replaces by its own: 2 MiB, and 128 KiB on threads of the pool. llama.cpp's matcher needs
+ * megabytes for a long word (tokenizer.ts), and GPU drivers more than 128 KiB. Pages take memory only once used.
+ */
+const STACK_BYTES = 16 << 20;
+
 /** Loads the library, once per process. Throws an Error with a message for the owner. */
 export function loadLlamaLibrary(): LlamaLibrary {
+  koffi.config({ sync_stack_size: STACK_BYTES, async_stack_size: STACK_BYTES });
   const lib = koffi.load(libraryPath());
   koffi.struct('llama_model_params', MODEL_PARAMS);
   koffi.struct('llama_context_params', CONTEXT_PARAMS);
@@ -226,7 +233,7 @@ function checkLayouts(library: LlamaLibrary): void {
   if (!isKnown) throw new Error('the engine for models with image input has another version than this program expects');
 }
 
-/** Calls a function on a thread of the pool. */
+/** Calls a function on a thread of the pool. The callback's scope holds `args`, so their buffers live until the call ends. */
 export function callAsync<Result>(call: NativeFunction, ...args: readonly unknown[]): Promise<Result> {
   return new Promise((resolve, reject) => {
     call.async(...args, (error: unknown, result: Result) => (error === null || error === undefined ? resolve(result) : reject(error)));
