@@ -12,7 +12,7 @@ import type { Outbox } from './outbox.js';
 import { GrammarText } from './output/grammar-text.js';
 import { StreamControl, TextStream } from './output/text-stream.js';
 import { TextAssembler } from './output/token-text.js';
-import { InfillUnsupported, type PromptTokens, PromptTooLong, TemplateError } from './prompt/chat-prompt.js';
+import { InfillUnsupported, PromptTooLong, TemplateError } from './prompt/chat-prompt.js';
 import { ImageError, imagesOfPrompt, NO_IMAGES, type PromptImages } from './prompt/prompt-images.js';
 
 export class Runtime {
@@ -55,7 +55,9 @@ export class Runtime {
       if (ended === null) return;
       this.outbox.ended(ended);
     } catch (error) {
-      this.outbox.ended(endOf(error, job, this.loaded.contextSize));
+      // A count request needs the number of tokens also of an overlong prompt.
+      if (error instanceof PromptTooLong && request.maxTokens === 0) this.outbox.ended(this.#counted(job, error.actual, false));
+      else this.outbox.ended(endOf(error, job, this.loaded.contextSize));
     }
     end();
   }
@@ -78,15 +80,7 @@ export class Runtime {
     const { job } = control;
     if (control.cancelled) return { job, kind: 'cancelled' };
     const { contextSize } = this.loaded;
-    let prompt: PromptTokens;
-    try {
-      prompt = this.loaded.prompt.tokenize(request.prompt, contextSize, images);
-    } catch (error) {
-      // A count request needs the number of tokens also of an overlong prompt.
-      if (error instanceof PromptTooLong && request.maxTokens === 0) return this.#counted(job, error.actual, false);
-      throw error;
-    }
-    const { tokens, media, startsInsideThinking } = prompt;
+    const { tokens, media, startsInsideThinking } = this.loaded.prompt.tokenize(request.prompt, contextSize, images);
     if (tokens.length === 0) return { job, kind: 'invalid_request', field: 'prompt' };
     const isForeign = (token: number) => !this.loaded.vocabulary.holds(token);
     if (request.sampling.logitBias.some(([token]) => isForeign(token))) return { job, kind: 'invalid_request', field: 'logit_bias' };

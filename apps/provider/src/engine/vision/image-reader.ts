@@ -26,12 +26,14 @@ export class ImageReader implements VisionReader {
     };
     try {
       let tokens = 0;
-      for (const image of imagesOfPrompt(prompt)) {
+      const all = imagesOfPrompt(prompt);
+      for (const image of all) {
         if (isCancelled()) break;
         const decoded = await this.#inTurn(() => this.#decode(image));
         images.push(decoded);
         tokens += decoded.tokens.length;
-        if (tokens >= limit) throw new PromptTooLong(tokens);
+        // The other images are estimated, because decoding takes long.
+        if (tokens >= limit) throw new PromptTooLong(Math.ceil((tokens / images.length) * all.length));
       }
       return { images: [...images], free };
     } catch (error) {
@@ -51,6 +53,7 @@ export class ImageReader implements VisionReader {
       const bitmap = await decodeBitmap(data, scale);
       if (bitmap === null) break;
       const image = await this.projector.prepare(bitmap);
+      if (image === null) break;
       if (image.tokens.length <= this.maxImageTokens) return image;
       image.free();
     }
