@@ -14,6 +14,8 @@ const MAX_FILE_PIXELS = 40_000_000;
 const MAX_FILE_EDGE = 8000;
 /** Maximum pixels of a bitmap, 2048 x 2048. No projector uses more of one image. */
 export const MAX_BITMAP_PIXELS = 4_194_304;
+/** Maximum time for decoding one file. Usual files of 40 megapixels take a few seconds. */
+const MAX_SECONDS = 30;
 /** Longest side of a bitmap, as a multiple of the shorter one. */
 const MAX_ASPECT = 200;
 
@@ -36,6 +38,7 @@ export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap 
       .resize({ ...boundedSize(width * fit, height * fit), fit: 'fill' })
       .toColourspace('srgb')
       .raw({ depth: 'uchar' })
+      .timeout({ seconds: MAX_SECONDS })
       .toBuffer({ resolveWithObject: true });
     return info.channels === 3 ? { width: info.width, height: info.height, rgb: data } : null;
   } catch {
