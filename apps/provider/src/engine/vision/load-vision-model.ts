@@ -118,6 +118,7 @@ async function projectorWith(library: LlamaLibrary, model: Pointer, { projectorP
       maxImageTokens = Math.max(maxImageTokens, await projector.count(width, height));
     }
   }
+  if (maxImageTokens === 0) throw new Error('llama.cpp cannot preprocess images for the projector');
   return { projector, maxImageTokens };
 }
 

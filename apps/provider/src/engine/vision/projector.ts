@@ -10,8 +10,10 @@ import type { NativeVisionContext } from './native-vision-context.js';
 /** `mtmd_input_chunk_type`. */
 const TEXT_CHUNK = 0;
 const IMAGE_CHUNK = 1;
-/** Bits of the hash in a placeholder token. */
-const HASH_BITS = 48;
+/** Bytes of the hash in a placeholder token: JavaScript's integers hold 53 bits. */
+const PLACEHOLDER_BYTES = 6;
+/** Result of `mtmd_tokenize` for an image that cannot be preprocessed. */
+const UNUSABLE_IMAGE = 2;
 
 export interface ProjectorSettings {
   readonly path: string;
@@ -78,18 +80,20 @@ export class Projector {
     this.#target = target;
   }
 
-  /** Prompt tokens of an image of this size, computed without pixels. */
+  /** Prompt tokens of an image of this size, computed without pixels. 0: the projector takes no such image. */
   async count(width: number, height: number): Promise<number> {
     const chunks = await this.#tokenize({ width, height, rgb: null });
+    if (chunks === null) return 0;
     const counts = this.#list(chunks).map((chunk) => this.library.mtmd_input_chunk_get_n_tokens(chunk) as number);
     this.library.mtmd_input_chunks_free(chunks);
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** Cuts an image into chunks. */
-  async prepare(bitmap: Bitmap): Promise<OwnedImage> {
+  /** Cuts an image into chunks. Null: the projector takes no such image. */
+  async prepare(bitmap: Bitmap): Promise<OwnedImage | null> {
     const chunks = await this.#tokenize(bitmap);
-    const id = placeholder(bitmap);
+    if (chunks === null) return null;
+    const ids = placeholders(bitmap);
     const tokens: Token[] = [];
     const media: MediaChunk[] = [];
     for (const chunk of this.#list(chunks)) {
@@ -98,7 +102,7 @@ export class Projector {
         const start = tokens.length;
         const count = this.library.mtmd_input_chunk_get_n_tokens(chunk) as number;
         const positions = this.library.mtmd_input_chunk_get_n_pos(chunk) as number;
-        for (let index = 0; index < count; index++) tokens.push(id);
+        for (let index = 0; index < count; index++) tokens.push(ids[index % ids.length] as Token);
         media.push({ start, tokens: count, positions, read: (sequence, position) => this.#read(chunk, sequence, position) });
       }
     }
@@ -120,16 +124,18 @@ export class Projector {
     });
   }
 
-  /** Only the marker is ever parsed, never a client's text. */
-  async #tokenize({ width, height, rgb }: Omit<Bitmap, 'rgb'> & { readonly rgb: Uint8Array | null }): Promise<Pointer> {
+  /** The chunks of an image, which the caller frees. Only the marker is ever parsed, never a client's text. */
+  async #tokenize({ width, height, rgb }: Omit<Bitmap, 'rgb'> & { readonly rgb: Uint8Array | null }): Promise<Pointer | null> {
     const { library } = this;
     const bitmap = library.mtmd_bitmap_init(width, height, rgb) as Pointer;
     const chunks = library.mtmd_input_chunks_init() as Pointer;
     try {
       const text = { text: this.marker, text_len: this.marker.length, add_special: false, parse_special: true };
       const code = await callAsync<number>(library.mtmd_tokenize, this.projector, chunks, text, BigUint64Array.of(bitmap), 1);
-      if (code !== 0) throw new Error(`llama.cpp could not read an image (${code})`);
-      return chunks;
+      if (code === 0) return chunks;
+      if (code !== UNUSABLE_IMAGE) throw new Error(`llama.cpp could not read an image (${code})`);
+      library.mtmd_input_chunks_free(chunks);
+      return null;
     } catch (error) {
       library.mtmd_input_chunks_free(chunks);
       throw error;
@@ -138,6 +144,7 @@ export class Projector {
     }
   }
 
+  /** Frees the chunks and throws if one is neither text nor image. */
   #list(chunks: Pointer): Pointer[] {
     const { library } = this;
     const list = Array.from(
@@ -145,8 +152,9 @@ export class Projector {
       (_, index) => library.mtmd_input_chunks_get(chunks, index) as Pointer,
     );
     const isKnown = (chunk: Pointer) => [TEXT_CHUNK, IMAGE_CHUNK].includes(library.mtmd_input_chunk_get_type(chunk) as number);
-    if (!list.every(isKnown)) throw new Error('llama.cpp read something else than an image');
-    return list;
+    if (list.every(isKnown)) return list;
+    library.mtmd_input_chunks_free(chunks);
+    throw new Error('llama.cpp read something else than an image');
   }
 
   #textTokens(chunk: Pointer): Token[] {
@@ -157,8 +165,9 @@ export class Projector {
   }
 }
 
-/** Negative number from the pixels, so that the prefix cache distinguishes images. */
-function placeholder({ width, height, rgb }: Bitmap): Token {
+/** Negative numbers from the pixels, so that the prefix cache distinguishes images. Five together hold 240 bits of the hash. */
+function placeholders({ width, height, rgb }: Bitmap): Token[] {
   const hash = createHash('sha256').update(`${width} ${height} `).update(rgb).digest();
-  return -(1 + hash.readUIntBE(0, HASH_BITS / 8)) as Token;
+  const count = Math.floor(hash.length / PLACEHOLDER_BYTES);
+  return Array.from({ length: count }, (_, index) => -(1 + hash.readUIntBE(index * PLACEHOLDER_BYTES, PLACEHOLDER_BYTES)) as Token);
 }
