@@ -1,7 +1,7 @@
 /** `readProjector`: facts of a projector (`mmproj`), the GGUF file that turns images into embeddings for a language model. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { MAX_INPUT_IMAGES } from '@inference/protocol';
+import { MAX_IMAGE_TOKENS, MAX_INPUT_IMAGES } from '@inference/protocol';
 import { type GgufHeader, headerNumber, headerText, ModelFileError, readGgufHeader } from './gguf-header.js';
 
 export interface VisionFacts {
@@ -78,7 +78,6 @@ const LEGACY_TYPES: ReadonlySet<string> = new Set(['mlp', 'ldp', 'ldpv2', 'resam
 /** Tokens that mark one tile, and those around the whole image, in the formats of llama.cpp's mtmd.cpp. */
 const TOKENS_PER_TILE = 8;
 const BOUNDARY_TOKENS = 16;
-const MAX_IMAGE_TOKENS = 65_536;
 
 /** Buffers of one encoder layer, with flash attention: activations in 32-bit floats, as multiples of the layer's sizes. */
 const BYTES_PER_FLOAT = 4;

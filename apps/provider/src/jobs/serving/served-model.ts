@@ -1,5 +1,5 @@
 /** `ServedModel`: a model and its engine process, restarted after a crash, and disabled after repeated failures. */
-import type { ModelOffer, VisionOffer } from '@inference/protocol';
+import { MAX_IMAGE_TOKENS, type ModelOffer, type VisionOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
 import type { Engine, EngineStatusEvent } from '../../engine/engine.js';
 import type { Generation } from '../../engine/generation.js';
@@ -302,7 +302,7 @@ export class ServedModel implements ModelOperations {
   #visionOffer({ maxImageTokens }: VisionFacts): VisionOffer {
     const facts = this.#engine?.facts ?? null;
     const measured = facts !== null && 'vision' in facts ? facts.vision?.maxImageTokens : undefined;
-    const max = measured ?? maxImageTokens;
+    const max = Math.min(MAX_IMAGE_TOKENS, measured ?? maxImageTokens);
     return { max_images: maxImagesOf(this.contextSize, max), max_image_tokens: max };
   }
 
