@@ -6,7 +6,7 @@ import { ImageError, imagesOfPrompt, type PromptImages } from '../process/prompt
 import { decodeBitmap } from './bitmap.js';
 import type { OwnedImage, Projector } from './projector.js';
 
-/** Factor of an image's sides if it has more tokens than any measured image. */
+/** Factor by which both sides of an image shrink, repeatedly, while it has more tokens than `maxImageTokens`. */
 const SHRINK = 0.8;
 const MIN_SCALE = 0.01;
 

@@ -39,7 +39,7 @@ export class NativeVisionContext implements NativeContext {
     const isShort = this.#batch.length <= 2 * sequences;
     return this.exclusively(async () => {
       const code = isShort ? library.llama_decode(context, batch) : await callAsync<number>(library.llama_decode, context, batch);
-      // The daemon's messages come between batches.
+      // Lets messages of the daemon arrive between batches, for example to cancel a stream.
       if (isShort) await setImmediate();
       if (code !== 0) throw new Error(`llama.cpp could not decode a batch (${code})`);
     });
@@ -97,9 +97,9 @@ function rawLogits(
 
 function likeliest(logits: Float32Array, count: number): number[] {
   if (count === 0) return [];
-  const least = Float32Array.from(logits).sort().at(-Math.min(count, logits.length)) as number;
+  const min = Float32Array.from(logits).sort().at(-Math.min(count, logits.length)) as number;
   const tokens: number[] = [];
-  for (const [token, logit] of logits.entries()) if (logit >= least) tokens.push(token);
+  for (const [token, logit] of logits.entries()) if (logit >= min) tokens.push(token);
   return tokens.sort((a, b) => (logits[b] as number) - (logits[a] as number) || a - b).slice(0, count);
 }
 

@@ -24,7 +24,7 @@ export interface ProjectorSettings {
   readonly maxImageTokens: number | null;
 }
 
-/** The decoder's context and its batch size. */
+/** The context that images are decoded into, with its batch size. */
 interface Target {
   readonly native: NativeVisionContext;
   readonly context: Pointer;
@@ -154,7 +154,7 @@ export class Projector {
     const isKnown = (chunk: Pointer) => [TEXT_CHUNK, IMAGE_CHUNK].includes(library.mtmd_input_chunk_get_type(chunk) as number);
     if (list.every(isKnown)) return list;
     library.mtmd_input_chunks_free(chunks);
-    throw new Error('llama.cpp read something else than an image');
+    throw new Error('llama.cpp read something other than an image');
   }
 
   #textTokens(chunk: Pointer): Token[] {

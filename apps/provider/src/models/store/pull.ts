@@ -291,7 +291,7 @@ interface Candidate {
   readonly folder?: string;
 }
 
-/** Adds a model to the store; the second one, without projector, where the expected hash is that one's. */
+/** Adds a model to the store. `alone`: the same model without its projector, added instead if only its hash is the expected one. */
 async function take(options: PullOptions, model: Candidate, alone: Candidate | null): Promise<Pulled> {
   const { store, now } = options;
   const id = options.id ?? model.facts.id;

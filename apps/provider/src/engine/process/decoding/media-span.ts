@@ -12,7 +12,7 @@ export interface MediaChunk extends MediaSpan {
   read(sequence: number, position: number): Promise<void>;
 }
 
-/** Position after the first `length` tokens, which end at no point inside a span. */
+/** Position after the first `length` tokens; `length` must not cut a span. */
 export function positionAt(spans: readonly MediaSpan[], length: number): number {
   return spans.reduce((position, span) => (span.start < length ? position - span.tokens + span.positions : position), length);
 }

@@ -5,7 +5,7 @@
  */
 import type { Token } from 'node-llama-cpp';
 
-/** Maximum drafted tokens per batch; `findRepeatability` compares batches up to this size and the token before. */
+/** Maximum drafted tokens per batch. `findRepeatability` compares a batch of so many and the token before. */
 export const MAX_DRAFT = 24;
 /** Minimum number of last tokens that must occur earlier. */
 const MIN_MATCH = 3;
@@ -64,7 +64,7 @@ export class PromptLookup {
     // Beyond the last token, the draft continues with itself: a repetition.
     for (let i = 0; i < length; i++) {
       const token = this.#tokens[end + i] ?? (draft[end + i - this.#tokens.length] as Token);
-      // A placeholder of an image.
+      // Placeholders of images are no tokens of the vocabulary.
       if (token < 0) break;
       draft.push(token);
     }

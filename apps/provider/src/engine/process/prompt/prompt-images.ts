@@ -13,7 +13,7 @@ export class ImageError extends Error {
 }
 
 export interface PreparedImage {
-  /** Text tokens around the image, and placeholders, which are negative and derived from the image's pixels. */
+  /** Text tokens around the image, and placeholders: negative numbers from a hash of the image's pixels. */
   readonly tokens: readonly Token[];
   /** Chunks of the image; `start` counts from the first of `tokens`. */
   readonly chunks: readonly MediaChunk[];
