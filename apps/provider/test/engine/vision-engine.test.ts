@@ -164,3 +164,9 @@ describe('is refused', () => {
     await expect(collect(engine.generate(see(parts)))).rejects.toMatchObject({ ended: { kind: 'context_length_exceeded' } });
   });
 });
+
+test('a prompt with more images than the context holds is counted', async () => {
+  const parts = Array.from({ length: (2 * CONTEXT) / IMAGE_TOKENS }, () => image(red));
+  const { promptTokens } = await collect(engine.generate(see(parts, { maxTokens: 0 })));
+  expect(promptTokens).toBe(2 * CONTEXT);
+});

@@ -1,6 +1,7 @@
 /** Vision models: facts of their projectors, the choice among a repository's projectors, and memory. */
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { MAX_IMAGE_TOKENS } from '@inference/protocol';
 import { describe, expect, test } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { modelChoices } from '../../src/cli/input/model-choices.js';
@@ -48,6 +49,11 @@ describe('a projector', () => {
     const { maxImageTokens } = readProjector(path, outputLength);
     expect(maxImageTokens).toBeGreaterThan(tokens);
     expect(maxImageTokens).toBeLessThan(tokens * 1.2 + 32);
+  });
+
+  test('never offers more tokens of an image than the protocol allows', () => {
+    const path = writeProjectorHeader(dir, 'hunyuanvl.gguf', { type: 'hunyuanvl', outputLength });
+    expect(readProjector(path, outputLength).maxImageTokens).toBe(MAX_IMAGE_TOKENS);
   });
 
   test('is refused without a model, with another model, for audio, and for models that read no images', () => {
