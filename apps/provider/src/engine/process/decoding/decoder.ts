@@ -21,6 +21,9 @@ const MIN_SLICE = 16;
 /** Idle sequences are cleared after this time, in milliseconds. */
 const IDLE_SEQUENCE_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
+/** An image that takes longer reports progress at this interval, up to the maximum, because coordinators give up on silent requests. */
+const IMAGE_PROGRESS_MS = 10_000;
+const MAX_IMAGE_PROGRESS_MS = 300_000;
 
 const ONE_ROW = Uint32Array.of(0);
 const TWO_ROWS = Uint32Array.of(0, 1);
@@ -60,7 +63,7 @@ export class Decoder {
   #sweep: NodeJS.Timeout | null = null;
   /** Measured prompt time per token; decides the slice size. */
   #msPerToken = 0;
-  /** Debt of repeatable prompts in milliseconds: time of their slices while streams ran, less `PROMPT_MS` per round. */
+  /** Debt of repeatable prompts and images in milliseconds: time of their slices while streams ran, less `PROMPT_MS` per round. */
   #overdrawnMs = 0;
   readonly #draftCost = new DraftCost();
 
@@ -246,13 +249,13 @@ export class Decoder {
     if (running === undefined) return false;
     const { context, repeatability, outbox } = this.options;
     const { held, stream } = running;
-    const { prompt, repeatable, media } = stream.options;
+    const { prompt, repeatable } = stream.options;
     const at = held.tokens.length;
     const begin = performance.now();
-    const chunk = media.find(({ start }) => start === at);
+    const chunk = nextChunk(running);
     if (chunk !== undefined) {
       await this.#readMedia(running, chunk);
-      if (busy && repeatable) this.#overdrawnMs += performance.now() - begin;
+      if (busy) this.#overdrawnMs += performance.now() - begin;
       outbox.worked();
       return true;
     }
@@ -275,9 +278,10 @@ export class Decoder {
     return true;
   }
 
-  /** While repeatable prompts have overdrawn their time, only other prompts are read. */
+  /** While repeatable prompts and images have overdrawn their time, only text of other prompts is read. */
   #takePrompt(busy: boolean): Running | undefined {
-    const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(({ stream }) => !stream.options.repeatable) : 0;
+    const isShort = (running: Running) => !running.stream.options.repeatable && nextChunk(running) === undefined;
+    const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(isShort) : 0;
     return index < 0 ? undefined : this.#prompts.splice(index, 1)[0];
   }
 
@@ -286,11 +290,16 @@ export class Decoder {
     const { held, stream } = running;
     this.#prompts.push(running);
     this.#writeAll();
+    const progress = setInterval(() => this.options.outbox.worked(), IMAGE_PROGRESS_MS);
+    const limit = setTimeout(() => clearInterval(progress), MAX_IMAGE_PROGRESS_MS);
     try {
       await chunk.read(held.id, nextPosition(held));
     } catch (error) {
       this.#fail(running, error);
       return;
+    } finally {
+      clearInterval(progress);
+      clearTimeout(limit);
     }
     const { start, tokens, positions } = chunk;
     held.media.push({ start, tokens, positions });
@@ -392,6 +401,11 @@ export class Decoder {
     this.#toWrite = [];
     for (const write of writes) write();
   }
+}
+
+/** The image that a prompt continues with; undefined if text follows. */
+function nextChunk({ held, stream }: Running): MediaChunk | undefined {
+  return stream.options.media.find(({ start }) => start === held.tokens.length);
 }
 
 function nextPosition({ media, tokens }: CachedSequence): number {
