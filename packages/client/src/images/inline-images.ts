@@ -25,7 +25,8 @@ export async function inlineImages(body: Uint8Array, { fetchImage, signal }: Inl
   if (fetchImage === null) throw problem(first, 'Images are not fetched from URLs here. Send the image itself, in base64.');
   for (const reference of references) requireHttps(reference, reference.address);
   const addresses = new Map(references.map((reference) => [reference.address, reference]));
-  const [excess] = [...addresses.values()].slice(MAX_INPUT_IMAGES);
+  // An address may repeat, and each repetition adds the whole image to the body.
+  const excess = references[MAX_INPUT_IMAGES];
   if (excess !== undefined) throw problem(excess, `A request has at most ${MAX_INPUT_IMAGES} images.`);
   // The first failure ends the other downloads.
   const failed = new AbortController();

@@ -153,6 +153,8 @@ export class ImageFetcher {
         if (error instanceof PrivateAddressError) reject(notPublic(field));
         else reject(signal.aborted ? timedOut(field) : failure(field, 'Its URL could not be fetched.'));
       });
+      // A response that changes the protocol (101) ends the request without an error and without a response.
+      request.on('close', () => reject(failure(field, 'Its URL could not be fetched.')));
       request.end();
     });
   }
@@ -174,7 +176,12 @@ class PrivateAddressError extends Error {
 /** Whether an IP address is public unicast; IPv4 addresses embedded in IPv6 ones count as themselves or as not public. */
 export function isPublicAddress(address: string): boolean {
   const bare = address.replace(/%.*$/, '');
-  return ipaddr.isValid(bare) && ipaddr.process(bare).range() === 'unicast';
+  if (!ipaddr.isValid(bare)) return false;
+  const parsed = ipaddr.process(bare);
+  if (parsed.range() !== 'unicast') return false;
+  // All global IPv6 unicast is in 2000::/3. `unicast` includes others, such as ::7f00:1 and the local NAT64 prefix 64:ff9b:1::/48.
+  const [first = 0] = parsed.toByteArray();
+  return parsed.kind() === 'ipv4' || first >> 5 === 1;
 }
 
 async function readImage(response: IncomingMessage, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
@@ -194,8 +201,10 @@ async function readImage(response: IncomingMessage, { field, claim, signal }: Fe
   } finally {
     response.destroy();
   }
-  if (length > MAX_INPUT_IMAGE_BYTES)
-    throw new RequestError('invalid_request', field, `${field}: image exceeds the maximum of 5 MiB. Send a smaller image.`);
+  if (length > MAX_INPUT_IMAGE_BYTES) {
+    const message = `${field}: image exceeds the maximum of ${MAX_INPUT_IMAGE_BYTES / 2 ** 20} MiB. Send a smaller image.`;
+    throw new RequestError('invalid_request', field, message);
+  }
   const bytes = Buffer.concat(chunks);
   const mediaType = imageTypeOf(bytes);
   if (mediaType === null) throw failure(field, 'Its URL leads to no PNG, JPEG, WebP or GIF image.');

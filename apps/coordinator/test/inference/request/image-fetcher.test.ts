@@ -54,6 +54,9 @@ function answer({ url = '', headers }: IncomingMessage, response: ServerResponse
       break;
     case 'silent':
       break;
+    case 'upgrade':
+      response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end();
+      break;
     default:
       response.writeHead(404).end();
   }
@@ -110,6 +113,7 @@ describe('the fetcher', () => {
     ['a redirect to http', '/plain', /each redirect, must begin with https and use the port/],
     ['a redirect into a private network', '/inside', /address that is not public/],
     ['a page', '/text', /leads to no PNG, JPEG, WebP or GIF/],
+    ['a change of the protocol', '/upgrade', /could not be fetched/],
     ['a missing file', '/missing', /answered with status 404/],
     ['more bytes than allowed', '/endless', /image exceeds the maximum of 5 MiB/],
   ])('refuses %s', async (_what, path, message) => {
@@ -160,6 +164,9 @@ it.each([
   ['2002:a00:1::', false],
   ['fe80::1%eth0', false],
   ['fd00::1', false],
+  ['fec0::1', false],
+  ['::7f00:1', false],
+  ['64:ff9b:1::a00:1', false],
   ['ff02::1', false],
   ['example.com', false],
 ])('the address %s counts as public: %s', (address, isPublic) => {
