@@ -131,7 +131,7 @@ export function readJobRequest(input: RequestInput & { readonly endpoint: Exclud
   const imageAt = fetched === undefined ? {} : { imageAt: imageIn(fetched) };
   const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, { unknownMembers, ...imageAt });
   const inputImages = request.task === 'embed' ? null : inputImagesOf(request, input.body.length);
-  requireTextSize(input, inputImages);
+  requireTextSize(input.body.length, input.maxTextBytes, inputImages);
   // Embeddings use the whole text, so no prefix is cached.
   const prefixesOf = (model: string): readonly PromptPrefix[] =>
     request.task === 'embed' ? [] : input.prefixHashes.promptPrefixes({ ...request, model }, input.accountId);
@@ -182,8 +182,8 @@ function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | n
 }
 
 /** Only images make a body larger than `maxTextBytes`. */
-function requireTextSize({ body, maxTextBytes }: RequestInput, images: InputImages | null): void {
-  if (body.length - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
+function requireTextSize(bodyBytes: number, maxTextBytes: number, images: InputImages | null): void {
+  if (bodyBytes - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
   const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
   throw new RequestError('body_too_large', null, message);
 }
@@ -205,9 +205,11 @@ export function imageJobRequest(
   return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, inputImages: null, ignored });
 }
 
-/** Job of a sealed request. The trust header applies; the candidates replace a named provider. */
+/** Job of a sealed request. The trust header applies; the candidates replace a named provider. Throws RequestError. */
 export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
   const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes, input_images, input_image_bytes } = sealed.context;
+  const inputImages = input_images === undefined ? null : { count: input_images, base64Bytes: input_image_bytes ?? 0, fields: [] };
+  requireTextSize(jsonBytes, input.maxTextBytes, inputImages);
   const jobId = newJobId(input.now);
   const { accountId, apiKeyId, keySpendLimit, keyBudget, body } = input;
   return {
@@ -219,7 +221,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     endpoint,
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
-    inputImages: input_images === undefined ? null : { count: input_images, base64Bytes: input_image_bytes ?? 0, fields: [] },
+    inputImages,
     fetchedImages: [],
     promptPrefixes: [],
     fallbackPrefixes: new Map(),
