@@ -51,7 +51,7 @@ export class ImageReader {
     return part({ mediaType: checkedType(base64, field), base64, detail, field });
   }
 
-  /** Part with an image in base64. `declared`: media type that the data must have, as in Anthropic's API; null: any. Throws RequestError. */
+  /** Part with an image in base64. `declared`: media type that the data must have, as in the API of Anthropic; null: any. */
   inBase64(base64: string, declared: string | null, field: string): ContentPart {
     this.#take(field);
     if (declared !== null) requireImageType(declared, field);
