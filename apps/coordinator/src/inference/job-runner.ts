@@ -197,8 +197,8 @@ export class JobRunner {
     if (job.images === null && !models.isOfType(model, type)) {
       return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
     }
-    const unseen = job.inputImages === null ? null : visionProblem(models.vision(model), job.inputImages);
-    if (unseen !== null) return failed(NO_ATTEMPTS, unseen, 'no_vision');
+    const unreadable = job.inputImages === null ? null : visionProblem(models.vision(model), job.inputImages);
+    if (unreadable !== null) return failed(NO_ATTEMPTS, unreadable, 'no_vision');
     const { routing } = job.params;
     const priced = { model, price: billing.price(model), isForImages: job.images !== null };
     const tooDear = routing === undefined ? null : maxPriceProblem(priced, routing);

@@ -32,7 +32,7 @@ export async function inlineImages(body: Uint8Array, { fetchImage, signal }: Inl
   const failed = new AbortController();
   const budget = new ImageBudget(MAX_E2E_VISION_BODY_BYTES - body.length);
   const download = { fetchImage, budget, signal: AbortSignal.any([signal, failed.signal]) };
-  const loaded = [...addresses].map(async ([address, first]) => [address, await imageAt(first, download)] as const);
+  const loaded = [...addresses].map(async ([address, reference]) => [address, await imageAt(reference, download)] as const);
   const images = new Map(
     await Promise.all(loaded).catch((error: unknown) => {
       failed.abort();

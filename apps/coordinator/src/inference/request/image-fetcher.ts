@@ -62,7 +62,11 @@ export class ImageFetcher {
     this.#options = { isAllowed: isPublicAddress, port: '443', totalMs: TOTAL_MS, ...options };
   }
 
-  /** The images by URL. Throws RequestError that names the first part at fault. `claim`: reserves memory before it is used. */
+  /**
+   * Fetches the images, by URL. Throws RequestError that names the first part at fault.
+   *
+   * @param claim Reserves memory for received bytes. False: there is none, and the request is refused.
+   */
   async fetchAll(
     urls: readonly ImageUrl[],
     { accountId, claim, signal }: { readonly accountId: string; readonly claim: (bytes: number) => boolean; readonly signal: AbortSignal },
@@ -70,7 +74,7 @@ export class ImageFetcher {
     const account = this.#admit(accountId, urls);
     const failed = new AbortController();
     const ended = AbortSignal.any([signal, failed.signal, AbortSignal.timeout(this.#options.totalMs)]);
-    const one = async ({ url, field }: ImageUrl): Promise<[string, FetchedInputImage]> => {
+    const fetchOne = async ({ url, field }: ImageUrl): Promise<[string, FetchedInputImage]> => {
       try {
         return [url, await account.slots.run(() => this.#slots.run(() => this.#fetch(url, { field, claim, signal: ended })))];
       } catch (error) {
@@ -78,9 +82,10 @@ export class ImageFetcher {
         throw error;
       }
     };
-    return new Map(await Promise.all(urls.map(one)));
+    return new Map(await Promise.all(urls.map(fetchOne)));
   }
 
+  /** Counts the URLs for the account. Throws RequestError above its rate. */
   #admit(accountId: string, urls: readonly ImageUrl[]): Account {
     const now = performance.now();
     const account = this.#accounts.get(accountId) ?? { slots: new Semaphore(MAX_CONCURRENT_PER_ACCOUNT), windowStart: now, urlCount: 0 };
@@ -91,12 +96,14 @@ export class ImageFetcher {
     account.urlCount += urls.length;
     this.#accounts.set(accountId, account);
     if (account.urlCount > MAX_URLS_PER_MINUTE) {
-      const message = `At most ${MAX_URLS_PER_MINUTE} images a minute are fetched from URLs for an account. Send the images themselves, in base64.`;
+      const limit = `At most ${MAX_URLS_PER_MINUTE} images a minute are fetched from URLs for an account.`;
+      const message = `${limit} Send the images themselves, in base64.`;
       throw new RequestError('rate_limit_exceeded', urls[0]?.field ?? null, message);
     }
     return account;
   }
 
+  /** Follows redirects to one image. */
   async #fetch(first: string, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
     let url = this.#parsed(first, field);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -116,6 +123,7 @@ export class ImageFetcher {
     throw failure(field, `Its URL redirects more than ${MAX_REDIRECTS} times.`);
   }
 
+  /** A URL that may be requested. `base`: the redirecting URL. Throws RequestError for others. */
   #parsed(text: string, field: string, base?: URL): URL {
     const url = text.length <= MAX_URL_LENGTH && URL.canParse(text, base?.href) ? new URL(text, base) : null;
     if (url === null || url.username !== '' || url.password !== '') throw failure(field, 'Its URL is not valid.');
