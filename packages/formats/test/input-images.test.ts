@@ -161,6 +161,7 @@ describe('an image is refused, with its part named,', () => {
     ['as a truncated WebP', uri(cut(IMAGES['image/webp']), 'image/webp'), /ends before the image is complete/],
     ['as a truncated GIF', uri(cut(IMAGES['image/gif']), 'image/gif'), /ends before the image is complete/],
     ['as a PNG without data', uri(Buffer.concat([apng.subarray(0, 33), apng.subarray(-12)])), /The data is damaged/],
+    ['of too many chunks', uri(Buffer.concat([bytesOfBase64(PNG).subarray(0, 33), Buffer.alloc(12 * 20_000)])), /The data is damaged/],
     ['as an animated PNG', uri(apng), /Animated images are not supported/],
     ['as an animated GIF', `data:image/gif;base64,${ANIMATED['image/gif']}`, /Animated images are not supported/],
     ['as an animated WebP', `data:image/webp;base64,${ANIMATED['image/webp']}`, /Animated images are not supported/],
