@@ -98,7 +98,8 @@ export class JobRunner {
     const choices = jobs.map(({ params: { model } }) => ({
       model,
       contextLength: models.contextLength(model, named),
-      maxImageTokens: models.vision(model)?.max_image_tokens ?? 0,
+      // Reads the offers of all providers of the model, which only images are worth.
+      maxImageTokens: job.inputImages === null ? 0 : (models.vision(model)?.max_image_tokens ?? 0),
     }));
     const bill = billing.open(job, choices);
     try {
