@@ -4,7 +4,7 @@
  * The guard: public addresses only, checked for the address of the connection itself; port 443; few redirects, each checked again;
  * bounded bytes, time, concurrency and rate. No cookie, credential or header of the client is sent.
  */
-import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -30,6 +30,8 @@ export interface FetchedInputImage {
 interface ImageFetcherOptions {
   /** Whether a connection to the address is allowed. Default: public addresses. */
   readonly isAllowed?: (address: string) => boolean;
+  /** Addresses of a host name; empty: none found. Default: from DNS, without the hosts file. */
+  readonly resolve?: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** Default: 443. */
   readonly port?: string;
   /** PEM of a trusted certificate. Default: the system's authorities. */
@@ -39,6 +41,9 @@ interface ImageFetcherOptions {
 
 /** Time for all images of a request, redirects included, in milliseconds. */
 const TOTAL_MS = 15_000;
+/** Time for the first try of a query at one name server, in milliseconds. */
+const DNS_TIMEOUT_MS = 2000;
+const DNS_TRIES = 2;
 const MAX_REDIRECTS = 3;
 const MAX_CONCURRENT = 32;
 const MAX_CONCURRENT_PER_ACCOUNT = 4;
@@ -59,7 +64,7 @@ export class ImageFetcher {
   readonly #accounts = new BoundedMap<string, Account>(MAX_ACCOUNTS);
 
   constructor(options: ImageFetcherOptions = {}) {
-    this.#options = { isAllowed: isPublicAddress, port: '443', totalMs: TOTAL_MS, ...options };
+    this.#options = { isAllowed: isPublicAddress, resolve: addressesOf, port: '443', totalMs: TOTAL_MS, ...options };
   }
 
   /**
@@ -135,17 +140,21 @@ export class ImageFetcher {
 
   /** The response once its headers have arrived. The address is checked when the connection is made, and used for it. */
   #get(url: URL, field: string, signal: AbortSignal): Promise<IncomingMessage> {
-    const { isAllowed, ca } = this.#options;
+    const { isAllowed, resolve: resolveHost, ca } = this.#options;
     const host = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0 && !isAllowed(host)) throw notPublic(field);
-    const lookup: LookupFunction = (hostname, options, callback) => {
-      dnsLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
-        if (error !== null) return callback(error, '');
-        // One private address of several is refused, too: which of them is used is up to the resolver.
-        if (addresses.length === 0 || !addresses.every(({ address }) => isAllowed(address))) return callback(new PrivateAddressError(), '');
-        const [{ address, family } = { address: '', family: 4 }] = addresses;
-        return options.all === true ? callback(null, addresses) : callback(null, address, family);
-      });
+    const lookup: LookupFunction = (hostname, { all }, callback) => {
+      const answer = (found: readonly string[]): void => {
+        const addresses = found.map((address) => ({ address, family: isIP(address) }));
+        const [first] = addresses;
+        if (first === undefined) callback(new Error('the name has no address'), '');
+        // One private address of several is refused, too: any of them may be used.
+        else if (!found.every((address) => isAllowed(address))) callback(new PrivateAddressError(), '');
+        else if (all === true) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      };
+      const fail = (): void => callback(new Error('the name was not resolved'), '');
+      resolveHost(hostname, signal).then(answer, fail);
     };
     return new Promise((resolve, reject) => {
       // A socket of its own for each request: a pooled one may belong to an address that another name resolved to.
@@ -178,6 +187,26 @@ class PrivateAddressError extends Error {
   constructor() {
     super('the address is not public');
     this.name = 'PrivateAddressError';
+  }
+}
+
+/**
+ * Addresses of a name in DNS. Rejects once aborted.
+ *
+ * `dns.lookup` cannot be aborted, and Node runs two at once: names that never resolve would delay those of database and mail.
+ */
+async function addressesOf(host: string, signal: AbortSignal): Promise<readonly string[]> {
+  signal.throwIfAborted();
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
+  const cancel = (): void => resolver.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    // A name may have addresses of one family only.
+    const families = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    signal.throwIfAborted();
+    return families.flatMap((family) => (family.status === 'fulfilled' ? family.value : []));
+  } finally {
+    signal.removeEventListener('abort', cancel);
   }
 }
 

@@ -80,9 +80,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const LOCAL = ['127.0.0.1'];
+
 function fetcher(options: ConstructorParameters<typeof ImageFetcher>[0] = {}): ImageFetcher {
   const isAllowed = (address: string): boolean => address === '127.0.0.1' || address === '::1';
-  return new ImageFetcher({ isAllowed, port: new URL(origin).port, ca, ...options });
+  return new ImageFetcher({ isAllowed, resolve: async () => LOCAL, port: new URL(origin).port, ca, ...options });
 }
 
 const terms = { accountId: 'a', claim: () => true, signal: new AbortController().signal };
@@ -124,7 +126,8 @@ describe('the fetcher', () => {
 
   it('refuses names and addresses that are not public, before any connection', async () => {
     const before = paths.length;
-    const guarded = new ImageFetcher({ port: new URL(origin).port, ca });
+    const resolve = async (): Promise<readonly string[]> => ['93.184.215.14', ...LOCAL];
+    const guarded = new ImageFetcher({ resolve, port: new URL(origin).port, ca });
     for (const host of ['localhost', '127.0.0.1', '[::1]', '2130706433', '0x7f.1']) {
       expect((await failureOf(guarded, `https://${host}:${new URL(origin).port}/image`)).message).toMatch(/not public/);
     }
@@ -137,6 +140,20 @@ describe('the fetcher', () => {
   it('gives up on slow servers, and on memory that is not free', async () => {
     expect((await failureOf(fetcher({ totalMs: 50 }), `${origin}/silent`)).message).toMatch(/not fetched in time/);
     expect((await failureOf(fetcher(), `${origin}/image`, { claim: () => false })).code).toBe('overloaded');
+  });
+
+  it('gives up on names that do not resolve, and ends their queries', async () => {
+    let isEnded = false;
+    const resolve = (_host: string, signal: AbortSignal): Promise<never> =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          isEnded = true;
+          reject(signal.reason);
+        });
+      });
+    expect((await failureOf(fetcher({ resolve, totalMs: 50 }), `${origin}/image`)).message).toMatch(/not fetched in time/);
+    expect(isEnded).toBe(true);
+    expect((await failureOf(fetcher({ resolve: async () => [] }), `${origin}/image`)).message).toMatch(/could not be fetched/);
   });
 
   it('bounds the rate of an account', async () => {
