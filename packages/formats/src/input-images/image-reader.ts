@@ -137,6 +137,13 @@ export function inputImageProblem(bytes: Uint8Array, mediaType: InputImageType):
   return null;
 }
 
+/** Pixels that the header of an image declares; 0: its header is not readable. */
+export function declaredPixels({ mediaType, base64 }: FetchedImage): number {
+  const bytes = fromBase64OrNull(base64);
+  const header = bytes === null ? null : readImageHeader(bytes, mediaType);
+  return header === null || typeof header === 'string' ? 0 : header.width * header.height;
+}
+
 function unknownType(bytes: Uint8Array): string {
   const other = otherTypeOf(bytes);
   return `${COULD_NOT_PROCESS} ${other === null ? 'The data is no image that is known here' : `${other} is not supported`}. ${ACCEPTED}`;

@@ -4,6 +4,7 @@ import {
   type AnswerFormat,
   apiError,
   DEFAULT_MAX_TOKENS,
+  declaredPixels,
   type FetchedImage,
   formatFor,
   type ImageUrlResolver,
@@ -23,6 +24,7 @@ import {
   type JobContext,
   type JobId,
   type KeyId,
+  MAX_INPUT_IMAGE_PIXELS,
   PROVIDER_ID_PATTERN,
   type ProviderId,
   promptTokenBound,
@@ -93,6 +95,8 @@ export interface InputImages {
   readonly base64Bytes: number;
   /** Paths of the images' parts in the body, in order. Empty: the client sealed the request. */
   readonly fields: readonly string[];
+  /** Pixels that all images declare, at most. 0: not read, because only free token counts are limited by them. */
+  readonly maxPixels: number;
 }
 
 /** A request whose body the coordinator has read. */
@@ -178,7 +182,8 @@ function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | n
   const images = imagesOfRequest(request);
   if (images.length === 0) return null;
   const base64Bytes = bodyBytes - textBytesOf(request, bodyBytes);
-  return { count: images.length, base64Bytes, fields: images.map(({ field }) => field) };
+  const maxPixels = request.task === 'count' ? images.reduce((sum, image) => sum + declaredPixels(image), 0) : 0;
+  return { count: images.length, base64Bytes, fields: images.map(({ field }) => field), maxPixels };
 }
 
 /** Only images make a body larger than `maxTextBytes`. */
@@ -208,7 +213,9 @@ export function imageJobRequest(
 /** Job of a sealed request. The trust header applies; the candidates replace a named provider. Throws RequestError. */
 export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
   const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes, input_images, input_image_bytes } = sealed.context;
-  const inputImages = input_images === undefined ? null : { count: input_images, base64Bytes: input_image_bytes ?? 0, fields: [] };
+  const maxPixels = endpoint === '/v1/messages/count_tokens' ? (input_images ?? 0) * MAX_INPUT_IMAGE_PIXELS : 0;
+  const base64Bytes = input_image_bytes ?? 0;
+  const inputImages = input_images === undefined ? null : { count: input_images, base64Bytes, fields: [], maxPixels };
   requireTextSize(jsonBytes, input.maxTextBytes, inputImages);
   const jobId = newJobId(input.now);
   const { accountId, apiKeyId, keySpendLimit, keyBudget, body } = input;

@@ -28,7 +28,7 @@ import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
 import type { Tracer, TraceSpan } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import { type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
-import type { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
+import { imageBytes } from '../../inference/request/count-tokens-limit.js';
 import type { ImageFetcher } from '../../inference/request/image-fetcher.js';
 import {
   imageUrlsOf,
@@ -41,16 +41,15 @@ import { type Route, routeHeaders } from '../../inference/request/job-routing.js
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import { chargedCost } from '../../inference/settlement/bill.js';
 import type { Billed, JobOutcome } from '../../inference/settlement/job-outcome.js';
-import type { NetworkLimit } from '../../limits/network-limits.js';
 import { errorFacts, type Log } from '../../log.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { AnswerTimes } from '../../telemetry/statistics/model-performance.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 import { bytesOf } from '../plugins/request-bodies.js';
-import { sendError } from '../plugins/send-error.js';
+import { type TokenCountingLimits, tokenCounting } from './token-counting.js';
 
-export interface InferenceRoutes {
+export interface InferenceRoutes extends TokenCountingLimits {
   readonly runner: JobRunner;
   readonly receipts: Pick<ReceiptRepository, 'add'>;
   readonly failedRequests: Pick<FailedRequestRepository, 'add'>;
@@ -60,11 +59,8 @@ export interface InferenceRoutes {
   readonly now: () => number;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
-  readonly countTokensLimit: CountTokensLimit;
   /** Fetches images at URLs of requests; null: URLs are refused. */
   readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
-  /** Limit of the whole cluster; null outside a cluster. */
-  readonly countTokensNetworkLimit: NetworkLimit | null;
 }
 
 export function addInference(server: FastifyInstance, routes: InferenceRoutes): void {
@@ -88,9 +84,11 @@ function addEndpoint(
   };
   server.post(endpoint, options, async (request, reply) => {
     const key = keyOf(request);
-    if (endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
+    const mayCount = endpoint === '/v1/messages/count_tokens' ? tokenCounting(reply, key, routes) : null;
+    if (mayCount !== null && !(await mayCount(bytesOf(request).length))) return;
     const job = await readJob({ ...requestInput(request, key, routes), endpoint }, request, reply, routes);
     for (const model of [job.params.model, ...(job.params.routing?.fallbackModels ?? [])]) requireModel(key, model);
+    if (mayCount !== null && job.inputImages !== null && !(await mayCount(imageBytes(job.inputImages)))) return;
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
     const span = startSpan(routes, request, job);
@@ -122,31 +120,6 @@ async function readJob(
 /** Whether reading the URLs of a body is worthwhile. */
 function mayHaveImageUrls({ endpoint, body }: Pick<RequestInput, 'endpoint' | 'body'>): boolean {
   return takesImages(endpoint) && Buffer.from(body.buffer, body.byteOffset, body.length).includes('https:');
-}
-
-/** Counts the body against the limits of free token counting. False: the request is answered with 429. */
-export async function mayCountTokens(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { accountId }: ApiKey,
-  { countTokensLimit, countTokensNetworkLimit }: Pick<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit'>,
-): Promise<boolean> {
-  const { length } = bytesOf(request);
-  const admission = countTokensLimit.admit(accountId, length);
-  let retryAfter = admission.kind === 'refused' ? admission.retryAfterSeconds : null;
-  if (admission.kind === 'admitted') {
-    reply.raw.once('close', admission.release);
-    const permit = await countTokensNetworkLimit?.take(accountId, Math.max(1, countTokensLimit.costOf(length)));
-    if (permit?.isAdmitted === false) {
-      admission.cancel();
-      retryAfter = Math.max(1, Math.ceil(permit.resetMs / 1000));
-    }
-  }
-  if (retryAfter === null) return true;
-  const message =
-    'Token counting is free, and limited per account in bytes per minute and in concurrent requests. A limit is reached. Try again later.';
-  sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
-  return false;
 }
 
 /** Body, account and headers of a request. */

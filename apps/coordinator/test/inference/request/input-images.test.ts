@@ -162,6 +162,23 @@ describe('a request with images', () => {
   });
 });
 
+it('an image whose tokens are counted for free is limited by its pixels', async () => {
+  await harness.close();
+  harness = await startHarness({ config: { countTokensBytesPerMinute: 6_000_000 } });
+  await seeing();
+  const large = Buffer.from(PNG, 'base64');
+  large.writeUInt32BE(8000, 16);
+  large.writeUInt32BE(5000, 20);
+  const count = (...content: object[]): Promise<Response> =>
+    harness.post('/v1/messages/count_tokens', { model: MODEL, messages: [{ role: 'user', content }] });
+  const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: large.toString('base64') } };
+  expect((await count(picture)).status).toBe(200);
+  const refused = await count(picture);
+  expect([refused.status, Number(refused.headers.get('retry-after')) > 30]).toEqual([429, true]);
+  // The refused request counts for nothing.
+  expect((await count({ type: 'text', text: 'x'.repeat(800_000) })).status).toBe(200);
+});
+
 it('an image at a URL is fetched and sent beside the body, and the receipt names its hash', async () => {
   await harness.close();
   const bytes = Buffer.from(PNG, 'base64');
