@@ -55,6 +55,19 @@ export class JobRunner {
     }
   }
 
+  /**
+   * Why a job would fail before a provider is asked, by checks without a reservation: no usable model, or no balance for a paid one. Null:
+   * they pass. `isFunded`: the account has a balance.
+   */
+  earlyRefusal(job: JobRequest, isFunded: boolean): FailedJob | null {
+    const { jobs, refusal } = this.#usableModels(job);
+    if (jobs.length === 0) return refusal;
+    const { billing } = this.#options;
+    if (isFunded || jobs.every(({ endpoint, params }) => billing.isFree(endpoint, params.model))) return null;
+    const message = 'Your account has no balance, and this request is not free. Add credits.';
+    return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
+  }
+
   /** Placements that running jobs may still need if their provider fails, grouped by constraints. */
   drainDemands(): Iterable<DrainDemand> {
     const demands = new Map<string, { -readonly [Name in keyof DrainDemand]: DrainDemand[Name] }>();

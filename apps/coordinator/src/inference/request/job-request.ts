@@ -5,7 +5,6 @@ import {
   apiError,
   DEFAULT_MAX_TOKENS,
   declaredPixels,
-  type FetchedImage,
   formatFor,
   type ImageUrlResolver,
   imagesOfRequest,
@@ -35,7 +34,7 @@ import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { KeyBudget } from '../../database/ledger/key-budget.js';
-import type { FetchedInputImage, ImageUrl } from './image-fetcher.js';
+import type { FetchedInputImage } from './image-fetcher.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import type { SealedRequest } from './sealed-request.js';
@@ -151,24 +150,6 @@ export function readJobRequest(input: RequestInput & { readonly endpoint: Exclud
     ignored: ignored.slice(0, MAX_IGNORED),
   });
 }
-
-/** Distinct `https` URLs of images in a body, in order of first appearance. Throws RequestError. */
-export function imageUrlsOf({
-  endpoint,
-  body,
-  unknownMembers,
-}: Pick<RequestInput, 'endpoint' | 'body' | 'unknownMembers'>): readonly ImageUrl[] {
-  const urls = new Map<string, ImageUrl>();
-  const imageAt = (url: string, field: string): FetchedImage => {
-    if (!urls.has(url)) urls.set(url, { url, field });
-    return NOT_FETCHED;
-  };
-  formatFor(endpoint).parse(body, { unknownMembers, imageAt });
-  return [...urls.values()];
-}
-
-/** Stands for an image while only the URLs are read. */
-const NOT_FETCHED: FetchedImage = { mediaType: 'image/png', base64: '' };
 
 function imageIn(fetched: ReadonlyMap<string, FetchedInputImage>): ImageUrlResolver {
   return (url) => {

@@ -205,6 +205,28 @@ it('an image at a URL is fetched and sent beside the body, and the receipt names
   expect(Buffer.concat(job?.fetchedImages ?? [])).toEqual(bytes);
 });
 
+it('no image is fetched for a request that would be refused', async () => {
+  await harness.close();
+  let fetchCount = 0;
+  const fetchAll: ImageFetcher['fetchAll'] = async (all) => {
+    fetchCount++;
+    return new Map(all.map(({ url }) => [url, { mediaType: 'image/png', bytes: Buffer.from(PNG, 'base64') }]));
+  };
+  harness = await startHarness({ imageFetcher: { fetchAll } });
+  const body = asking({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } });
+  expect((await errorOf(await harness.chat({ ...body, model: 'test/unknown' }))).code).toBe('model_not_found');
+  await harness.provider();
+  expect((await errorOf(await harness.chat(body))).message).toContain('This model does not see images.');
+  await seeing({ serial: 'SIGHTED' });
+  const poor = await harness.customer(0);
+  const refused = await harness.chat(body, { headers: { authorization: `Bearer ${poor.apiKey}` } });
+  expect([refused.status, (await errorOf(refused)).code]).toEqual([402, 'insufficient_quota']);
+  expect(fetchCount).toBe(0);
+  expect(harness.jobLines().map(({ reason }) => reason)).toEqual(['model_not_found', 'no_vision', 'insufficient_balance']);
+  expect((await harness.chat(body)).status).toBe(200);
+  expect(fetchCount).toBe(1);
+});
+
 describe('a sealed request with images', () => {
   const body = utf8(JSON.stringify(asking(image())));
   const terms = { input_images: 1, input_image_bytes: PNG.length };
