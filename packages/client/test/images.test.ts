@@ -171,6 +171,8 @@ describe('images by address', () => {
     expect(await (await ask(['http://10.0.0.1/a.png'])).text()).toContain('Its URL must begin with https');
     const many = Array.from({ length: 21 }, (_, index) => `https://pictures.invalid/${index}`);
     expect(await (await ask(many)).text()).toContain('messages[0].content[20]: could not process image. A request has at most 20 images');
+    const repeated = Array.from({ length: 21 }, () => ADDRESS);
+    expect(await (await ask(repeated)).text()).toContain('A request has at most 20 images');
     expect(fetched).toEqual([]);
   });
 });

@@ -15,7 +15,13 @@ export * from './formats.js';
 export * from './images/answer.js';
 export * from './images/size.js';
 export { imageTypeOf } from './input-images/image-header.js';
-export { COULD_NOT_PROCESS, type FetchedImage, type ImageUrlResolver, inputImageProblem } from './input-images/image-reader.js';
+export {
+  COULD_NOT_PROCESS,
+  declaredPixels,
+  type FetchedImage,
+  type ImageUrlResolver,
+  inputImageProblem,
+} from './input-images/image-reader.js';
 export { readJsonBody } from './json/json-body.js';
 export * from './json/json-value.js';
 export type { UnknownMembers } from './members/member-table.js';

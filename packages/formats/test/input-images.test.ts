@@ -109,6 +109,12 @@ describe('an image is taken', () => {
     expect(contentText(message?.content ?? 'none')).toBe('');
   });
 
+  it('in a data URI with the media type of another format, by its data', () => {
+    const url = `data:image/jpeg;base64,${PNG}`;
+    const parsed = parse('/v1/chat/completions', chat(imageUrl(url), { type: 'file', file: { filename: 'x', file_data: url } }));
+    expect(imagesOfRequest(parsed.request)).toMatchObject([{ mediaType: 'image/png' }, { mediaType: 'image/png' }]);
+  });
+
   it('at a URL, only if the caller has its bytes', () => {
     const imageAt = () => ({ mediaType: 'image/png', base64: PNG }) as const;
     const body = chat(imageUrl('https://example.com/a.png'));
@@ -140,7 +146,6 @@ describe('an image is refused, with its part named,', () => {
     ['not in base64', 'data:image/png;base64,@@@@', /not valid base64/],
     ['in base64 without its padding', pngUri.replace(/=+$/, ''), /not valid base64/],
     ['in percent encoding', 'data:image/png,%89PNG', /must be of the form/],
-    ['with a declared type of another', `data:image/jpeg;base64,${PNG}`, /The data is image\/png, and the media type says image\/jpeg/],
     [
       'as SVG by its type',
       'data:image/svg+xml;base64,PHN2Zz48L3N2Zz4=',
@@ -156,6 +161,7 @@ describe('an image is refused, with its part named,', () => {
     ['as a truncated WebP', uri(cut(IMAGES['image/webp']), 'image/webp'), /ends before the image is complete/],
     ['as a truncated GIF', uri(cut(IMAGES['image/gif']), 'image/gif'), /ends before the image is complete/],
     ['as a PNG without data', uri(Buffer.concat([apng.subarray(0, 33), apng.subarray(-12)])), /The data is damaged/],
+    ['of too many chunks', uri(Buffer.concat([bytesOfBase64(PNG).subarray(0, 33), Buffer.alloc(12 * 20_000)])), /The data is damaged/],
     ['as an animated PNG', uri(apng), /Animated images are not supported/],
     ['as an animated GIF', `data:image/gif;base64,${ANIMATED['image/gif']}`, /Animated images are not supported/],
     ['as an animated WebP', `data:image/webp;base64,${ANIMATED['image/webp']}`, /Animated images are not supported/],
@@ -237,6 +243,7 @@ describe('an image is refused, with its part named,', () => {
       messages({ type: 'image', source: { type: 'base64', data: PNG } }),
       'messages[0].content[0].source.media_type',
     ],
+    ['of another media type', '/v1/messages', messages(block(PNG, 'image/jpeg')), 'messages[0].content[0]'],
     ['of a misnamed type', '/v1/messages', messages(block(IMAGES['image/jpeg'], 'image/jpg')), 'messages[0].content[0]'],
     [
       'in an answer of Messages',

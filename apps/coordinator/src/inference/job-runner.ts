@@ -55,6 +55,19 @@ export class JobRunner {
     }
   }
 
+  /**
+   * Why a job would fail before a provider is asked, by checks without a reservation: no usable model, or no balance for a paid one. Null:
+   * they pass. `isFunded`: the account has a balance.
+   */
+  earlyRefusal(job: JobRequest, isFunded: boolean): FailedJob | null {
+    const { jobs, refusal } = this.#usableModels(job);
+    if (jobs.length === 0) return refusal;
+    const { billing } = this.#options;
+    if (isFunded || jobs.every(({ endpoint, params }) => billing.isFree(endpoint, params.model))) return null;
+    const message = 'Your account has no balance, and this request is not free. Add credits.';
+    return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
+  }
+
   /** Placements that running jobs may still need if their provider fails, grouped by constraints. */
   drainDemands(): Iterable<DrainDemand> {
     const demands = new Map<string, { -readonly [Name in keyof DrainDemand]: DrainDemand[Name] }>();
@@ -98,7 +111,8 @@ export class JobRunner {
     const choices = jobs.map(({ params: { model } }) => ({
       model,
       contextLength: models.contextLength(model, named),
-      maxImageTokens: models.vision(model)?.max_image_tokens ?? 0,
+      // Reads the offers of all providers of the model, which only images are worth.
+      maxImageTokens: job.inputImages === null ? 0 : (models.vision(model)?.max_image_tokens ?? 0),
     }));
     const bill = billing.open(job, choices);
     try {
@@ -197,8 +211,8 @@ export class JobRunner {
     if (job.images === null && !models.isOfType(model, type)) {
       return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
     }
-    const unseen = job.inputImages === null ? null : visionProblem(models.vision(model), job.inputImages);
-    if (unseen !== null) return failed(NO_ATTEMPTS, unseen, 'no_vision');
+    const unreadable = job.inputImages === null ? null : visionProblem(models.vision(model), job.inputImages);
+    if (unreadable !== null) return failed(NO_ATTEMPTS, unreadable, 'no_vision');
     const { routing } = job.params;
     const priced = { model, price: billing.price(model), isForImages: job.images !== null };
     const tooDear = routing === undefined ? null : maxPriceProblem(priced, routing);

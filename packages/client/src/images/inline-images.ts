@@ -25,13 +25,14 @@ export async function inlineImages(body: Uint8Array, { fetchImage, signal }: Inl
   if (fetchImage === null) throw problem(first, 'Images are not fetched from URLs here. Send the image itself, in base64.');
   for (const reference of references) requireHttps(reference, reference.address);
   const addresses = new Map(references.map((reference) => [reference.address, reference]));
-  const [excess] = [...addresses.values()].slice(MAX_INPUT_IMAGES);
+  // An address may repeat, and each repetition adds the whole image to the body.
+  const excess = references[MAX_INPUT_IMAGES];
   if (excess !== undefined) throw problem(excess, `A request has at most ${MAX_INPUT_IMAGES} images.`);
   // The first failure ends the other downloads.
   const failed = new AbortController();
   const budget = new ImageBudget(MAX_E2E_VISION_BODY_BYTES - body.length);
   const download = { fetchImage, budget, signal: AbortSignal.any([signal, failed.signal]) };
-  const loaded = [...addresses].map(async ([address, first]) => [address, await imageAt(first, download)] as const);
+  const loaded = [...addresses].map(async ([address, reference]) => [address, await imageAt(reference, download)] as const);
   const images = new Map(
     await Promise.all(loaded).catch((error: unknown) => {
       failed.abort();

@@ -25,8 +25,10 @@ export const PartSchema = Type.Object(
     type: Type.String({ description: 'a string' }),
     text: Type.Optional(Type.String({ description: 'a string' })),
     refusal: text,
-    image_url: anything,
-    file: anything,
+    image_url: Type.Optional(
+      Type.Unknown({ description: 'an object with a url, such as data:image/png;base64,…, and a detail of auto, low, high or original' }),
+    ),
+    file: Type.Optional(Type.Unknown({ description: 'an object with an image as file_data, in base64 or as a data URI' })),
   },
   { description: 'an object with a type' },
 );

@@ -1,7 +1,8 @@
 /**
  * Reads type, dimensions and completeness of PNG, JPEG, GIF and WebP files from their structure. No pixel is decoded.
  *
- * Every offset is checked against the length, and each loop advances, so arbitrary bytes cost linear time.
+ * Every offset is checked against the length, and each loop advances, so arbitrary bytes cost linear time. Loops are plain or bounded,
+ * because bytes of an attacker can make every step the shortest possible.
  */
 import type { InputImageType } from '../request.js';
 
@@ -43,6 +44,9 @@ export function readImageHeader(bytes: Uint8Array, mediaType: InputImageType): I
   return read.width === 0 || read.height === 0 ? 'malformed' : { mediaType, ...read };
 }
 
+/** Maximum chunks of a PNG or WebP file. Encoders write one per 8 KiB or more. */
+const MAX_CHUNKS = 20_000;
+
 type Read = Omit<ImageHeader, 'mediaType'> | HeaderProblem;
 
 const READERS: Readonly<Record<InputImageType, (bytes: Uint8Array) => Read>> = {
@@ -59,7 +63,8 @@ function readPng(bytes: Uint8Array): Read {
   let size: { readonly width: number; readonly height: number } | null = null;
   let hasData = false;
   let isAnimated = false;
-  while (at + 12 <= bytes.length) {
+  for (let chunkCount = 1; at + 12 <= bytes.length; chunkCount++) {
+    if (chunkCount > MAX_CHUNKS) return 'malformed';
     const length = view.getUint32(at);
     if (at + 12 + length > bytes.length) return 'truncated';
     const type = textAt(bytes, at + 4, 4);
@@ -110,9 +115,10 @@ function readJpeg(bytes: Uint8Array): Read {
   }
 }
 
+/** Offset of the last end-of-image marker's second byte; -1: none. */
 function lastEndOfImage(bytes: Uint8Array): number {
-  for (let at = bytes.lastIndexOf(END_OF_IMAGE); at > 0; at = bytes.lastIndexOf(END_OF_IMAGE, at - 1)) {
-    if (bytes[at - 1] === 0xff) return at;
+  for (let at = bytes.length - 1; at > 0; at--) {
+    if (bytes[at] === END_OF_IMAGE && bytes[at - 1] === 0xff) return at;
   }
   return -1;
 }
@@ -166,7 +172,9 @@ function readWebP(bytes: Uint8Array): Read {
   let height = 0;
   let isAnimated = false;
   let hasData = false;
+  let chunkCount = 0;
   for (let at = 12; at + 8 <= end; ) {
+    if (++chunkCount > MAX_CHUNKS) return 'malformed';
     const type = textAt(bytes, at, 4);
     const length = view.getUint32(at + 4, true);
     const next = at + 8 + length;

@@ -38,18 +38,28 @@ export class ImageReader {
     this.#resolve = resolve;
   }
 
-  /** Part with the image of a data URI or `https` URL. Throws RequestError. */
+  /**
+   * Part with the image of a data URI or `https` URL. Throws RequestError.
+   *
+   * A data URI may name another image type than its data has: OpenAI goes by the data, and many scripts write image/jpeg for every file.
+   */
   atUrl(url: string, detail: Detail, field: string): ContentPart {
     this.#take(field);
     if (!/^data:/i.test(url)) return part({ ...this.#fetched(url, field), detail, field, isFetched: true });
     const { mediaType, base64 } = dataUriParts(url, field);
-    return part({ mediaType: checkedType(base64, mediaType, field), base64, detail, field });
+    requireImageType(mediaType, field);
+    return part({ mediaType: checkedType(base64, field), base64, detail, field });
   }
 
-  /** Part with an image in base64. `mediaType` null: not declared. Throws RequestError. */
-  inBase64(base64: string, mediaType: string | null, field: string): ContentPart {
+  /** Part with an image in base64. `declared`: media type that the data must have, as in the API of Anthropic; null: any. */
+  inBase64(base64: string, declared: string | null, field: string): ContentPart {
     this.#take(field);
-    return part({ mediaType: checkedType(base64, mediaType, field), base64, detail: 'auto', field });
+    if (declared !== null) requireImageType(declared, field);
+    const mediaType = checkedType(base64, field);
+    if (declared !== null && declared !== mediaType) {
+      reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${mediaType}, and the media type says ${declared}.`);
+    }
+    return part({ mediaType, base64, detail: 'auto', field });
   }
 
   #take(field: string): void {
@@ -81,11 +91,12 @@ export function dataUriParts(uri: string, field: string): { readonly mediaType: 
   return { mediaType: mediaType === 'image/jpg' ? 'image/jpeg' : mediaType, base64: uri.slice(comma + 1) };
 }
 
-/** The type of an image that may be sent to a model. Throws RequestError for all others. */
-function checkedType(base64: string, declared: string | null, field: string): InputImageType {
-  if (declared !== null && !MEDIA_TYPES.has(declared)) {
-    refuse(field, `${field}: ${COULD_NOT_PROCESS} Its media type is not supported. ${ACCEPTED}`);
-  }
+function requireImageType(mediaType: string, field: string): void {
+  if (!MEDIA_TYPES.has(mediaType)) refuse(field, `${field}: ${COULD_NOT_PROCESS} Its media type is not supported. ${ACCEPTED}`);
+}
+
+/** The type of an image that may be sent to a model, by its data. Throws RequestError for all others. */
+function checkedType(base64: string, field: string): InputImageType {
   if (base64.length > MAX_BASE64_LENGTH) throw tooLarge(field);
   const bytes = fromBase64OrNull(base64);
   if (bytes === null || bytes.length === 0) {
@@ -95,9 +106,6 @@ function checkedType(base64: string, declared: string | null, field: string): In
   const problem = mediaType === null ? unknownType(bytes) : inputImageProblem(bytes, mediaType);
   if (problem !== null) reject(field, `${field}: ${problem}`);
   if (mediaType === null) throw new Error('an image without a type has a problem');
-  if (declared !== null && declared !== mediaType) {
-    reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${mediaType}, and the media type says ${declared}.`);
-  }
   return mediaType;
 }
 
@@ -129,6 +137,13 @@ export function inputImageProblem(bytes: Uint8Array, mediaType: InputImageType):
   return null;
 }
 
+/** Pixels that the header of an image declares; 0: its header is not readable. */
+export function declaredPixels({ mediaType, base64 }: FetchedImage): number {
+  const bytes = fromBase64OrNull(base64);
+  const header = bytes === null ? null : readImageHeader(bytes, mediaType);
+  return header === null || typeof header === 'string' ? 0 : header.width * header.height;
+}
+
 function unknownType(bytes: Uint8Array): string {
   const other = otherTypeOf(bytes);
   return `${COULD_NOT_PROCESS} ${other === null ? 'The data is no image that is known here' : `${other} is not supported`}. ${ACCEPTED}`;
@@ -157,10 +172,9 @@ export function imageInFile(file: Readonly<Record<string, unknown>>, images: Ima
   if (file.file_url != null) refuse(field, `${field}: files are not fetched from URLs here. Send the image itself, in base64.`);
   const { file_data: data } = file;
   if (typeof data !== 'string') return reject(field, `${field}.file_data must be a string.`);
-  const isUri = /^data:/i.test(data);
-  const { mediaType, base64 } = isUri ? dataUriParts(data, field) : { mediaType: null, base64: data };
-  if (mediaType !== null && !mediaType.startsWith('image/')) {
+  if (!/^data:/i.test(data)) return images.inBase64(data, null, field);
+  if (!dataUriParts(data, field).mediaType.startsWith('image/')) {
     refuse(field, `${field}: only files that are images are supported. Send the text of other files.`);
   }
-  return images.inBase64(base64, mediaType, field);
+  return images.atUrl(data, 'auto', field);
 }

@@ -42,7 +42,9 @@ const BlockSchema = Type.Object(
     content: Type.Optional(Type.Unknown()),
     title: text,
     context: text,
-    source: Type.Optional(Type.Unknown()),
+    source: Type.Optional(
+      Type.Unknown({ description: 'an object such as {"type": "base64", "media_type": "image/png", "data": "…"} in an image block' }),
+    ),
     tool: Type.Optional(ChangedToolSchema),
   },
   { description: 'an object with a type' },

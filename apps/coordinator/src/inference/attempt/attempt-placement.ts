@@ -115,7 +115,7 @@ export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, r
     trustFloor: job.trustFloor,
     trustParam: job.trustParam,
     namedBy: namedBy(job),
-    nothingMatches: () => nothingMatches(job.params, { routing, images: job.inputImages?.count ?? 0 }),
+    nothingMatches: () => nothingMatches(job.params, { routing, images: job.inputImages }),
     summary: attemptSummary(last?.provider ?? null, running),
     last,
   });

@@ -277,7 +277,7 @@ export class Attempt implements JobSink {
         reader: new RelayedAnswerReader(context.job_id, onCredit),
       };
     }
-    const plaintext = concatBytes(body, ...fetchedImages.map(({ bytes }) => bytes));
+    const plaintext = fetchedImages.length === 0 ? body : concatBytes(body, ...fetchedImages.map(({ bytes }) => bytes));
     const { enc, frames, responses } = sealRequest(context, encapsulate(), plaintext);
     const message = { ...job, request_bytes: plaintext.length, enc: toBase64(enc), ...fetchedMembers(fetchedImages) };
     return { message, frames, reader: new ResponseReader(responses, context, onCredit) };

@@ -4,7 +4,7 @@
  * The guard: public addresses only, checked for the address of the connection itself; port 443; few redirects, each checked again;
  * bounded bytes, time, concurrency and rate. No cookie, credential or header of the client is sent.
  */
-import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -30,6 +30,8 @@ export interface FetchedInputImage {
 interface ImageFetcherOptions {
   /** Whether a connection to the address is allowed. Default: public addresses. */
   readonly isAllowed?: (address: string) => boolean;
+  /** Addresses of a host name; empty: none found. Default: from DNS, without the hosts file. */
+  readonly resolve?: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** Default: 443. */
   readonly port?: string;
   /** PEM of a trusted certificate. Default: the system's authorities. */
@@ -39,6 +41,9 @@ interface ImageFetcherOptions {
 
 /** Time for all images of a request, redirects included, in milliseconds. */
 const TOTAL_MS = 15_000;
+/** Time for the first try of a query at one name server, in milliseconds. */
+const DNS_TIMEOUT_MS = 2000;
+const DNS_TRIES = 2;
 const MAX_REDIRECTS = 3;
 const MAX_CONCURRENT = 32;
 const MAX_CONCURRENT_PER_ACCOUNT = 4;
@@ -59,10 +64,14 @@ export class ImageFetcher {
   readonly #accounts = new BoundedMap<string, Account>(MAX_ACCOUNTS);
 
   constructor(options: ImageFetcherOptions = {}) {
-    this.#options = { isAllowed: isPublicAddress, port: '443', totalMs: TOTAL_MS, ...options };
+    this.#options = { isAllowed: isPublicAddress, resolve: addressesOf, port: '443', totalMs: TOTAL_MS, ...options };
   }
 
-  /** The images by URL. Throws RequestError that names the first part at fault. `claim`: reserves memory before it is used. */
+  /**
+   * Fetches the images, by URL. Throws RequestError that names the first part at fault.
+   *
+   * @param claim Reserves memory for received bytes. False: there is none, and the request is refused.
+   */
   async fetchAll(
     urls: readonly ImageUrl[],
     { accountId, claim, signal }: { readonly accountId: string; readonly claim: (bytes: number) => boolean; readonly signal: AbortSignal },
@@ -70,7 +79,7 @@ export class ImageFetcher {
     const account = this.#admit(accountId, urls);
     const failed = new AbortController();
     const ended = AbortSignal.any([signal, failed.signal, AbortSignal.timeout(this.#options.totalMs)]);
-    const one = async ({ url, field }: ImageUrl): Promise<[string, FetchedInputImage]> => {
+    const fetchOne = async ({ url, field }: ImageUrl): Promise<[string, FetchedInputImage]> => {
       try {
         return [url, await account.slots.run(() => this.#slots.run(() => this.#fetch(url, { field, claim, signal: ended })))];
       } catch (error) {
@@ -78,9 +87,10 @@ export class ImageFetcher {
         throw error;
       }
     };
-    return new Map(await Promise.all(urls.map(one)));
+    return new Map(await Promise.all(urls.map(fetchOne)));
   }
 
+  /** Counts the URLs for the account. Throws RequestError above its rate. */
   #admit(accountId: string, urls: readonly ImageUrl[]): Account {
     const now = performance.now();
     const account = this.#accounts.get(accountId) ?? { slots: new Semaphore(MAX_CONCURRENT_PER_ACCOUNT), windowStart: now, urlCount: 0 };
@@ -91,12 +101,14 @@ export class ImageFetcher {
     account.urlCount += urls.length;
     this.#accounts.set(accountId, account);
     if (account.urlCount > MAX_URLS_PER_MINUTE) {
-      const message = `At most ${MAX_URLS_PER_MINUTE} images a minute are fetched from URLs for an account. Send the images themselves, in base64.`;
+      const limit = `At most ${MAX_URLS_PER_MINUTE} images a minute are fetched from URLs for an account.`;
+      const message = `${limit} Send the images themselves, in base64.`;
       throw new RequestError('rate_limit_exceeded', urls[0]?.field ?? null, message);
     }
     return account;
   }
 
+  /** Follows redirects to one image. */
   async #fetch(first: string, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
     let url = this.#parsed(first, field);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -116,6 +128,7 @@ export class ImageFetcher {
     throw failure(field, `Its URL redirects more than ${MAX_REDIRECTS} times.`);
   }
 
+  /** A URL that may be requested. `base`: the redirecting URL. Throws RequestError for others. */
   #parsed(text: string, field: string, base?: URL): URL {
     const url = text.length <= MAX_URL_LENGTH && URL.canParse(text, base?.href) ? new URL(text, base) : null;
     if (url === null || url.username !== '' || url.password !== '') throw failure(field, 'Its URL is not valid.');
@@ -127,17 +140,21 @@ export class ImageFetcher {
 
   /** The response once its headers have arrived. The address is checked when the connection is made, and used for it. */
   #get(url: URL, field: string, signal: AbortSignal): Promise<IncomingMessage> {
-    const { isAllowed, ca } = this.#options;
+    const { isAllowed, resolve: resolveHost, ca } = this.#options;
     const host = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0 && !isAllowed(host)) throw notPublic(field);
-    const lookup: LookupFunction = (hostname, options, callback) => {
-      dnsLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
-        if (error !== null) return callback(error, '');
-        // One private address of several is refused, too: which of them is used is up to the resolver.
-        if (addresses.length === 0 || !addresses.every(({ address }) => isAllowed(address))) return callback(new PrivateAddressError(), '');
-        const [{ address, family } = { address: '', family: 4 }] = addresses;
-        return options.all === true ? callback(null, addresses) : callback(null, address, family);
-      });
+    const lookup: LookupFunction = (hostname, { all }, callback) => {
+      const answer = (found: readonly string[]): void => {
+        const addresses = found.map((address) => ({ address, family: isIP(address) }));
+        const [first] = addresses;
+        if (first === undefined) callback(new Error('the name has no address'), '');
+        // One private address of several is refused, too: any of them may be used.
+        else if (!found.every((address) => isAllowed(address))) callback(new PrivateAddressError(), '');
+        else if (all === true) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      };
+      const fail = (): void => callback(new Error('the name was not resolved'), '');
+      resolveHost(hostname, signal).then(answer, fail);
     };
     return new Promise((resolve, reject) => {
       // A socket of its own for each request: a pooled one may belong to an address that another name resolved to.
@@ -153,6 +170,8 @@ export class ImageFetcher {
         if (error instanceof PrivateAddressError) reject(notPublic(field));
         else reject(signal.aborted ? timedOut(field) : failure(field, 'Its URL could not be fetched.'));
       });
+      // A response that changes the protocol (101) ends the request without an error and without a response.
+      request.on('close', () => reject(failure(field, 'Its URL could not be fetched.')));
       request.end();
     });
   }
@@ -171,10 +190,35 @@ class PrivateAddressError extends Error {
   }
 }
 
+/**
+ * Addresses of a name in DNS. Rejects once aborted.
+ *
+ * `dns.lookup` cannot be aborted, and Node runs two at once: names that never resolve would delay those of database and mail.
+ */
+async function addressesOf(host: string, signal: AbortSignal): Promise<readonly string[]> {
+  signal.throwIfAborted();
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
+  const cancel = (): void => resolver.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    // A name may have addresses of one family only.
+    const families = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    signal.throwIfAborted();
+    return families.flatMap((family) => (family.status === 'fulfilled' ? family.value : []));
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+}
+
 /** Whether an IP address is public unicast; IPv4 addresses embedded in IPv6 ones count as themselves or as not public. */
 export function isPublicAddress(address: string): boolean {
   const bare = address.replace(/%.*$/, '');
-  return ipaddr.isValid(bare) && ipaddr.process(bare).range() === 'unicast';
+  if (!ipaddr.isValid(bare)) return false;
+  const parsed = ipaddr.process(bare);
+  if (parsed.range() !== 'unicast') return false;
+  // All global IPv6 unicast is in 2000::/3. `unicast` includes others, such as ::7f00:1 and the local NAT64 prefix 64:ff9b:1::/48.
+  const [first = 0] = parsed.toByteArray();
+  return parsed.kind() === 'ipv4' || first >> 5 === 1;
 }
 
 async function readImage(response: IncomingMessage, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
@@ -194,8 +238,10 @@ async function readImage(response: IncomingMessage, { field, claim, signal }: Fe
   } finally {
     response.destroy();
   }
-  if (length > MAX_INPUT_IMAGE_BYTES)
-    throw new RequestError('invalid_request', field, `${field}: image exceeds the maximum of 5 MiB. Send a smaller image.`);
+  if (length > MAX_INPUT_IMAGE_BYTES) {
+    const message = `${field}: image exceeds the maximum of ${MAX_INPUT_IMAGE_BYTES / 2 ** 20} MiB. Send a smaller image.`;
+    throw new RequestError('invalid_request', field, message);
+  }
   const bytes = Buffer.concat(chunks);
   const mediaType = imageTypeOf(bytes);
   if (mediaType === null) throw failure(field, 'Its URL leads to no PNG, JPEG, WebP or GIF image.');

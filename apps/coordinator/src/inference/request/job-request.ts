@@ -4,7 +4,7 @@ import {
   type AnswerFormat,
   apiError,
   DEFAULT_MAX_TOKENS,
-  type FetchedImage,
+  declaredPixels,
   formatFor,
   type ImageUrlResolver,
   imagesOfRequest,
@@ -23,6 +23,7 @@ import {
   type JobContext,
   type JobId,
   type KeyId,
+  MAX_INPUT_IMAGE_PIXELS,
   PROVIDER_ID_PATTERN,
   type ProviderId,
   promptTokenBound,
@@ -33,7 +34,7 @@ import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { KeyBudget } from '../../database/ledger/key-budget.js';
-import type { FetchedInputImage, ImageUrl } from './image-fetcher.js';
+import type { FetchedInputImage } from './image-fetcher.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import type { SealedRequest } from './sealed-request.js';
@@ -93,6 +94,8 @@ export interface InputImages {
   readonly base64Bytes: number;
   /** Paths of the images' parts in the body, in order. Empty: the client sealed the request. */
   readonly fields: readonly string[];
+  /** Pixels that all images declare, at most. 0: not read, because only free token counts are limited by them. */
+  readonly maxPixels: number;
 }
 
 /** A request whose body the coordinator has read. */
@@ -131,7 +134,7 @@ export function readJobRequest(input: RequestInput & { readonly endpoint: Exclud
   const imageAt = fetched === undefined ? {} : { imageAt: imageIn(fetched) };
   const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, { unknownMembers, ...imageAt });
   const inputImages = request.task === 'embed' ? null : inputImagesOf(request, input.body.length);
-  requireTextSize(input, inputImages);
+  requireTextSize(input.body.length, input.maxTextBytes, inputImages);
   // Embeddings use the whole text, so no prefix is cached.
   const prefixesOf = (model: string): readonly PromptPrefix[] =>
     request.task === 'embed' ? [] : input.prefixHashes.promptPrefixes({ ...request, model }, input.accountId);
@@ -148,24 +151,6 @@ export function readJobRequest(input: RequestInput & { readonly endpoint: Exclud
   });
 }
 
-/** Distinct `https` URLs of images in a body, in order of first appearance. Throws RequestError. */
-export function imageUrlsOf({
-  endpoint,
-  body,
-  unknownMembers,
-}: Pick<RequestInput, 'endpoint' | 'body' | 'unknownMembers'>): readonly ImageUrl[] {
-  const urls = new Map<string, ImageUrl>();
-  const imageAt = (url: string, field: string): FetchedImage => {
-    if (!urls.has(url)) urls.set(url, { url, field });
-    return NOT_FETCHED;
-  };
-  formatFor(endpoint).parse(body, { unknownMembers, imageAt });
-  return [...urls.values()];
-}
-
-/** Stands for an image while only the URLs are read. */
-const NOT_FETCHED: FetchedImage = { mediaType: 'image/png', base64: '' };
-
 function imageIn(fetched: ReadonlyMap<string, FetchedInputImage>): ImageUrlResolver {
   return (url) => {
     const image = fetched.get(url);
@@ -178,12 +163,13 @@ function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | n
   const images = imagesOfRequest(request);
   if (images.length === 0) return null;
   const base64Bytes = bodyBytes - textBytesOf(request, bodyBytes);
-  return { count: images.length, base64Bytes, fields: images.map(({ field }) => field) };
+  const maxPixels = request.task === 'count' ? images.reduce((sum, image) => sum + declaredPixels(image), 0) : 0;
+  return { count: images.length, base64Bytes, fields: images.map(({ field }) => field), maxPixels };
 }
 
 /** Only images make a body larger than `maxTextBytes`. */
-function requireTextSize({ body, maxTextBytes }: RequestInput, images: InputImages | null): void {
-  if (body.length - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
+function requireTextSize(bodyBytes: number, maxTextBytes: number, images: InputImages | null): void {
+  if (bodyBytes - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
   const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
   throw new RequestError('body_too_large', null, message);
 }
@@ -205,9 +191,13 @@ export function imageJobRequest(
   return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, inputImages: null, ignored });
 }
 
-/** Job of a sealed request. The trust header applies; the candidates replace a named provider. */
+/** Job of a sealed request. The trust header applies; the candidates replace a named provider. Throws RequestError. */
 export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
   const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes, input_images, input_image_bytes } = sealed.context;
+  const maxPixels = endpoint === '/v1/messages/count_tokens' ? (input_images ?? 0) * MAX_INPUT_IMAGE_PIXELS : 0;
+  const base64Bytes = input_image_bytes ?? 0;
+  const inputImages = input_images === undefined ? null : { count: input_images, base64Bytes, fields: [], maxPixels };
+  requireTextSize(jsonBytes, input.maxTextBytes, inputImages);
   const jobId = newJobId(input.now);
   const { accountId, apiKeyId, keySpendLimit, keyBudget, body } = input;
   return {
@@ -219,7 +209,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     endpoint,
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
-    inputImages: input_images === undefined ? null : { count: input_images, base64Bytes: input_image_bytes ?? 0, fields: [] },
+    inputImages,
     fetchedImages: [],
     promptPrefixes: [],
     fallbackPrefixes: new Map(),

@@ -5,6 +5,7 @@ import { NO_FILTER, type ProviderFilter, type SortCriterion } from '@inference/s
 import type { Price } from '../../billing/prices/price.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Placements } from '../placements.js';
+import type { InputImages } from './job-request.js';
 
 const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 
@@ -113,7 +114,7 @@ const SELECTING: ReadonlySet<string> = new Set(['only', 'ignore', 'order', 'quan
 /** Error where no connected provider of the model matches the preferences, reads the images, or serves several choices. */
 export function nothingMatches(
   { model, choices = 1 }: Pick<RequestParams, 'model' | 'choices'>,
-  { routing, images }: { readonly routing: JobRouting | null; readonly images: number },
+  { routing, images }: { readonly routing: JobRouting | null; readonly images: Pick<InputImages, 'count' | 'fields'> | null },
 ): ApiError {
   const given = routing?.preferences.given ?? [];
   const members = given.filter((name) => SELECTING.has(name)).map((name) => `provider.${name}`);
@@ -121,10 +122,11 @@ export function nothingMatches(
     const message = `No connected provider of the model ${model} generates several choices. Set n to 1.`;
     return apiError('provider_not_available', { param: 'n', message });
   }
-  if (images > 0) {
+  if (images !== null) {
+    const read = images.count === 1 ? 'an image' : `${images.count} images`;
     const chosen = members.length === 0 ? '' : ` that matches ${members.join(', ')}`;
-    const message = `No connected provider of the model ${model}${chosen} reads ${images === 1 ? 'an image' : `${images} images`}. Accept other providers, or leave images out.`;
-    return apiError('provider_not_available', { param: members[0] ?? 'messages', message });
+    const message = `No connected provider of the model ${model}${chosen} reads ${read}. Accept other providers, or leave images out.`;
+    return apiError('provider_not_available', { param: members[0] ?? images.fields[0] ?? 'context.input_images', message });
   }
   const matches = `matches ${members.join(', ') || 'provider'}`;
   const message =

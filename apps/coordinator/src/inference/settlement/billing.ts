@@ -1,6 +1,6 @@
 /** `Billing` opens the bill of each job, and lists reserved jobs, which the reservation sweeper must skip. */
 import { DEFAULT_MAX_TOKENS } from '@inference/formats';
-import type { JobId } from '@inference/protocol';
+import type { Endpoint, JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';
 import { within } from '../deadline.js';
@@ -12,6 +12,8 @@ import { Bill, type BillDependencies, type BillTerms } from './bill.js';
 interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
   readonly prices: { current(model: string): Price };
 }
+
+const COUNT_TOKENS = '/v1/messages/count_tokens';
 
 /** A model that may answer. */
 interface BilledModel {
@@ -41,6 +43,12 @@ export class Billing {
     return this.#options.prices.current(model);
   }
 
+  /** Whether a request for text costs nothing, whatever its length. */
+  isFree(endpoint: Endpoint, model: string): boolean {
+    const { promptPerMillion, completionPerMillion } = this.price(model);
+    return endpoint === COUNT_TOKENS || (promptPerMillion === 0 && completionPerMillion === 0);
+  }
+
   /** Opens a job's bill: the dearest model is reserved, the answering model charged. The caller closes the bill. */
   open(job: JobRequest, models: readonly BilledModel[]): Bill {
     const bill = new Bill(this.#terms(job, models), { ...this.#options, stopping: this.#stopping.signal });
@@ -58,7 +66,7 @@ export class Billing {
   #terms(job: JobRequest, models: readonly BilledModel[]): BillTerms {
     const nonce = job.sealed === null ? null : sealedNonce(job.sealed, job);
     // Counting tokens generates nothing.
-    if (job.endpoint === '/v1/messages/count_tokens') return { reservations: [], freeNonce: nonce };
+    if (job.endpoint === COUNT_TOKENS) return { reservations: [], freeNonce: nonce };
     const reservations = models.map((model) => this.#reservation(job, model));
     return { reservations: nonce === null ? reservations : reservations.map((of) => ({ ...of, nonce })), freeNonce: null };
   }

@@ -64,7 +64,8 @@ export class RefusalTracker {
     const { ownerAccountId } = provider;
     const offer = provider.models.find(({ id }) => id === model);
     const isProven = provider.isProven(model);
-    const isFalse = contradictsOffer(failure, offer, job);
+    const hasNoImage = failure.code === 'invalid_image' && job.inputImages === null;
+    const isFalse = hasNoImage || contradictsOffer(failure, offer, job);
     refusals.push({ provider, failure, offer, isProven, isFalse });
     slotRequest.exclude.add(providerIdOf(provider));
     if (isFalse) {

@@ -8,12 +8,11 @@ import {
   type HttpError,
   inferenceRouteSchema,
   modelTypeOf,
-  RequestError,
   type SignedParts,
   takesImages,
 } from '@inference/formats';
-import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES, MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES, MAX_REQUEST_BYTES } from '@inference/protocol';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
 import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
@@ -28,29 +27,23 @@ import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
 import type { Tracer, TraceSpan } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import { type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
-import type { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
-import type { ImageFetcher } from '../../inference/request/image-fetcher.js';
-import {
-  imageUrlsOf,
-  type JobRequest,
-  type ReadJobRequest,
-  type RequestInput,
-  readJobRequest,
-} from '../../inference/request/job-request.js';
+import { imageBytes } from '../../inference/request/count-tokens-limit.js';
+import type { JobRequest, ReadJobRequest, RequestInput } from '../../inference/request/job-request.js';
 import { type Route, routeHeaders } from '../../inference/request/job-routing.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import { chargedCost } from '../../inference/settlement/bill.js';
 import type { Billed, JobOutcome } from '../../inference/settlement/job-outcome.js';
-import type { NetworkLimit } from '../../limits/network-limits.js';
 import { errorFacts, type Log } from '../../log.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { AnswerTimes } from '../../telemetry/statistics/model-performance.js';
-import { keyOf, requireModel } from '../plugins/api-key-auth.js';
+import { keyOf } from '../plugins/api-key-auth.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { sendError } from '../plugins/send-error.js';
+import { type ImageFetching, readRequest } from './read-request.js';
+import { type TokenCountingLimits, tokenCounting } from './token-counting.js';
 
-export interface InferenceRoutes {
+export interface InferenceRoutes extends TokenCountingLimits, ImageFetching {
   readonly runner: JobRunner;
   readonly receipts: Pick<ReceiptRepository, 'add'>;
   readonly failedRequests: Pick<FailedRequestRepository, 'add'>;
@@ -60,11 +53,6 @@ export interface InferenceRoutes {
   readonly now: () => number;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
-  readonly countTokensLimit: CountTokensLimit;
-  /** Fetches images at URLs of requests; null: URLs are refused. */
-  readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
-  /** Limit of the whole cluster; null outside a cluster. */
-  readonly countTokensNetworkLimit: NetworkLimit | null;
 }
 
 export function addInference(server: FastifyInstance, routes: InferenceRoutes): void {
@@ -88,65 +76,21 @@ function addEndpoint(
   };
   server.post(endpoint, options, async (request, reply) => {
     const key = keyOf(request);
-    if (endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
-    const job = await readJob({ ...requestInput(request, key, routes), endpoint }, request, reply, routes);
-    for (const model of [job.params.model, ...(job.params.routing?.fallbackModels ?? [])]) requireModel(key, model);
+    const mayCount = endpoint === '/v1/messages/count_tokens' ? tokenCounting(reply, key, routes) : null;
+    if (mayCount !== null && !(await mayCount(bytesOf(request).length))) return;
+    const startMs = performance.now();
+    const { job, refusal } = await readRequest({ ...requestInput(request, key, routes), endpoint }, request, reply, routes);
+    if (refusal !== null) {
+      recordJob(routes, job, { outcome: refusal, responseBytes: 0, startMs, durationMs: performance.now() - startMs });
+      sendError(reply, refusal.error);
+      return;
+    }
+    if (mayCount !== null && job.inputImages !== null && !(await mayCount(imageBytes(job.inputImages)))) return;
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
     const span = startSpan(routes, request, job);
     await runJob(routes, job, { client, delivery: deliveryFor(routes, job, client, request), span });
   });
-}
-
-/** The parsed request, with the images at its URLs if the operator lets them be fetched. Throws RequestError. */
-async function readJob(
-  input: Parameters<typeof readJobRequest>[0],
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { imageFetcher }: Pick<InferenceRoutes, 'imageFetcher'>,
-): Promise<ReadJobRequest> {
-  const urls = imageFetcher === null || !mayHaveImageUrls(input) ? [] : imageUrlsOf(input);
-  if (imageFetcher === null || urls.length === 0) return readJobRequest(input);
-  const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
-  const claim = (bytes: number): boolean => request.bodyClaim?.grow(bytes) ?? false;
-  const fetched = await imageFetcher.fetchAll(urls, { accountId: input.accountId, claim, signal: gone.signal });
-  const total = [...fetched.values()].reduce((sum, { bytes }) => sum + bytes.length, input.body.length);
-  if (total > MAX_VISION_REQUEST_BYTES) {
-    const message = `The request and the images at its URLs have more than ${MAX_VISION_REQUEST_BYTES} bytes together.`;
-    throw new RequestError('body_too_large', urls[0]?.field ?? null, message);
-  }
-  return readJobRequest({ ...input, fetched });
-}
-
-/** Whether reading the URLs of a body is worthwhile. */
-function mayHaveImageUrls({ endpoint, body }: Pick<RequestInput, 'endpoint' | 'body'>): boolean {
-  return takesImages(endpoint) && Buffer.from(body.buffer, body.byteOffset, body.length).includes('https:');
-}
-
-/** Counts the body against the limits of free token counting. False: the request is answered with 429. */
-export async function mayCountTokens(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { accountId }: ApiKey,
-  { countTokensLimit, countTokensNetworkLimit }: Pick<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit'>,
-): Promise<boolean> {
-  const { length } = bytesOf(request);
-  const admission = countTokensLimit.admit(accountId, length);
-  let retryAfter = admission.kind === 'refused' ? admission.retryAfterSeconds : null;
-  if (admission.kind === 'admitted') {
-    reply.raw.once('close', admission.release);
-    const permit = await countTokensNetworkLimit?.take(accountId, Math.max(1, countTokensLimit.costOf(length)));
-    if (permit?.isAdmitted === false) {
-      admission.cancel();
-      retryAfter = Math.max(1, Math.ceil(permit.resetMs / 1000));
-    }
-  }
-  if (retryAfter === null) return true;
-  const message =
-    'Token counting is free, and limited per account in bytes per minute and in concurrent requests. A limit is reached. Try again later.';
-  sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
-  return false;
 }
 
 /** Body, account and headers of a request. */
@@ -204,9 +148,7 @@ export async function runJob(
     const proof = outcome.kind === 'refused' ? outcome : outcome.kind === 'failed' ? null : outcome.billed;
     if (proof !== null) storeReceipt(routes, job, proof.signed);
     const durationMs = performance.now() - startMs;
-    if (outcome.kind === 'failed') storeFailure(routes, job, { code: outcome.error.code, provider: outcome.provider, durationMs });
-    logJob(routes, job, outcome, durationMs);
-    countJob(routes, job, { outcome, responseBytes: delivery.delivered, startMs, durationMs });
+    recordJob(routes, job, { outcome, responseBytes: delivery.delivered, startMs, durationMs });
     endSpan(span, outcome);
     return outcome;
   } catch (error) {
@@ -270,6 +212,14 @@ interface Failure {
   readonly code: ErrorCode;
   readonly provider: ProviderConnection | null;
   readonly durationMs: number;
+}
+
+/** Logs and counts an ended job, and stores the code of its error. */
+function recordJob(routes: Pick<InferenceRoutes, 'failedRequests' | 'log' | 'metrics' | 'now'>, job: JobRequest, ended: EndedJob): void {
+  const { outcome, durationMs } = ended;
+  if (outcome.kind === 'failed') storeFailure(routes, job, { code: outcome.error.code, provider: outcome.provider, durationMs });
+  logJob(routes, job, outcome, durationMs);
+  countJob(routes, job, ended);
 }
 
 /** Stores the name of a model only if the network knows the model; another name is arbitrary client text. */

@@ -9,6 +9,7 @@ import { SealedFraming } from '../../inference/delivery/sealed-framing.js';
 import { SendQueues } from '../../inference/delivery/send-queues.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
 import type { NetworkModels } from '../../inference/placements.js';
+import { imageBytes } from '../../inference/request/count-tokens-limit.js';
 import type { FreeRefusals } from '../../inference/request/free-refusals.js';
 import { pixelCount } from '../../inference/request/image-job.js';
 import { type JobRequest, sealedJobRequest } from '../../inference/request/job-request.js';
@@ -17,7 +18,8 @@ import type { ProviderConnection } from '../../providers/provider-connection.js'
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 import { KEY_ERRORS } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
-import { type InferenceRoutes, maxStreamBytes, mayCountTokens, requestInput, runJob, startSpan } from './endpoints.js';
+import { type InferenceRoutes, maxStreamBytes, requestInput, runJob, startSpan } from './endpoints.js';
+import { tokenCounting } from './token-counting.js';
 
 interface SealedRoutes extends InferenceRoutes {
   readonly freeRefusals: FreeRefusals;
@@ -102,7 +104,7 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
     const read = readSealedRequest(input.body, input.now);
     requireModel(key, read.context.model);
     const job = sealedJobRequest(input, { ...read, imagePixels: imagePixels(read, routes.directory) });
-    if (job.endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
+    if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCounting(reply, key, routes)(countedBytes(job)))) return;
     const retryAfter = routes.freeRefusals.retryAfterSeconds(key.id);
     if (retryAfter !== null) {
       const message =
@@ -116,6 +118,11 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
     const end = await runJob(routes, job, { client, delivery, span: startSpan(routes, request, job) });
     if (end?.kind === 'refused') routes.freeRefusals.count(key.id, job.body.length);
   });
+}
+
+/** Bytes that a token count is limited by. The size of sealed images is unknown here, so each counts as the largest. */
+function countedBytes({ body, inputImages }: Pick<JobRequest, 'body' | 'inputImages'>): number {
+  return body.length + (inputImages === null ? 0 : imageBytes(inputImages));
 }
 
 function requireContentType({ headers }: FastifyRequest): void {

@@ -107,6 +107,11 @@ class RequestBodies {
     return MAX_UNAUTHENTICATED_BYTES;
   }
 
+  /** Whether an account has a balance, perhaps a minute ago. Never rejects. */
+  isFunded(accountId: string): boolean | Promise<boolean> {
+    return this.#options.isFunded(accountId);
+  }
+
   /** Reads a body within the budget of its account, or of requests without an account. */
   read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
     const account = accountIdOf(request);

@@ -54,6 +54,9 @@ function answer({ url = '', headers }: IncomingMessage, response: ServerResponse
       break;
     case 'silent':
       break;
+    case 'upgrade':
+      response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end();
+      break;
     default:
       response.writeHead(404).end();
   }
@@ -77,9 +80,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const LOCAL = ['127.0.0.1'];
+
 function fetcher(options: ConstructorParameters<typeof ImageFetcher>[0] = {}): ImageFetcher {
   const isAllowed = (address: string): boolean => address === '127.0.0.1' || address === '::1';
-  return new ImageFetcher({ isAllowed, port: new URL(origin).port, ca, ...options });
+  return new ImageFetcher({ isAllowed, resolve: async () => LOCAL, port: new URL(origin).port, ca, ...options });
 }
 
 const terms = { accountId: 'a', claim: () => true, signal: new AbortController().signal };
@@ -110,6 +115,7 @@ describe('the fetcher', () => {
     ['a redirect to http', '/plain', /each redirect, must begin with https and use the port/],
     ['a redirect into a private network', '/inside', /address that is not public/],
     ['a page', '/text', /leads to no PNG, JPEG, WebP or GIF/],
+    ['a change of the protocol', '/upgrade', /could not be fetched/],
     ['a missing file', '/missing', /answered with status 404/],
     ['more bytes than allowed', '/endless', /image exceeds the maximum of 5 MiB/],
   ])('refuses %s', async (_what, path, message) => {
@@ -120,7 +126,8 @@ describe('the fetcher', () => {
 
   it('refuses names and addresses that are not public, before any connection', async () => {
     const before = paths.length;
-    const guarded = new ImageFetcher({ port: new URL(origin).port, ca });
+    const resolve = async (): Promise<readonly string[]> => ['93.184.215.14', ...LOCAL];
+    const guarded = new ImageFetcher({ resolve, port: new URL(origin).port, ca });
     for (const host of ['localhost', '127.0.0.1', '[::1]', '2130706433', '0x7f.1']) {
       expect((await failureOf(guarded, `https://${host}:${new URL(origin).port}/image`)).message).toMatch(/not public/);
     }
@@ -133,6 +140,20 @@ describe('the fetcher', () => {
   it('gives up on slow servers, and on memory that is not free', async () => {
     expect((await failureOf(fetcher({ totalMs: 50 }), `${origin}/silent`)).message).toMatch(/not fetched in time/);
     expect((await failureOf(fetcher(), `${origin}/image`, { claim: () => false })).code).toBe('overloaded');
+  });
+
+  it('gives up on names that do not resolve, and ends their queries', async () => {
+    let isEnded = false;
+    const resolve = (_host: string, signal: AbortSignal): Promise<never> =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          isEnded = true;
+          reject(signal.reason);
+        });
+      });
+    expect((await failureOf(fetcher({ resolve, totalMs: 50 }), `${origin}/image`)).message).toMatch(/not fetched in time/);
+    expect(isEnded).toBe(true);
+    expect((await failureOf(fetcher({ resolve: async () => [] }), `${origin}/image`)).message).toMatch(/could not be fetched/);
   });
 
   it('bounds the rate of an account', async () => {
@@ -160,6 +181,9 @@ it.each([
   ['2002:a00:1::', false],
   ['fe80::1%eth0', false],
   ['fd00::1', false],
+  ['fec0::1', false],
+  ['::7f00:1', false],
+  ['64:ff9b:1::a00:1', false],
   ['ff02::1', false],
   ['example.com', false],
 ])('the address %s counts as public: %s', (address, isPublic) => {

@@ -162,6 +162,23 @@ describe('a request with images', () => {
   });
 });
 
+it('an image whose tokens are counted for free is limited by its pixels', async () => {
+  await harness.close();
+  harness = await startHarness({ config: { countTokensBytesPerMinute: 6_000_000 } });
+  await seeing();
+  const large = Buffer.from(PNG, 'base64');
+  large.writeUInt32BE(8000, 16);
+  large.writeUInt32BE(5000, 20);
+  const count = (...content: object[]): Promise<Response> =>
+    harness.post('/v1/messages/count_tokens', { model: MODEL, messages: [{ role: 'user', content }] });
+  const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: large.toString('base64') } };
+  expect((await count(picture)).status).toBe(200);
+  const refused = await count(picture);
+  expect([refused.status, Number(refused.headers.get('retry-after')) > 30]).toEqual([429, true]);
+  // The refused request counts for nothing.
+  expect((await count({ type: 'text', text: 'x'.repeat(800_000) })).status).toBe(200);
+});
+
 it('an image at a URL is fetched and sent beside the body, and the receipt names its hash', async () => {
   await harness.close();
   const bytes = Buffer.from(PNG, 'base64');
@@ -186,6 +203,28 @@ it('an image at a URL is fetched and sent beside the body, and the receipt names
   );
   expect(job?.message.fetched_images).toEqual([{ media_type: 'image/png', bytes: bytes.length }]);
   expect(Buffer.concat(job?.fetchedImages ?? [])).toEqual(bytes);
+});
+
+it('no image is fetched for a request that would be refused', async () => {
+  await harness.close();
+  let fetchCount = 0;
+  const fetchAll: ImageFetcher['fetchAll'] = async (all) => {
+    fetchCount++;
+    return new Map(all.map(({ url }) => [url, { mediaType: 'image/png', bytes: Buffer.from(PNG, 'base64') }]));
+  };
+  harness = await startHarness({ imageFetcher: { fetchAll } });
+  const body = asking({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } });
+  expect((await errorOf(await harness.chat({ ...body, model: 'test/unknown' }))).code).toBe('model_not_found');
+  await harness.provider();
+  expect((await errorOf(await harness.chat(body))).message).toContain('This model does not see images.');
+  await seeing({ serial: 'SIGHTED' });
+  const poor = await harness.customer(0);
+  const refused = await harness.chat(body, { headers: { authorization: `Bearer ${poor.apiKey}` } });
+  expect([refused.status, (await errorOf(refused)).code]).toEqual([402, 'insufficient_quota']);
+  expect(fetchCount).toBe(0);
+  expect(harness.jobLines().map(({ reason }) => reason)).toEqual(['model_not_found', 'no_vision', 'insufficient_balance']);
+  expect((await harness.chat(body)).status).toBe(200);
+  expect(fetchCount).toBe(1);
 });
 
 describe('a sealed request with images', () => {

@@ -135,6 +135,28 @@ describe('counting tokens', () => {
   });
 });
 
+it('the limit of counting takes bytes that are known later, and gives all back where they are too many', () => {
+  let now = 0;
+  const limit = new CountTokensLimit({ bytesPerMinute: 60 * MiB, now: () => now });
+  const admitted = (bytes: number) => {
+    const admission = limit.admit('a', bytes);
+    if (admission.kind === 'refused') throw new Error('the request was refused');
+    return admission;
+  };
+  // A request alone may have more than the whole bucket.
+  const large = admitted(MiB);
+  expect(large.add(100 * MiB)).toBeNull();
+  expect(limit.admit('a', 1).kind).toBe('refused');
+  large.release();
+  now += 10_000;
+  const [first, second] = [admitted(MiB), admitted(MiB)];
+  expect(first.add(15 * MiB)).toBe(1);
+  // 10 MiB are free again, and 16 are asked for.
+  expect(second.add(15 * MiB)).toBe(6);
+  now += 6000;
+  expect(admitted(MiB).add(15 * MiB)).toBeNull();
+});
+
 it('the limit of counting refills with time, and bounds what is in progress', () => {
   let now = 0;
   const limit = new CountTokensLimit({ bytesPerMinute: 60 * MiB, now: () => now });

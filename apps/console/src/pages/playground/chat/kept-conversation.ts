@@ -32,7 +32,11 @@ const VERSION = 1;
 /** Browsers allow some five million characters per origin. */
 const MAX_CHARS = 2_000_000;
 
-/** Stores the conversation, without its oldest images where there is not enough room. False if it is too large or the browser refuses; then nothing remains stored. */
+/**
+ * Stores the conversation, without its oldest images if it is too large.
+ *
+ * False if even the text is too large, or the browser refuses. Then nothing remains stored.
+ */
 export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: KeptConversation): boolean {
   const textOf = (stored: readonly Turn[]): string => JSON.stringify({ version: VERSION, accountId, models, form, turns: stored });
   const storable = turns.flatMap(storableTurn);
