@@ -7,7 +7,7 @@ import { generateSealingKeyPair } from '../src/crypto/x25519.js';
 import type { JobId } from '../src/ids.js';
 import type { JobContext } from '../src/job-context.js';
 import { decodeFrame, type Frame } from '../src/wire/frame.js';
-import { MAX_REQUEST_BYTES, REQUEST_CHUNK_BYTES } from '../src/wire/limits.js';
+import { MAX_VISION_REQUEST_BYTES, REQUEST_CHUNK_BYTES } from '../src/wire/limits.js';
 import { jobContext } from './samples.js';
 import { SeededRandom, withFlippedBit } from './seeded-random.js';
 
@@ -159,8 +159,8 @@ describe('request', () => {
     refuses('too_large', () => new RequestOpener(jobContext, enc, key, 100).accept(frames[0] as Frame));
     refuses('too_large', () => acceptAll(new RequestOpener(jobContext, enc, key, body.length - 1), frames));
     refuses('size_mismatch', () => acceptAll(new RequestOpener(jobContext, enc, key, body.length + 1), frames));
-    refuses('too_large', () => new RequestOpener(jobContext, enc, key, MAX_REQUEST_BYTES + 1));
-    refuses('too_large', () => sealRequest(jobContext, encapsulate(key.publicKey), new Uint8Array(MAX_REQUEST_BYTES + 1)));
+    refuses('too_large', () => new RequestOpener(jobContext, enc, key, MAX_VISION_REQUEST_BYTES + 1));
+    refuses('too_large', () => sealRequest(jobContext, encapsulate(key.publicKey), new Uint8Array(MAX_VISION_REQUEST_BYTES + 1)));
   });
 
   test('takes no frame of another job or direction', () => {
@@ -181,7 +181,7 @@ describe('request', () => {
   });
 
   test('of the largest size works', () => {
-    const largest = new Uint8Array(MAX_REQUEST_BYTES).fill(65);
+    const largest = new Uint8Array(MAX_VISION_REQUEST_BYTES).fill(65);
     const { enc, frames } = seal(largest);
     const opened = acceptAll(new RequestOpener(jobContext, enc, key, largest.length), frames);
     expect(Buffer.compare(opened as Uint8Array, largest)).toBe(0);

@@ -229,7 +229,7 @@ test.each([
 
 test.each([
   [coordinator.job, { credit: 0 }],
-  [coordinator.job, { request_bytes: 8 * 1024 * 1024 + 1 }],
+  [coordinator.job, { request_bytes: 32 * 1024 * 1024 + 1 }],
   [coordinator.job, { e2e: { v: 1, recipient: 8 } }],
   [coordinator.job, { context: { ...jobContext, endpoint: '/v1/elsewhere' } }],
   [coordinator.job, { context: { ...jobContext, v: 2 } }],

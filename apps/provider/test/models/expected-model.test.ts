@@ -15,7 +15,7 @@ it('estimates fit by file size, and speed by the active parameters in the name',
   expect(expectedModel({ bytes: 7e9, name: 'x' }, { ...machine, bandwidthGbs: 0 }).tokensPerSecond).toBeNull();
 });
 
-it('names the quantizations of a repository as pull takes them', () => {
+it('names the quantizations of a repository, and bytes with the projector, as pull takes them', () => {
   const entry = (path: string, size: number) => ({ type: 'file', path, size });
   const variants = variantsOf('owner/name', [
     entry('name-Q8_0.gguf', 80),
@@ -27,10 +27,10 @@ it('names the quantizations of a repository as pull takes them', () => {
     entry('README.md', 1),
   ]);
   expect(variants.map(({ source, bytes }) => [source, bytes])).toEqual([
-    ['hf:owner/name:IQ4_XS', 30],
-    ['hf:owner/name:Q4_K_M', 40],
-    ['hf:owner/name:Q8_0', 80],
-    ['hf:owner/name:BF16', 160],
+    ['hf:owner/name:IQ4_XS', 35],
+    ['hf:owner/name:Q4_K_M', 45],
+    ['hf:owner/name:Q8_0', 85],
+    ['hf:owner/name:BF16', 165],
   ]);
   expect(preferredVariant(variants)?.quantization).toBe('Q4_K_M');
   expect(preferredVariant(variants.slice(0, 1))?.quantization).toBe('IQ4_XS');

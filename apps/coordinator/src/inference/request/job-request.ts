@@ -130,7 +130,9 @@ export interface RequestInput {
 
 /** Parses a request for text or embeddings. Throws RequestError. */
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): ReadJobRequest {
-  const { unknownMembers, fetched } = input;
+  const { unknownMembers, fetched, body } = input;
+  // Parsing a large text would block the event loop.
+  if (!mayContainImages(body)) requireTextSize(body.length, input.maxTextBytes, null);
   const imageAt = fetched === undefined ? {} : { imageAt: imageIn(fetched) };
   const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, { unknownMembers, ...imageAt });
   const inputImages = request.task === 'embed' ? null : inputImagesOf(request, input.body.length);
@@ -165,6 +167,11 @@ function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | n
   const base64Bytes = bodyBytes - textBytesOf(request, bodyBytes);
   const maxPixels = request.task === 'count' ? images.reduce((sum, image) => sum + declaredPixels(image), 0) : 0;
   return { count: images.length, base64Bytes, fields: images.map(({ field }) => field), maxPixels };
+}
+
+/** Images in a body are base64, and every way to write them says so. */
+function mayContainImages(body: Uint8Array): boolean {
+  return Buffer.from(body.buffer, body.byteOffset, body.length).includes('base64');
 }
 
 /** Only images make a body larger than `maxTextBytes`. */

@@ -7,7 +7,7 @@ import type { QuestionImage } from './question-image.js';
 interface ImageListProps {
   readonly label: string;
   readonly images: readonly QuestionImage[];
-  /** Shows a button to remove each image. */
+  /** Shows a button to remove each image. Without it, the images belong to a sent message. */
   readonly onRemove?: (index: number) => void;
   /** Takes the focus after the last image was removed. */
   readonly onEmpty?: () => void;
@@ -25,7 +25,7 @@ export function ImageList({ label, images, onRemove, onEmpty }: ImageListProps) 
     else remaining.focus();
   };
   return (
-    <ul className="attached-images" aria-label={label} ref={list}>
+    <ul className={onRemove === undefined ? 'attached-images sent-images' : 'attached-images'} aria-label={label} ref={list}>
       {images.map(({ name, dataUri }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the same image may be attached twice, and has no state
         <li key={index} className="attached-image">
