@@ -398,7 +398,7 @@ describeInBrowser('the playground', () => {
 
   it('generates a verified image, and shows FAILED for a tampered one', async () => {
     const page = await open();
-    await page.getByRole('button', { name: 'Images' }).click();
+    await page.getByRole('button', { name: 'Images', exact: true }).click();
     await page.getByLabel('Size').selectOption('128x128');
     await page.getByLabel('Seed').fill('1');
     const generate = async (): Promise<void> => {
