@@ -22,13 +22,13 @@ const CLUSTER = [
 const SETUP = ['test/support/leaves-no-trace.ts', 'test/support/stuck/watch.ts'];
 
 // One run for the whole repository. Packages are tested through their sources, and see each other through their builds.
-// Test files share four processes, as loading the sources anew for each file took a third of the run; `leaves-no-trace`
+// Test files share three processes, as loading the sources anew for each file took a third of the run; `leaves-no-trace`
 // fails a file that would be felt by the next.
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Whole-network tests mostly wait for processes: four workers keep two cores busy.
-    maxWorkers: 4,
+    // Three workers keep two cores busy. A fourth slows whole-network tests beyond their limit on a slow machine.
+    maxWorkers: 3,
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // The default of a second is no time for a machine under load.
