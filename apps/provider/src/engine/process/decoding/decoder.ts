@@ -211,28 +211,19 @@ export class Decoder {
     const begin = performance.now();
     context.initBatch(rows.length);
     const places = context.addToBatch(held.id, nextPosition(held), rows, Uint32Array.from(rows.keys()));
-    const decoded = context.decodeBatch();
-    let sampled = context.sampleToken(places[0] as number, stream.options.sampler);
-    const settled = Promise.allSettled([sampled]);
-    this.#writeAll();
-    try {
-      await decoded;
-    } catch (error) {
-      await settled;
-      this.#failAll(error);
-      return;
-    }
+    const results = await this.#decodeAndSample([running], places);
+    if (results === null) return;
     this.#hold(held, [next as Token], false);
     let accepted = 0;
     let more = true;
     try {
+      let token = sampledToken(results[0] as PromiseSettledResult<number>);
       for (;;) {
-        const token = await sampled;
         more = await this.#take(running, token, places[accepted] as number);
         if (!more || token !== draft[accepted]) break;
         this.#hold(held, [token as Token], false);
         accepted += 1;
-        sampled = context.sampleToken(places[accepted] as number, stream.options.sampler);
+        token = await context.sampleToken(places[accepted] as number, stream.options.sampler);
       }
     } catch (error) {
       this.#fail(running, error);
@@ -335,6 +326,21 @@ export class Decoder {
 
   /** Decodes the batch and samples. A failed batch ends all admitted streams, a failed sampling only its stream. */
   async #compute(batch: readonly Running[], places: readonly number[], hold: () => void): Promise<void> {
+    const results = await this.#decodeAndSample(batch, places);
+    if (results === null) return;
+    hold();
+    for (const [index, result] of results.entries()) {
+      const running = batch[index] as Running;
+      try {
+        if (!(await this.#take(running, sampledToken(result), places[index] as number))) this.#finish(running);
+      } catch (error) {
+        this.#fail(running, error);
+      }
+    }
+  }
+
+  /** Decodes the batch, while earlier text is written, and samples a token per stream. Null: the batch failed, and all streams ended. */
+  async #decodeAndSample(batch: readonly Running[], places: ArrayLike<number>): Promise<PromiseSettledResult<number>[] | null> {
     const { context } = this.options;
     const decoded = context.decodeBatch();
     const sampled = batch.map(({ stream }, index) => context.sampleToken(places[index] as number, stream.options.sampler));
@@ -345,19 +351,9 @@ export class Decoder {
     } catch (error) {
       await settled;
       this.#failAll(error);
-      return;
+      return null;
     }
-    const results = await settled;
-    hold();
-    for (const [index, result] of results.entries()) {
-      const running = batch[index] as Running;
-      try {
-        if (result.status === 'rejected') throw result.reason;
-        if (!(await this.#take(running, result.value, places[index] as number))) this.#finish(running);
-      } catch (error) {
-        this.#fail(running, error);
-      }
-    }
+    return await settled;
   }
 
   /** Hands a sampled token to its stream. Resolves to whether the stream continues. */
@@ -401,6 +397,12 @@ export class Decoder {
     this.#toWrite = [];
     for (const write of writes) write();
   }
+}
+
+/** Throws the error of a failed sampling. */
+function sampledToken(result: PromiseSettledResult<number>): number {
+  if (result.status === 'rejected') throw result.reason;
+  return result.value;
 }
 
 /** The image that a prompt continues with; undefined if text follows. */
