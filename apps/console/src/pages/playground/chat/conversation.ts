@@ -28,7 +28,7 @@ export interface Question {
   readonly omittedImages?: number;
 }
 
-/** What the user sends. */
+/** Text and images of a question that is composed or edited. */
 export type QuestionContent = Required<Pick<Question, 'text' | 'images'>>;
 
 export interface Answer {
