@@ -19,8 +19,6 @@ import { temporaryDirectory } from './support/temporary-directory.js';
 
 const SCRIPT = fileURLToPath(new URL('../scripts/verify-response.sh', import.meta.url));
 const cases = answerCases();
-/** Runs of the script at once; each is some dozens of short processes. */
-const SCRIPTS_AT_ONCE = 2;
 
 const folder = temporaryDirectory('verifiers-agree');
 
@@ -95,17 +93,9 @@ function judgedByConsole({ answer }: AnswerCase, now: number): Outcome {
   return { verdict, enclave: check.state === 'verified' ? check.enclave : null };
 }
 
-async function outcomes(verifier: Verifier, atOnce = 1): Promise<Record<string, Outcome>> {
+async function outcomes(verifier: Verifier): Promise<Record<string, Outcome>> {
   const found: Record<string, Outcome> = {};
-  let next = 0;
-  const work = async () => {
-    while (next < cases.length) {
-      const index = next++;
-      const one = cases[index] as AnswerCase;
-      found[one.name] = await verifier(one, index);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  for (const [index, one] of cases.entries()) found[one.name] = await verifier(one, index);
   return found;
 }
 
@@ -128,15 +118,21 @@ describe('the table of answers', () => {
     expect(cases.filter(({ expected }) => expected === 'refused').length).toBeGreaterThan(80);
   });
 
-  it.each<[string, Verifier, number]>([
-    ['the library', library, 1],
-    ['inference-verify', commandLine, 1],
-    ['verify-response.sh', script, SCRIPTS_AT_ONCE],
-    ["the console's check", (one) => judgedByConsole(one, NOW), 1],
-  ])('is judged so by %s', async (_, verifier, atOnce) => {
+  it.each<[string, Verifier]>([
+    ['the library', library],
+    ['inference-verify', commandLine],
+    ["the console's check", (one) => judgedByConsole(one, NOW)],
+  ])('is judged so by %s', async (_, verifier) => {
     const wanted = expectedOutcomes(ofVerified);
-    expect(await outcomes(verifier, atOnce)).toEqual(wanted);
+    expect(await outcomes(verifier)).toEqual(wanted);
   });
+
+  it.each(cases.map((one, index) => ({ name: one.name, one, index })))(
+    'is judged so by verify-response.sh: $name',
+    async ({ one, index }) => {
+      expect(await script(one, index)).toEqual({ verdict: one.expected, enclave: ofVerified(one) });
+    },
+  );
 });
 
 describeInBrowser('the table of answers in a browser', () => {

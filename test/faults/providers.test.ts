@@ -100,7 +100,8 @@ const TIMED_OUT = ['provider_timeout', 'timeout_error'];
 
 describe('a provider that refuses', () => {
   const codes = Object.keys(JOB_FAILURES) as JobFailureCode[];
-  const ofClients = codes.filter((code) => JOB_FAILURES[code].blame === 'client');
+  // `ask` sends no images, so that `invalid_image` is a lie.
+  const ofClients = codes.filter((code) => JOB_FAILURES[code].blame === 'client' && code !== 'invalid_image');
   const others = codes.filter((code) => JOB_FAILURES[code].blame !== 'client');
 
   it.each(ofClients)(
@@ -113,6 +114,13 @@ describe('a provider that refuses', () => {
       }
     },
   );
+
+  it('because of an image that the request does not contain is not believed', async () => {
+    for (const { answer } of await everyWay((job) => job.fail({ code: 'invalid_image', param: 'messages' }), false)) {
+      expect(answer.kind === 'refused' && BAD_GATEWAY.includes(answer.status)).toBe(true);
+      expect(FAILED).toContain(codeOf(answer));
+    }
+  });
 
   it('for reasons of its own is replaced by another, whatever the reason', async () => {
     const trials = await Promise.all(

@@ -2,10 +2,19 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { CDPSession, Page } from 'playwright-core';
 import { expect } from 'vitest';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Debugger sessions, which end with their pages: ending one earlier removes the page's virtual authenticators. */
+const sessions = new WeakMap<Page, Promise<CDPSession>>();
+
+function debuggerOf(page: Page): Promise<CDPSession> {
+  const session = sessions.get(page) ?? page.context().newCDPSession(page);
+  sessions.set(page, session);
+  return session;
+}
 
 /** Fails with every finding: rule, element, problem. */
 export async function expectAccessible(page: Page): Promise<void> {
@@ -15,10 +24,9 @@ export async function expectAccessible(page: Page): Promise<void> {
 export async function findingsOf(page: Page): Promise<string[]> {
   // Evaluated through the debugger, since the page's Content-Security-Policy would block injected scripts. `page.evaluate` passes
   // text to `eval`, which takes a third more processor time for these 650 kB.
-  const session = await page.context().newCDPSession(page);
+  const session = await debuggerOf(page);
   const { exceptionDetails } = await session.send('Runtime.evaluate', { expression: AXE });
   expect(exceptionDetails).toBeUndefined();
-  await session.detach();
   const results = await page.evaluate(() => {
     const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<AxeResults> } };
     return axe.run({ resultTypes: ['violations'] });
