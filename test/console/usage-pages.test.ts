@@ -85,6 +85,17 @@ describeInBrowser('requests of a client', () => {
     await page.getByText('not on this network').waitFor();
   });
 
+  it('are found by the id of a response', async () => {
+    const page = await openPage('/usage', { signedInAs: person, width: 'phone' });
+    await page.getByRole('button', { name: 'Find request' }).click();
+    await page.getByText('Enter a request ID.').waitFor();
+    await page.getByLabel('Request ID').fill(`cmpl-${completed.replaceAll('-', '')}`);
+    await screenshot(page, 'usage-find-request');
+    await page.getByRole('button', { name: 'Find request' }).click();
+    await page.getByRole('heading', { name: 'Request', exact: true }).waitFor();
+    expect(await page.locator('main').textContent()).toContain(completed);
+  });
+
   it('of another account are not shown', async () => {
     const page = await openPage(`/usage/${completed}`, { signedInAs: await newPerson(network), expectedErrors: [/404/] });
     await page.getByRole('heading', { name: 'Request not found' }).waitFor();

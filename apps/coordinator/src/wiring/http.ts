@@ -51,6 +51,7 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
     requestMs,
     trustedProxies,
     cors,
+    now,
     log,
     isDraining,
     isRefusing: () => refusing.signal.aborted,

@@ -241,6 +241,7 @@ describeDatabases('transparency log', (fresh) => {
     const server = await createHttpServer({
       ...limits,
       cors: false,
+      now: () => 0,
       trustedProxies: [],
       log: createLog('silent', { write: () => {} }),
       isDraining: () => false,

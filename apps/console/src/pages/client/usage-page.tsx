@@ -14,6 +14,7 @@ import { Loaded } from '../../ui/feedback/error-state.js';
 import { DownloadLink } from '../../ui/forms/download-link.js';
 import { useUrlChoice } from '../../ui/navigation/url-state.js';
 import { FailedTable } from './failed-table.js';
+import { FindRequest } from './find-request.js';
 import { UsageChartCard } from './usage-chart.js';
 import { filterQuery, readFilter, type UsageFilter, withFilter } from './usage-filter.js';
 import { UsageFilters } from './usage-filters.js';
@@ -66,6 +67,7 @@ export function Page() {
           </Stats>
           <UsageChartCard filter={filter} usage={days.data} models={all ?? []} />
         </Loaded>
+        <FindRequest />
         {list === 'failed' ? (
           <FailedTable key={query} query={query} onList={setList} />
         ) : (

@@ -1,5 +1,4 @@
 /** `JobRequest`: the parameters of a client's request that routing and billing need. No later code parses the body. */
-import { randomUUID } from 'node:crypto';
 import {
   type AnswerFormat,
   apiError,
@@ -106,6 +105,7 @@ export interface ReadJobRequest extends JobRequest {
 
 /** Request parameters outside the body, and the caller. */
 export interface RequestInput {
+  readonly jobId: JobId;
   readonly endpoint: Endpoint;
   readonly body: Uint8Array;
   /** Maximum bytes of the body without images. */
@@ -205,8 +205,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
   const base64Bytes = input_image_bytes ?? 0;
   const inputImages = input_images === undefined ? null : { count: input_images, base64Bytes, fields: [], maxPixels };
   requireTextSize(jsonBytes, input.maxTextBytes, inputImages);
-  const jobId = newJobId(input.now);
-  const { accountId, apiKeyId, keySpendLimit, keyBudget, body } = input;
+  const { jobId, accountId, apiKeyId, keySpendLimit, keyBudget, body } = input;
   return {
     jobId,
     accountId,
@@ -266,7 +265,7 @@ function jobOf(
   const isByBody = inBody !== null && inHeader !== 'hardware';
   const signatureForm = readSignatureForm(input.signatureHeader) ?? input.keySignatureForm ?? 'event';
   const providerId = readProviderId(input.providerIdHeader);
-  const jobId = newJobId(input.now);
+  const { jobId } = input;
   return {
     jobId,
     accountId: input.accountId,
@@ -383,11 +382,4 @@ function readProviderId(header: string | undefined): ProviderId | null {
   if (PROVIDER_ID.test(id)) return id as ProviderId;
   const message = 'X-Inference-Provider-Id must be a provider id: 32 digits of lowercase hexadecimal.';
   throw new RequestError('invalid_request', 'X-Inference-Provider-Id', message);
-}
-
-/** Job id: UUID version 7 (RFC 9562 section 5.7), whose timestamp keeps recent jobs adjacent in indexes. */
-export function newJobId(now: number): JobId {
-  const time = now.toString(16).padStart(12, '0');
-  // Random UUID after its version digit, including the variant bits.
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}` as JobId;
 }

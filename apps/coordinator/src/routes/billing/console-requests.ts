@@ -12,6 +12,7 @@ import {
 import type { FailedRequestRepository, ListedFailure } from '../../database/failed-request-repository.js';
 import { findUsedJob, listUsage, positionOf, type RequestFilter, type UsedJob } from '../../database/request-list-repository.js';
 import type { Database } from '../../database/tables.js';
+import { findJobId } from '../../inference/request/job-id.js';
 import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
 import { readSortedPage, toSortedPage } from '../parameters/sorted-pages.js';
 import { isoTime, readDayRange } from '../parameters/times.js';
@@ -38,15 +39,20 @@ export function addRequestRoutes(api: ConsoleApi, { database, failedRequests, no
 
   api.add({ method: 'GET', path: '/usage/requests/:request_id', response: ConsoleRequestSchema }, async ({ caller, params }) => {
     const accountId = caller.account.id;
-    const id = (params.request_id ?? '').toLowerCase();
+    const id = findJobId(params.request_id ?? '');
+    if (id === null) throw requestNotFound();
     const job = await findUsedJob(database, accountId, id);
     if (job !== null) {
       return { state: 'completed' as const, ...entryOf(job), cached_tokens: job.cachedTokens, hidden_tokens: job.hiddenTokens };
     }
     const failure = await failedRequests.find(accountId, id);
     if (failure !== null) return { state: 'failed' as const, ...failureOf(failure) };
-    throw new RequestError('not_found', 'request_id', 'This account has no finished request with this id.');
+    throw requestNotFound();
   });
+}
+
+function requestNotFound(): RequestError {
+  return new RequestError('not_found', 'request_id', 'This account has no finished request with this id.');
 }
 
 /** Reads the query parameters `from`, `to`, `model` and `key`. Throws RequestError. */

@@ -28,6 +28,7 @@ import type { Tracer, TraceSpan } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import { type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
 import { imageBytes } from '../../inference/request/count-tokens-limit.js';
+import { jobIdOfRequest } from '../../inference/request/job-id.js';
 import type { JobRequest, ReadJobRequest, RequestInput } from '../../inference/request/job-request.js';
 import { type Route, routeHeaders } from '../../inference/request/job-routing.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
@@ -100,6 +101,7 @@ export function requestInput(
   routes: Pick<InferenceRoutes, 'prefixHashes' | 'now'>,
 ): Omit<RequestInput, 'endpoint'> {
   return {
+    jobId: jobIdOfRequest(request.id),
     body: bytesOf(request),
     maxTextBytes: request.server.initialConfig.bodyLimit ?? MAX_REQUEST_BYTES,
     accountId: key.accountId,

@@ -1,8 +1,8 @@
 /** `createHttpServer`: HTTP server without routes. Bodies stay exact bytes; errors have the format of their path. */
-import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
+import { newRequestId } from '../../inference/request/job-id.js';
 import { closePipelined } from './connections/pipelined-responses.js';
 import { cors } from './cors.js';
 import { type ErrorHandlingOptions, errorHandling } from './errors.js';
@@ -19,6 +19,8 @@ interface HttpServerOptions extends ErrorHandlingOptions, RequestBodiesOptions {
   readonly requestMs?: number | undefined;
   /** Pages of other sites may call the API with a key. */
   readonly cors: boolean;
+  /** Milliseconds since 1970, for request ids. */
+  readonly now: () => number;
 }
 
 const REQUEST_MS = 120_000;
@@ -26,7 +28,7 @@ const REQUEST_MS = 120_000;
 const HEADERS_MS = 60_000;
 
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
-  const requestMs = options.requestMs ?? REQUEST_MS;
+  const { requestMs = REQUEST_MS, now } = options;
   const server = fastify({
     logger: false,
     bodyLimit: options.maxRequestBytes,
@@ -43,8 +45,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
       setRequestIdHeaders(reply);
       sendError(reply, apiError('invalid_request'));
     },
-    clientErrorHandler: answerMalformedRequest,
-    genReqId: newRequestId,
+    clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, newRequestId(now())),
+    genReqId: () => newRequestId(now()),
   });
   closePipelined(server.server);
   useDocumentationSchemas(server);
@@ -73,10 +75,6 @@ function requiresContentType(url: string): boolean {
   return url.startsWith('/v1/e2e/') || url.startsWith('/console/') || url.startsWith('/admin/') || url.startsWith('/oauth/');
 }
 
-function newRequestId(): string {
-  return `req_${randomUUID().replaceAll('-', '')}`;
-}
-
 function requestIdHeaders(id: string): Readonly<Record<string, string>> {
   return { 'x-request-id': id, 'request-id': id };
 }
@@ -87,7 +85,7 @@ function setRequestIdHeaders(reply: FastifyReply): void {
 }
 
 /** Answers malformed or slow requests without the framework, and closes the connection. */
-function answerMalformedRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+function answerMalformedRequest(error: Error & { readonly code?: string }, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
@@ -103,7 +101,7 @@ function answerMalformedRequest(error: Error & { readonly code?: string }, socke
     `HTTP/1.1 ${status}`,
     `content-type: ${headers['content-type']}`,
     `content-length: ${Buffer.byteLength(body)}`,
-    ...Object.entries(requestIdHeaders(newRequestId())).map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries(requestIdHeaders(requestId)).map(([name, value]) => `${name}: ${value}`),
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);

@@ -155,7 +155,8 @@ describeDatabases('requests in the console', (fresh) => {
     const provider = await harness.provider({ onJob: (job) => job.fail({ code: 'engine_failed' }) });
     expect((await chat(secret)).status).toBe(402);
     await person.post('/console/v1/deposits/development', { amount_micro_usd: 1_000_000 });
-    expect((await chat(secret, { messages: [{ role: 'user', content: 'a secret prompt' }] })).status).toBe(502);
+    const failed = await chat(secret, { messages: [{ role: 'user', content: 'a secret prompt' }] });
+    expect(failed.status).toBe(502);
 
     const list = await failures();
     const key = { id, name: 'laptop' };
@@ -177,6 +178,9 @@ describeDatabases('requests in the console', (fresh) => {
 
     const path = `/console/v1/usage/requests/${list[0]?.request_id}`;
     expect(await bodyAs(ConsoleRequestSchema, await person.get(path))).toEqual({ state: 'failed', ...list[0] });
+    const byHeader = await person.get(`/console/v1/usage/requests/${failed.headers.get('x-request-id')}`);
+    expect(await bodyAs(ConsoleRequestSchema, byHeader)).toEqual({ state: 'failed', ...list[0] });
+    expect((await person.get('/console/v1/usage/requests/req_1')).status).toBe(404);
     const other = await newPerson();
     expect(await failures(other)).toEqual([]);
     expect((await other.get(path)).status).toBe(404);
