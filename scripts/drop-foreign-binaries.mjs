@@ -1,4 +1,4 @@
-/** npm install step: deletes native libraries of other systems, and parser sources that are never compiled. They are 310 of 1,300 MB. */
+/** npm install step: deletes native libraries of other systems, and unused parser sources: 310 of 1,300 MB. */
 import { readdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -31,7 +31,7 @@ for (const api of foldersOf(onnxruntime)) {
 for (const parser of ['tree-sitter', 'tree-sitter-swift']) {
   const prebuilds = `${modules}${parser}/prebuilds`;
   const folders = foldersOf(prebuilds);
-  // Without a library for this system, the sources are what could still be compiled.
+  // Without a library for this system, the sources are kept for compiling.
   if (!folders.includes(`${own.system}-${own.cpu}`)) continue;
   for (const folder of folders) if (folder !== `${own.system}-${own.cpu}`) drop(`${prebuilds}/${folder}`);
   for (const source of ['parser.c', 'parser_abi13.c', 'parser_abi14.c']) drop(`${modules}${parser}/src/${source}`);

@@ -1,4 +1,4 @@
-/** Installs stable-diffusion.cpp where tests expect it, and prints the path. CI runs this script before the tests. */
+/** Installs stable-diffusion.cpp at the path that tests expect, and prints the path. CI runs this script before the tests. */
 import { installAddOn } from '../apps/provider/src/models/store/add-on.js';
 import { TEST_ADD_ON } from '../test/support/image-add-on.js';
 

@@ -201,9 +201,9 @@ function sizeLabel(parameters: number): string {
 }
 
 /**
- * Standard deviation that keeps activations near 1 in every layer, whatever the sizes; the output's spread makes sampling uneven.
+ * Standard deviation that keeps activations near 1 in every layer of any size. The output's spread makes sampling uneven.
  */
-function spread(slot: TensorSlot): number {
+function weightDeviation(slot: TensorSlot): number {
   const inputs = slot.shape[0] ?? 1;
   if (slot.role === 'embedding') return 1;
   return (slot.name === 'output.weight' ? 2 : 1) / Math.sqrt(inputs);
@@ -237,7 +237,7 @@ function make(order: Order): void {
       shape,
       type: order.type,
       chunks: () => {
-        const chunks = randomChunks(count, spread(slot), order.seed * 10_007 + index);
+        const chunks = randomChunks(count, weightDeviation(slot), order.seed * 10_007 + index);
         return name === 'output.weight' ? withEnding(chunks, order) : chunks;
       },
     };

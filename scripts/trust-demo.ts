@@ -15,7 +15,7 @@ const VERIFY = resolve(fileURLToPath(new URL('../packages/verifier/bin/inference
 const STEP_DEADLINE_MS = 60_000;
 const began = Date.now();
 
-function say(text: string): void {
+function printParagraph(text: string): void {
   console.log(`${((Date.now() - began) / 1000).toFixed(1).padStart(6)} s  ${text}`);
 }
 
@@ -33,7 +33,7 @@ async function watchUntil(network: Network, level: AttestationRecord['trust_leve
     if (now !== undefined) {
       const open = now.trust_parts.filter(({ state }) => state !== 'ok').map(({ part, state, reason }) => `${part} ${state} (${reason})`);
       const line = `${now.trust_level}${open.length === 0 ? ': every part holds' : `: ${open.join(', ')}`}`;
-      if (line !== lastLine) say(line);
+      if (line !== lastLine) printParagraph(line);
       lastLine = line;
       if (now.trust_level === level) return;
     }
@@ -63,13 +63,13 @@ function verify(network: Network): void {
 }
 
 async function demonstrate(network: Network, dataDir: string): Promise<void> {
-  say(`a network is up at ${network.baseUrl}, with one simulated Mac`);
+  printParagraph(`a network is up at ${network.baseUrl}, with one simulated Mac`);
   await watchUntil(network, 'hardware');
   verify(network);
-  say('system integrity protection is turned off on the Mac');
+  printParagraph('system integrity protection is turned off on the Mac');
   await setProtection(network, dataDir, false);
   await watchUntil(network, 'self_signed');
-  say('it is turned on again');
+  printParagraph('it is turned on again');
   await setProtection(network, dataDir, true);
   await watchUntil(network, 'hardware');
 }

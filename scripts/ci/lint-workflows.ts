@@ -10,7 +10,7 @@ import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '
 const USES = /^\s*(?:- )?uses: *(\S+)(?: # v\d+(?:\.\d+)*)?$/gm;
 const PINNED = /^(?:\.\/|[\w.-]+\/[\w./-]+@[0-9a-f]{40}$)/;
 const PIN_WITH_VERSION = /@[0-9a-f]{40} # v\d/;
-/** Text of a pull request or a tag in a script is code of a stranger; it must come through `env`. */
+/** Pull request texts and tags are written by strangers, and would run as code in a script. They must come through `env`. */
 const INLINE_INPUT = /run:[^\n]*\$\{\{ *(?:github\.(?:event|head_ref|ref_name)|inputs)\b/;
 
 export async function problemsOf(name: string, content: string): Promise<string[]> {

@@ -55,16 +55,16 @@ process.exit(failed.length === 0 ? 0 : 1);
 async function runAll(runs: readonly Run[]): Promise<string[]> {
   const failures: string[] = [];
   for (const run of runs) {
-    if (await holds(run)) continue;
+    if (await printsExpected(run)) continue;
     // Repeats a failed run once, like a failed test file in CI.
     console.log(`\n== ${run.name}: once more`);
-    if (!(await holds(run))) failures.push(run.name);
+    if (!(await printsExpected(run))) failures.push(run.name);
     else if (FLAKY_LIST !== undefined) appendFileSync(FLAKY_LIST, `FLAKY ${run.name}\n`);
   }
   return failures;
 }
 
-async function holds({ name, args, prints }: Run): Promise<boolean> {
+async function printsExpected({ name, args, prints }: Run): Promise<boolean> {
   const begun = performance.now();
   const child = spawn(process.execPath, ['--import', 'tsx', ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';

@@ -14,7 +14,7 @@ export class ProxyProgram {
   /** Address for clients. */
   baseUrl = '';
 
-  /** Starts the proxy on a free port. Rejects with its output when it ends first. */
+  /** Starts the proxy on a free port. Rejects with the proxy's output if the proxy ends first. */
   static start(coordinatorUrl: string, stateFile: string): Promise<ProxyProgram> {
     const args = ['proxy', '--base-url', coordinatorUrl, '--listen', '127.0.0.1:0', '--allow-simulated', '--state', stateFile];
     const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });

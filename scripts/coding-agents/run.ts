@@ -51,7 +51,7 @@ function install(agent: Agent, folder: string): string {
 }
 
 /** Runs the agent in an own home and working directory, without this process's environment. */
-function ask(agent: Agent, packages: string, access: Access, directory: string): Promise<Ran> {
+function askAgent(agent: Agent, packages: string, access: Access, directory: string): Promise<Ran> {
   const [home, work] = [join(directory, 'home'), join(directory, 'work')];
   for (const folder of [home, work]) mkdirSync(folder, { recursive: true });
   const { program, args, env } = agent.command(access, home, work, QUESTION);
@@ -76,7 +76,7 @@ async function tryAgent(agent: Agent, access: Access, proxy: ProxyProgram | null
   const packages = join(directory, 'packages', agent.spec.replaceAll('/', '-'));
   const version = install(agent, packages);
   const target = { ...access, baseUrl: proxy?.baseUrl ?? access.baseUrl };
-  const { code, seconds, stdout, stderr } = await ask(agent, packages, target, join(directory, mode, agent.name));
+  const { code, seconds, stdout, stderr } = await askAgent(agent, packages, target, join(directory, mode, agent.name));
   const answer = agent.answer(stdout);
   const verdicts = proxy?.takeLines() ?? [];
   const isVerified = proxy === null || verdicts.some((line) => line.startsWith('POST') && line.includes(' VERIFIED '));

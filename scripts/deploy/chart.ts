@@ -1,4 +1,4 @@
-/** The Helm chart, and the values for which `npm run check-deploy` renders it into deploy/helm/rendered. */
+/** The Helm chart, and the values with which `npm run check-deploy` renders the chart into deploy/helm/rendered. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 /**
- * `npm run check-deploy [-- --write]`: checks deploy/ with the programs that will read it, where they are installed or can be fetched.
+ * `npm run check-deploy [-- --write]`: checks deploy/ with the real programs, if installed or downloadable.
  *
- * Helm lints the chart and renders it; deploy/helm/rendered must be what it prints, and `--write` updates it. Compose resolves
- * deploy/compose.yaml, and Caddy and nginx read their files. `npm test` checks the rest without these programs.
+ * Helm lints and renders the chart. deploy/helm/rendered must equal the output; `--write` updates the files. Compose parses
+ * deploy/compose.yaml, and Caddy and nginx parse their files. `npm test` checks the rest without these programs.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 /**
- * `npm run check-images`: builds the container images, and lets them answer one request.
+ * `npm run check-images`: builds the container images, runs them, and sends one request.
  *
  * Each image runs as its user, with an empty environment, without capabilities and with a read-only root. Both must become healthy, the
  * answer must verify, and both must end on SIGTERM. The coordinator's image must stay below its limit.
@@ -25,7 +25,7 @@ Builds deploy/*.Dockerfile with Docker, or with buildah and bubblewrap, and chec
 `;
 
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
-/** Decimal megabytes, as registries show them. */
+/** Decimal megabytes, the unit of registries. */
 const MAX_COORDINATOR_BYTES = 250e6;
 const START_DEADLINE_MS = 180_000;
 const STOP_DEADLINE_MS = 60_000;
@@ -83,14 +83,16 @@ async function measure(builder: ImageEngine, name: string): Promise<void> {
   const layers = await builder.layers(imageOf(name));
   const bytes = layers.reduce((sum, layer) => sum + layer.bytes, 0);
   console.log(`\n== size of the ${name}'s image`);
-  for (const layer of layers) if (layer.bytes > 0) console.log(`${megabytes(layer.bytes)}  ${layer.step.slice(0, 110)}`);
-  console.log(`${megabytes(bytes)}  in total`);
+  for (const layer of layers) if (layer.bytes > 0) console.log(`${formatMegabytes(layer.bytes)}  ${layer.step.slice(0, 110)}`);
+  console.log(`${formatMegabytes(bytes)}  in total`);
   if (name === 'coordinator' && bytes > MAX_COORDINATOR_BYTES) {
-    throw new Error(`the coordinator's image has ${megabytes(bytes).trim()}, more than ${megabytes(MAX_COORDINATOR_BYTES).trim()}`);
+    throw new Error(
+      `the coordinator's image has ${formatMegabytes(bytes).trim()}, more than ${formatMegabytes(MAX_COORDINATOR_BYTES).trim()}`,
+    );
   }
 }
 
-function megabytes(bytes: number): string {
+function formatMegabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1).padStart(7)} MB`;
 }
 
@@ -112,12 +114,12 @@ async function answerOneRequest(runner: ImageEngine): Promise<void> {
   const started: StartedImage[] = [];
   try {
     started.push(await runner.start(coordinator));
-    await eventually('the coordinator is healthy', started, () => runner.checkHealth(coordinator));
+    await retryUntilSuccess('the coordinator is healthy', started, () => runner.checkHealth(coordinator));
     started.push(await runner.start(agent));
     const { api_key: key } = JSON.parse(readFileSync(join(coordinator.dataDir, 'coordinator/development-keys.json'), 'utf8')) as {
       api_key: string;
     };
-    await eventually('a model is offered', started, async () => {
+    await retryUntilSuccess('a model is offered', started, async () => {
       const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
       const { data } = (await response.json()) as { data: readonly unknown[] };
       if (data.length === 0) throw new Error('there is no model');
@@ -138,7 +140,7 @@ function volume(name: string, { volumeOwner }: ImageEngine): string {
   return path;
 }
 
-async function eventually(what: string, images: readonly StartedImage[], attempt: () => Promise<void>): Promise<void> {
+async function retryUntilSuccess(what: string, images: readonly StartedImage[], attempt: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
   for (;;) {
     if (!images.every(isRunning)) throw new Error(`an image ended before ${what}`);

@@ -9,7 +9,7 @@ const NODE_VERSION = '22.23.1';
 const NPM_VERSION = '11.19.1';
 const SUITE = 'bookworm';
 
-/** What gcr.io/distroless/cc-debian12 consists of. */
+/** Packages of gcr.io/distroless/cc-debian12. */
 const RUNTIME_PACKAGES = 'base-files,netbase,tzdata,media-types,libc6,libssl3,libgcc-s1,libgomp1,libstdc++6,ca-certificates';
 const BUILD_PACKAGES = 'ca-certificates,python3,make,g++,git';
 const POSTGRES_PACKAGES = 'postgresql-client-15';

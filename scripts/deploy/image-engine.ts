@@ -1,4 +1,4 @@
-/** `Docker` and `Buildah`: build an image, measure it, and run it as a hardened host would. */
+/** `Docker` and `Buildah`: build an image, measure its size, and run a container under the restrictions of a hardened host. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,12 +41,12 @@ export interface ImageEngine {
   layers(image: string): Promise<readonly Layer[]>;
   /** Starts the image: as its user, without capabilities, with a read-only root, this machine's network, and only /data and /tmp to write. */
   start(options: RunOptions): Promise<StartedImage>;
-  /** Runs the image's health check beside a started image. Rejects if it fails. */
+  /** Runs the image's health check beside a started image. Rejects after a failed check. */
   checkHealth(options: RunOptions): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Docker if its engine answers, else buildah with bubblewrap. Throws an Error that says what to install. */
+/** Docker if its engine answers, else buildah with bubblewrap. Throws an Error with installation advice. */
 export async function findEngine(): Promise<Docker | Buildah> {
   if (await works('docker', ['info'])) return new Docker();
   if ((await works('buildah', ['--version'])) && (await works('bwrap', ['--version']))) return new Buildah();
@@ -130,7 +130,7 @@ export class Buildah implements ImageEngine {
 
   async layers(image: string): Promise<readonly Layer[]> {
     const { root } = await this.#built(image);
-    // Each part without those before it: `du` counts a file once.
+    // Size of each part without earlier parts, because `du` counts a file once.
     const parts = ['app/node_modules', 'app/console', 'app', 'usr/local/bin', '.'].filter((part) => existsSync(join(root, part)));
     const { stdout } = await run('du', ['-b', '-s', '-x', ...parts], { cwd: root });
     return stdout
@@ -148,7 +148,7 @@ export class Buildah implements ImageEngine {
     const child = spawn('bwrap', ['--info-fd', '3', '--unshare-pid', '--as-pid-1', ...sandbox], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
     });
-    // bubblewrap itself passes no signals on.
+    // bubblewrap does not forward signals.
     const pid = await firstProcess(child);
     return { child, signal: (signal) => void process.kill(pid, signal) };
   }

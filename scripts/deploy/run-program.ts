@@ -9,11 +9,11 @@ interface Output {
 interface RunOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** Shows the output while it appears. */
+  /** Prints output immediately. */
   readonly isShown?: boolean;
 }
 
-/** Rejects with the program's last words if it is missing or fails. */
+/** Rejects with the program's last output after a failure, or if the program is missing. */
 export function run(program: string, args: readonly string[], { cwd, env, isShown = false }: RunOptions = {}): Promise<Output> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,5 +1,5 @@
 /**
- * Writes what a container image contains into a folder, after the build: `tsx scripts/deploy/stage-image.ts coordinator|agent FOLDER`.
+ * Writes the contents of a container image into a folder, after the build: `tsx scripts/deploy/stage-image.ts coordinator|agent FOLDER`.
  *
  * The folder gets the package of a release, its commands under their names, and a bill of materials. The coordinator's unbundled
  * packages are left to `npm ci`, because one is compiled.

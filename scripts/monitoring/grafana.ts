@@ -35,7 +35,7 @@ const COLUMNS = 24;
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' } as const;
 const HEIGHTS = { time: 8, number: 4 } as const;
 
-/** Dashboard as Grafana stores it. Ids and positions follow from the order of rows and panels. */
+/** Dashboard in Grafana's storage form. Ids and positions follow from the order of rows and panels. */
 export function dashboard(options: { readonly uid: string; readonly title: string; readonly rows: readonly Row[] }): object {
   const panels: object[] = [];
   let y = 0;

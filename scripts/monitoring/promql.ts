@@ -23,7 +23,7 @@ export function withoutVariables(expr: string): string {
   return expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*');
 }
 
-/** @throws Error for a query that is not PromQL, or that names a metric by other means than its name. */
+/** @throws Error for a query with a syntax error, or with a metric name in another place than the name's position. */
 export function parseQuery(expr: string): ParsedQuery {
   const selectors: { metric: string; matchers: Matcher[] }[] = [];
   const groupingLabels: string[] = [];

@@ -58,7 +58,7 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
   const nextMessage = (): Promise<Record<string, unknown>> =>
     new Promise((resolve) => void child.once('message', (value) => resolve(value as Record<string, unknown>)));
   const message = nextMessage();
-  const pid = await started(child);
+  const pid = await untilStarted(child);
   return {
     name: options.name,
     pid,
@@ -76,7 +76,7 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
   };
 }
 
-function started(child: ChildProcess): Promise<number> {
+function untilStarted(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('spawn', () => resolve(child.pid as number));

@@ -1,4 +1,4 @@
-/** `demo.json`: file with the addresses and keys of a network on this machine, for programs that use it. */
+/** `demo.json`: addresses and keys of a network on this machine, for programs that use the network. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { makeDirectory } from './directory.js';
 import { StartError } from './start-error.js';
 
-/** Locks the directory, creating it if needed. Returns the unlock function. Throws {@link StartError}. */
+/** Locks the directory, which is created if missing. Returns the unlock function. Throws {@link StartError}. */
 export function lockDirectory(directory: string): () => void {
   const path = join(directory, 'start.pid');
   try {

@@ -11,7 +11,7 @@ export interface NetworkOptions {
   /** 0 lets the system choose. */
   readonly port: number;
   readonly dataDir: string;
-  /** 0: only external providers will connect. */
+  /** Number of providers to start. 0: only external providers will connect. */
   readonly providers: number;
   /** GGUF file to serve instead of the demo model. */
   readonly modelPath?: string;
@@ -19,7 +19,7 @@ export interface NetworkOptions {
   readonly providerArgs?: readonly string[];
   /** Arguments for Node in place of the coordinator's program. */
   readonly coordinatorArgv?: readonly string[];
-  /** Coordinator address for a provider (counted from 1), when a proxy stands between them. */
+  /** Coordinator address for a provider (counted from 1), if a proxy stands between the two. */
   readonly route?: (provider: number, baseUrl: string) => Promise<string>;
   /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
   readonly managed?: boolean;
@@ -36,7 +36,7 @@ export interface Network {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly adminKey: string;
-  /** Model ids: text models first, those that read images after the others. */
+  /** Model ids: text models first, then vision models. */
   readonly models: readonly string[];
   /** Image models among `models`. */
   readonly imageModels: readonly string[];

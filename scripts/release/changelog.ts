@@ -1,6 +1,6 @@
 /** Sections of the changelog, written from changesets. Format: keepachangelog.com with a list per product. */
 
-/** What a changeset says, and the packages that it names. */
+/** Text of a changeset, and the named packages. */
 export interface ChangelogEntry {
   readonly summary: string;
   readonly packages: readonly string[];
@@ -8,7 +8,7 @@ export interface ChangelogEntry {
 
 const UNRELEASED = '## Unreleased';
 
-/** Products in order. An entry stands under the first one that it names. Libraries count as the client's. */
+/** Products in order. An entry stands under the first named product. Libraries count as the client's. */
 const PRODUCTS: readonly { readonly title: string; readonly packages: readonly string[] }[] = [
   { title: 'API and coordinator', packages: ['@inference/coordinator'] },
   { title: 'Console', packages: ['@inference/console'] },
@@ -16,7 +16,7 @@ const PRODUCTS: readonly { readonly title: string; readonly packages: readonly s
   { title: 'Client and verifier', packages: [] },
 ];
 
-/** Turns the unreleased part into the section of a version, and opens a new one. Throws if the changelog has no such part. */
+/** Turns the unreleased part into the section of a version, and opens a new unreleased part. Throws if no such part exists. */
 export function withRelease(changelog: string, version: string, date: string, entries: readonly ChangelogEntry[]): string {
   const [before, after] = changelog.split(`${UNRELEASED}\n`);
   if (before === undefined || after === undefined) throw new Error(`CHANGELOG.md has no section "${UNRELEASED}"`);
@@ -28,7 +28,7 @@ export function withRelease(changelog: string, version: string, date: string, en
 }
 
 function listOf({ title }: (typeof PRODUCTS)[number], index: number, entries: readonly ChangelogEntry[]): string {
-  const own = entries.filter(({ packages }) => productOf(packages) === index).map(({ summary }) => `- ${indented(summary.trim())}`);
+  const own = entries.filter(({ packages }) => productOf(packages) === index).map(({ summary }) => `- ${indent(summary.trim())}`);
   return own.length === 0 ? '' : `### ${title}\n\n${own.sort().join('\n')}`;
 }
 
@@ -37,7 +37,7 @@ function productOf(packages: readonly string[]): number {
   return found === -1 ? PRODUCTS.length - 1 : found;
 }
 
-function indented(text: string): string {
+function indent(text: string): string {
   return text.replaceAll('\n', '\n  ').replaceAll(/[ ]+$/gm, '');
 }
 

@@ -23,11 +23,11 @@ export async function stageMacPackage(out: string, version: string): Promise<str
   await extract({ file: archive, cwd: join(local, 'lib') });
   renameSync(join(local, 'lib/package'), join(local, 'lib/inference-provider'));
   writeFileSync(join(local, 'lib/inference-provider', INSTALLER_FILE), `${JSON.stringify({ kind: 'pkg', launcher: LAUNCHER })}\n`);
-  place('launcher', join(local, 'bin/inference-provider'));
-  for (const script of ['preinstall', 'postinstall']) place(script, join(folder, 'scripts', script));
-  place('build-package.sh', join(folder, 'build-package.sh'));
-  place('entitlements.plist', join(folder, 'entitlements.plist'), 0o644);
-  place('conclusion.txt', join(folder, 'resources/conclusion.txt'), 0o644);
+  copyTo('launcher', join(local, 'bin/inference-provider'));
+  for (const script of ['preinstall', 'postinstall']) copyTo(script, join(folder, 'scripts', script));
+  copyTo('build-package.sh', join(folder, 'build-package.sh'));
+  copyTo('entitlements.plist', join(folder, 'entitlements.plist'), 0o644);
+  copyTo('conclusion.txt', join(folder, 'resources/conclusion.txt'), 0o644);
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'resources/LICENSE.txt'));
   const distribution = readFileSync(join(SOURCES, 'distribution.xml'), 'utf8').replace('@VERSION@', version);
   writeFileSync(join(folder, 'distribution.xml'), distribution);
@@ -35,7 +35,7 @@ export async function stageMacPackage(out: string, version: string): Promise<str
   return folder;
 }
 
-function place(source: string, target: string, mode = 0o755): void {
+function copyTo(source: string, target: string, mode = 0o755): void {
   mkdirSync(join(target, '..'), { recursive: true });
   cpSync(join(SOURCES, source), target);
   chmodSync(target, mode);

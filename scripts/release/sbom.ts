@@ -45,7 +45,7 @@ export async function sbomOf(options: SbomOptions): Promise<string> {
   }
 }
 
-/** Manifest and lock file of a program and of the workspaces that it uses, whose code is bundled. */
+/** Manifest and lock file of a program and of its workspaces, whose code is bundled. */
 function writeLock(folder: string, { workspace, name, version, platform }: SbomOptions): void {
   const lock = readLock();
   const dependencies: Record<string, string> = {};
@@ -60,13 +60,13 @@ function writeLock(folder: string, { workspace, name, version, platform }: SbomO
   }
   const { license } = readManifest(join(ROOT, workspace));
   const { overrides } = readManifest(ROOT);
-  const root = { name, version, license, dependencies: sorted(dependencies) };
+  const root = { name, version, license, dependencies: sortKeys(dependencies) };
   mkdirSync(folder, { recursive: true });
   writeJson(join(folder, 'package.json'), { ...root, overrides, private: true });
-  writeLockFile(join(folder, 'package-lock.json'), { root, packages: sorted(packages) });
+  writeLockFile(join(folder, 'package-lock.json'), { root, packages: sortKeys(packages) });
 }
 
-function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
+function sortKeys<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

@@ -29,18 +29,18 @@ export function unbundledDependencies(workspace: string): Record<string, string>
 }
 
 export interface LockFileOptions {
-  /** Members of the package itself, as in its manifest. */
+  /** Members of the package's entry, copied from the manifest. */
   readonly root: Readonly<Record<string, unknown>> & { readonly name: string; readonly version: string };
   readonly packages: Readonly<Record<string, LockEntry>>;
 }
 
-/** Writes a lock file or a shrinkwrap, which have one format. */
+/** Writes a lock file or a shrinkwrap; both have the same format. */
 export function writeLockFile(path: string, { root, packages }: LockFileOptions): void {
   const { name, version } = root;
   writeJson(path, { name, version, lockfileVersion: 3, requires: true, packages: { '': root, ...packages } });
 }
 
-/** Folders of a workspace and of the workspaces that it depends on, which its bundles contain. */
+/** Folders of a workspace and of its workspace dependencies, which the bundles contain. */
 export function usedWorkspaces(lock: Lock, workspace: string): readonly string[] {
   const found = new Set([workspace]);
   for (const member of found) {
@@ -81,7 +81,7 @@ export function lockedClosure(lock: Lock, workspace: string, roots: readonly str
   );
 }
 
-/** Path where Node resolves a package from a folder: its own `node_modules` first, then those of parent folders. */
+/** Path where Node resolves a package from a folder: the folder's `node_modules` first, then parent folders. */
 function resolveIn({ packages }: Lock, from: string, name: string): string | null {
   for (let folder = from; ; folder = folder.includes('/') ? folder.slice(0, folder.lastIndexOf('/')) : '') {
     const path = folder === '' ? `node_modules/${name}` : `${folder}/node_modules/${name}`;

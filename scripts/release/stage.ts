@@ -16,7 +16,7 @@ export interface StageOptions {
   /** Base64 of the Ed25519 keys whose releases this build accepts. Empty: updates are disabled. */
   readonly releaseKeys: readonly string[];
   readonly demoModels: boolean;
-  /** Web address of the repository. npm's provenance requires the one that builds. */
+  /** Web address of the repository. npm's provenance requires the address of the building repository. */
   readonly repository?: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export function stage(options: StageOptions): void {
   writeShrinkwrap(folder, manifest);
 }
 
-/** Programs and their shared chunks. Source maps are excluded: they are four times the size of the code. */
+/** Programs and shared chunks. Source maps are excluded: four times the size of the code. */
 export function copyBundles(from: string, to: string, programs: readonly string[]): void {
   for (const program of programs) {
     if (!existsSync(join(from, program))) throw new Error(`${join(from, program)} is not there: build first (npm run build)`);
@@ -57,7 +57,7 @@ export function copyBundles(from: string, to: string, programs: readonly string[
   if (existsSync(chunks)) cpSync(chunks, join(to, 'chunks'), { recursive: true, filter: (path) => !path.endsWith('.map') });
 }
 
-/** Sources of the menu bar item, and the program if it was built on this Mac. */
+/** Sources of the menu bar item, and the program if built on this Mac. */
 function stageMenuBar(folder: string): void {
   for (const part of ['Sources', 'build.sh', 'bin']) {
     const path = join(PROVIDER, 'menu-bar', part);
@@ -95,7 +95,7 @@ function packageManifest({ version, releaseKeys, repository }: StageOptions): Ma
     dependencies: { '@inference/enclave': enclave, ...unbundledDependencies(WORKSPACE) },
     optionalDependencies,
     bundleDependencies: ['@inference/enclave'],
-    // For `npm ci` in the package itself; installed packages use the equivalent shrinkwrap.
+    // For `npm ci` in the package. Installed packages use the equivalent shrinkwrap.
     overrides: readManifest(ROOT).overrides,
   };
 }

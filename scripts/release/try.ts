@@ -26,7 +26,7 @@ const serve = ['serve', '--coordinator', coordinator.baseUrl, '--data-dir', data
 const agent = spawn(program, serve, { stdio: ['ignore', 'ignore', 'inherit'] });
 const ended = new Promise((resolve) => agent.once('exit', resolve));
 try {
-  console.log(await ask());
+  console.log(await askForAnswer());
   const report = await run(program, ['doctor', '--json', '--data-dir', dataDir]).catch((error: { stdout: string }) => error);
   const { took_ms, checks } = JSON.parse(report.stdout) as { took_ms: number; checks: { name: string; state: string; text: string }[] };
   console.log(`doctor looked at ${checks.length} things in ${took_ms} ms`);
@@ -39,7 +39,7 @@ try {
 }
 
 /** One response, as soon as the agent is up. */
-async function ask(): Promise<string> {
+async function askForAnswer(): Promise<string> {
   const deadline = performance.now() + ANSWER_MS;
   for (;;) {
     const models = (await (await fetch(`${coordinator.baseUrl}/v1/models`, { headers })).json()) as { data: { id: string }[] };

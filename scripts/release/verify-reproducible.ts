@@ -17,8 +17,8 @@ const PLACES: readonly Place[] = [
 ];
 
 /**
- * Names of files that differ between two builds of the commit, or between them and the files in `against`. Copies the installed packages;
- * uses no build cache. `flags`: those of `artifacts`.
+ * Names of files that differ between two builds of the commit, or from the files in `against`. Copies the installed packages;
+ * uses no build cache. `flags`: flags of `artifacts`.
  */
 export function differingFiles(flags: readonly string[], against: string | null): string[] {
   const work = mkdtempSync(join(tmpdir(), 'reproducible-'));
@@ -60,7 +60,7 @@ function git(...args: readonly string[]): string {
   return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
 }
 
-/** Packages of the repository, or those of a workspace where the root has another version. Hard links if the disk is the same. */
+/** Packages of the repository, or a workspace's packages where the root has another version. Hard links on the same disk. */
 function copyPackages(part: string, folder: string): void {
   const [from, to] = [join(ROOT, part, 'node_modules'), join(folder, part, 'node_modules')];
   if (!existsSync(from)) return;

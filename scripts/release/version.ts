@@ -25,7 +25,7 @@ export async function prepareVersion(date: string): Promise<string> {
   return version;
 }
 
-/** Adds the tagged commit to the released coordinators, from which the next version is upgraded in tests. Throws if it is recorded. */
+/** Adds the tagged commit to the released coordinators, the start of the upgrade test of the next version. Throws for a duplicate. */
 export function recordRelease(version: string): void {
   const releases = JSON.parse(readFileSync(RELEASES, 'utf8')) as { readonly version: string }[];
   if (releases.some((release) => release.version === version)) throw new Error(`${version} is recorded already`);

@@ -31,9 +31,9 @@ export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCap
 export class ClusterOwner {
   readonly id: OwnerId;
   readonly owner: SimulatedOwner;
-  /** Digests that this coordinator received. */
+  /** Received digests of other coordinators. */
   readonly digests = new OwnerDigests();
-  /** Cached prefixes that this coordinator received. */
+  /** Received cached prefixes of other coordinators. */
   readonly prefixes = new OwnerPrefixes();
   isAlive = true;
   readonly #deps: ClusterOwnerDependencies;
@@ -47,7 +47,7 @@ export class ClusterOwner {
     this.owner = new SimulatedOwner({
       ...deps,
       onCapacity: (model) => this.#serve(model),
-      onIndexed: (model) => this.#outdate(model),
+      onIndexed: (model) => this.#markOutdated(model),
       onPrefixesCached: (promptPrefixes) =>
         deps.onPrefixesCached(
           this,
@@ -92,7 +92,7 @@ export class ClusterOwner {
     const displaced = queue.add(ticket);
     if (displaced === ticket) return 'queue_full';
     this.#queues.set(model, queue);
-    this.#outdate(model);
+    this.#markOutdated(model);
     displaced?.displaced();
     this.#serve(model);
     return 'queued';
@@ -141,10 +141,10 @@ export class ClusterOwner {
 
   #endQueue(model: string, queue: FairQueue<Ticket>): void {
     if (queue.size === 0 && this.#queues.get(model) === queue) this.#queues.delete(model);
-    this.#outdate(model);
+    this.#markOutdated(model);
   }
 
-  #outdate(model: string): void {
+  #markOutdated(model: string): void {
     this.#outdated.add(model);
     this.#deps.onDigestChanged(this, model);
   }

@@ -187,7 +187,7 @@ export class ClusterRequests {
     this.#ask(request, choice, (owner, reservation) => {
       if (reservation === null) {
         if (!to.isOver()) this.#placeNow(request, asked, to);
-      } else if (to.isOver()) this.#between(request.client, owner, () => reservation.release());
+      } else if (to.isOver()) this.#sendBetween(request.client, owner, () => reservation.release());
       else to.placed(owner, reservation);
     });
   }
@@ -206,10 +206,10 @@ export class ClusterRequests {
     const owner = this.#parts.owners.get(choice.owner) as ClusterOwner;
     const answered = client.digests.ask(owner.id, job.model, choice.classIndex);
     if (owner !== client) this.counts.asks++;
-    this.#between(client, owner, () => {
+    this.#sendBetween(client, owner, () => {
       if (!owner.isAlive) {
         // NATS reports at once that a subject has no responders.
-        this.#between(client, owner, () => {
+        this.#sendBetween(client, owner, () => {
           answered();
           client.digests.remove(owner.id);
           reply(owner, null);
@@ -220,7 +220,7 @@ export class ClusterRequests {
       const reservation = typeof placed === 'string' ? null : placed;
       const digest = owner !== client && reservation === null ? owner.digest(job.model) : null;
       if (owner !== client && reservation === null) this.counts.busyReplies++;
-      this.#between(client, owner, () => {
+      this.#sendBetween(client, owner, () => {
         answered();
         if (digest !== null) this.#parts.traffic.store(client, owner, job.model, digest);
         reply(owner, reservation);
@@ -239,10 +239,10 @@ export class ClusterRequests {
     for (const owner of targets) {
       const ticket = this.#ticket(request, owner);
       request.tickets.add(ticket);
-      this.#between(client, owner, () => {
+      this.#sendBetween(client, owner, () => {
         if (request.epoch !== epoch) return;
         const outcome = owner.isAlive ? owner.enqueue(ticket) : 'queue_full';
-        this.#between(client, owner, () => {
+        this.#sendBetween(client, owner, () => {
           if (request.epoch !== epoch) return;
           request.unansweredQueues--;
           if (outcome !== 'queued') this.#withoutTicket(request, ticket, outcome);
@@ -266,17 +266,17 @@ export class ClusterRequests {
       request: placeableAt(owner, request),
       owner,
       granted: (reservation) =>
-        this.#between(client, owner, () => {
+        this.#sendBetween(client, owner, () => {
           if (request.epoch === epoch) {
             request.tickets.delete(ticket);
             this.#granted(request, owner, reservation);
             return;
           }
           this.counts.declined++;
-          this.#between(client, owner, () => reservation.release());
+          this.#sendBetween(client, owner, () => reservation.release());
         }),
       displaced: () =>
-        this.#between(client, owner, () => {
+        this.#sendBetween(client, owner, () => {
           if (request.epoch === epoch) this.#withoutTicket(request, ticket, 'queue_full');
         }),
       lost: () =>
@@ -304,7 +304,7 @@ export class ClusterRequests {
     request.epoch++;
     request.isRetrying = false;
     this.#setQueued(request, false);
-    for (const ticket of request.tickets) this.#between(request.client, ticket.owner, () => ticket.owner.cancel(ticket));
+    for (const ticket of request.tickets) this.#sendBetween(request.client, ticket.owner, () => ticket.owner.cancel(ticket));
     request.tickets.clear();
   }
 
@@ -327,7 +327,7 @@ export class ClusterRequests {
     request.epoch++;
     const running = request.epoch;
     const isAbandoned = (): boolean => request.epoch !== running;
-    this.#between(client, owner, () => {
+    this.#sendBetween(client, owner, () => {
       if (isAbandoned()) {
         reservation.release();
         return;
@@ -360,7 +360,7 @@ export class ClusterRequests {
     });
   }
 
-  #between(one: ClusterOwner, other: ClusterOwner, deliver: () => void): void {
+  #sendBetween(one: ClusterOwner, other: ClusterOwner, deliver: () => void): void {
     if (one === other) deliver();
     else this.#parts.events.after(LINK_MS, deliver);
   }

@@ -1,4 +1,4 @@
-/** Trials that compare several coordinators with one, and the columns of their table. */
+/** Trials of several coordinators against one coordinator, and the columns of the result table. */
 import type { ClusterOptions, ClusterReport } from './cluster.js';
 import { percent, seconds } from './figures.js';
 import type { Report } from './statistics.js';
@@ -31,8 +31,8 @@ export const CLUSTER_COLUMNS: readonly (readonly [string, (row: Row) => string])
   ['requests', ({ report }) => `${report.requests}`],
   ['refused %', ({ report }) => percent(report.refusedShare)],
   ['wait s mean / p99', ({ report: { wait } }) => `${seconds(wait.mean)} / ${seconds(wait.p99)}`],
-  ['first token s mean / p50 / p99', ({ report: { firstToken } }) => spread(firstToken)],
-  ['completion s mean / p50 / p99', ({ report: { completion } }) => spread(completion)],
+  ['first token s mean / p50 / p99', ({ report: { firstToken } }) => formatSpread(firstToken)],
+  ['completion s mean / p50 / p99', ({ report: { completion } }) => formatSpread(completion)],
   ['mean against one', ({ report, single, cluster }) => (cluster === null ? '–' : change(report.completion.mean / single.completion.mean))],
   ['known %', ({ report }) => percent(report.cachedShare)],
   ['busy replies %', ({ cluster }) => (cluster === null ? '–' : percent(cluster.busyShare))],
@@ -41,7 +41,7 @@ export const CLUSTER_COLUMNS: readonly (readonly [string, (row: Row) => string])
   ['digest characters', ({ cluster }) => (cluster === null ? '–' : `${cluster.digestSize.mean.toFixed(0)} / ${cluster.digestSize.max}`)],
 ];
 
-function spread({ mean, p50, p99 }: Report['completion']): string {
+function formatSpread({ mean, p50, p99 }: Report['completion']): string {
   return `${seconds(mean)} / ${seconds(p50)} / ${seconds(p99)}`;
 }
 

@@ -1,4 +1,4 @@
-/** `SimulatedCluster`: several simulated coordinators, one of which may die; its machines and clients move to the others. */
+/** `SimulatedCluster`: several simulated coordinators. A coordinator may die, and its machines and clients move to the others. */
 import { ClusterOwner } from './cluster-owner.js';
 import { ClusterRequests } from './cluster-requests.js';
 import { DigestTraffic } from './digest-traffic.js';

@@ -190,9 +190,9 @@ export class SimulatedMac {
     const fitting = MODELS.map((model, index) => ({ model, weight: MODEL_WEIGHTS[index] ?? 0 })).filter(
       ({ model }) => model.gigabytes <= this.#modelGigabytes,
     );
-    const wanted = 1 + random.below(3);
+    const targetCount = 1 + random.below(3);
     let free = this.#modelGigabytes;
-    while (fitting.length > 0 && this.residents.size < wanted) {
+    while (fitting.length > 0 && this.residents.size < targetCount) {
       const [{ model }] = fitting.splice(new WeightedIndex(fitting.map(({ weight }) => weight)).draw(random), 1) as [
         (typeof fitting)[number],
       ];
@@ -227,20 +227,20 @@ export class SimulatedMac {
   }
 
   /** Whether the model is loaded or loadable; idle models are evicted. */
-  #freeMemoryFor(wanted: InstalledModel): boolean {
-    if (wanted.state !== 'on_demand') return true;
+  #freeMemoryFor(model: InstalledModel): boolean {
+    if (model.state !== 'on_demand') return true;
     let free = this.#modelGigabytes;
     for (const { state, gigabytes } of this.residents.values()) if (state !== 'on_demand') free -= gigabytes;
     const idle = [...this.residents.values()]
       .filter((one) => one.state === 'ready' && !this.#running.some(({ resident }) => resident === one))
       .sort((a, b) => a.usedAt - b.usedAt);
     for (const resident of idle) {
-      if (free >= wanted.gigabytes) break;
+      if (free >= model.gigabytes) break;
       resident.state = 'on_demand';
       resident.sequences.length = 0;
       free += resident.gigabytes;
     }
-    return free >= wanted.gigabytes;
+    return free >= model.gigabytes;
   }
 
   #load(resident: InstalledModel): void {

@@ -29,7 +29,7 @@ interface Session {
   since: number;
 }
 
-/** A job with its estimate, and the machines that failed it. */
+/** A job with its estimate, and machines that failed the job. */
 export interface Placeable {
   readonly job: Job;
   readonly work: Work;
@@ -107,11 +107,11 @@ export class SimulatedOwner {
     this.changed(mac);
   }
 
-  /** Removes a disconnected machine, which itself reports its lost jobs. */
+  /** Removes a disconnected machine, which reports its lost jobs. */
   left(mac: SimulatedMac): void {
     this.#models.remove(mac);
     this.#sessions.delete(mac.registration.identity.providerId);
-    this.#indexed(mac);
+    this.#addToIndex(mac);
   }
 
   connectedMacs(): SimulatedMac[] {
@@ -123,7 +123,7 @@ export class SimulatedOwner {
     const session = this.#sessions.get(mac.registration.identity.providerId);
     if (session === undefined) return;
     this.#models.update(mac, factsOf(session), this.#deps.events.now);
-    this.#indexed(mac);
+    this.#addToIndex(mac);
     for (const { id } of mac.models) this.#deps.onCapacity(id);
   }
 
@@ -161,7 +161,7 @@ export class SimulatedOwner {
     session.placements++;
     this.#models.jobPlaced(mac, job.model, events.now);
     this.#models.update(mac, factsOf(session), events.now);
-    this.#indexed(mac);
+    this.#addToIndex(mac);
     return {
       providerId,
       start: (run) => {
@@ -231,7 +231,7 @@ export class SimulatedOwner {
     });
   }
 
-  #indexed({ models }: SimulatedMac): void {
+  #addToIndex({ models }: SimulatedMac): void {
     if (this.#deps.onIndexed !== undefined) for (const { id } of models) this.#deps.onIndexed(id);
   }
 
@@ -241,7 +241,7 @@ export class SimulatedOwner {
   }
 }
 
-/** Size of a request as the coordinator estimates it. */
+/** Size of a request, estimated as in the coordinator. */
 export function expectedWork(job: Job, policy: Policy, random: Random): Work {
   return {
     promptTokens: Math.ceil(job.promptTokens * random.logNormal(1, 0.15)),

@@ -58,12 +58,12 @@ export function pick(
   const groups = open.length > 0 ? open : board.slots === 0 ? board.open : [];
   const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
   const chosen = kind === 'random' ? groups : groups.filter(({ traits }) => traits.activeJobs === fewest);
-  const drawn = draw(chosen, request.exclude, random) ?? draw(groups, request.exclude, random);
+  const drawn = drawMac(chosen, request.exclude, random) ?? drawMac(groups, request.exclude, random);
   if (drawn === null) return board.serving > request.exclude.size ? 'busy' : 'none';
   return { mac: drawn.member.subject, costMs: costOf(drawn.group.costModel, request.work), why: 'baseline' };
 }
 
-function draw(
+function drawMac(
   groups: readonly OpenGroup<SimulatedMac>[],
   exclude: ReadonlySet<ProviderId>,
   random: () => number,

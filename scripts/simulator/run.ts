@@ -54,19 +54,19 @@ if (strange !== undefined || wrong !== undefined) {
   process.exit(2);
 }
 
-const wanted = new Set(positionals.length === 0 ? [...Object.keys(SCENARIOS), 'sweep'] : positionals);
+const selected = new Set(positionals.length === 0 ? [...Object.keys(SCENARIOS), 'sweep'] : positionals);
 for (const name of Object.keys(SCENARIOS) as ScenarioName[]) {
-  if (!wanted.has(name)) continue;
+  if (!selected.has(name)) continue;
   if (values.owners === undefined) compare(`## ${name}`, name, [SCHEDULER, ...BASELINES]);
   else compareCluster(name, Number(values.owners));
 }
 for (const { constant, world, policies } of SWEEP) {
-  if (wanted.has('sweep') || wanted.has(constant)) compare(`## ${constant}, in the world "${world}"`, world, policies);
+  if (selected.has('sweep') || selected.has(constant)) compare(`## ${constant}, in the world "${world}"`, world, policies);
 }
 
 function compare(title: string, name: ScenarioName, policies: readonly Policy[]): void {
-  const world = changed(SCENARIOS[name]);
-  console.log(`\n${title}\n\n${described(world)}\n`);
+  const world = applyOverrides(SCENARIOS[name]);
+  console.log(`\n${title}\n\n${describe(world)}\n`);
   console.log(headOf(COLUMNS.map(([column]) => column)));
   let tookMs = 0;
   for (const policy of policies) {
@@ -80,8 +80,8 @@ function compare(title: string, name: ScenarioName, policies: readonly Policy[])
 
 /** Compares one coordinator with several, under different digest delays. */
 function compareCluster(name: ScenarioName, owners: number): void {
-  const world = changed(SCENARIOS[name]);
-  console.log(`\n## ${name}, ${owners} coordinators\n\n${described(world)}\n`);
+  const world = applyOverrides(SCENARIOS[name]);
+  console.log(`\n## ${name}, ${owners} coordinators\n\n${describe(world)}\n`);
   console.log(headOf(CLUSTER_COLUMNS.map(([column]) => column)));
   const single = simulate(world, SCHEDULER);
   console.log(rowOf(CLUSTER_COLUMNS.map(([, cell]) => cell({ name: 'one coordinator', report: single, cluster: null, single }))));
@@ -94,11 +94,11 @@ function compareCluster(name: ScenarioName, owners: number): void {
   console.error(`one coordinator: ${(single.tookMs / 1000).toFixed(0)} s`);
 }
 
-function described({ providers, accounts, requestsPerProvider, hours, seed }: Scenario): string {
+function describe({ providers, accounts, requestsPerProvider, hours, seed }: Scenario): string {
   return `${providers} providers, ${accounts} accounts, ${requestsPerProvider} requests per provider and hour, ${hours} h, seed ${seed}`;
 }
 
-function changed(world: Scenario): Scenario {
+function applyOverrides(world: Scenario): Scenario {
   const { seed, providers, hours } = values;
   return {
     ...world,

@@ -28,24 +28,24 @@ export interface Trial {
   readonly policies: readonly Policy[];
 }
 
-/** For each constant: the world where it matters most, and values around the default, whose name is bold. */
+/** For each constant: the scenario where the constant matters most, and values around the default, whose name is bold. */
 export const SWEEP: readonly Trial[] = [
-  tried('nearTieFactor', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
-  tried('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),
-  tried('overdueShare', 'quiet', [0, 0.1, 0.25, 0.5, 1]),
-  tried('overdueMaxFactor', 'quiet', [2, 4, 8, 16]),
-  tried('overdueMs', 'quiet', [900_000, 1_800_000, 2_700_000]),
-  tried('batchSlowdown', 'busy', [0.1, 0.25, 0.5, 1]),
-  tried('turnMs', 'busy', [0, 50, 100, 300, 1000]),
-  tried('failurePenaltiesMs', 'busy', [
+  trialOf('nearTieFactor', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
+  trialOf('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),
+  trialOf('overdueShare', 'quiet', [0, 0.1, 0.25, 0.5, 1]),
+  trialOf('overdueMaxFactor', 'quiet', [2, 4, 8, 16]),
+  trialOf('overdueMs', 'quiet', [900_000, 1_800_000, 2_700_000]),
+  trialOf('batchSlowdown', 'busy', [0.1, 0.25, 0.5, 1]),
+  trialOf('turnMs', 'busy', [0, 50, 100, 300, 1000]),
+  trialOf('failurePenaltiesMs', 'busy', [
     [0, 0, 0, 0],
     [0, 1000, 4000, 15_000],
     [0, 5000, 20_000, 60_000],
     [0, 20_000, 60_000, 300_000],
   ]),
-  tried('affinityWeight', 'busy', [0, 0.5, 0.75, 1]),
-  tried('loadPenaltyFactor', 'cold', [0, 1, 3]),
-  tried('maxLoads', 'cold', [1, 2, 4, 1000]),
+  trialOf('affinityWeight', 'busy', [0, 0.5, 0.75, 1]),
+  trialOf('loadPenaltyFactor', 'cold', [0, 1, 3]),
+  trialOf('maxLoads', 'cold', [1, 2, 4, 1000]),
   {
     constant: 'MAX_WAIT_RATIO',
     world: 'overload',
@@ -53,20 +53,24 @@ export const SWEEP: readonly Trial[] = [
       (maxWaitRatio): Policy => ({
         ...SCHEDULER,
         maxWaitRatio,
-        name: mark(`MAX_WAIT_RATIO ${maxWaitRatio}`, maxWaitRatio === SCHEDULER.maxWaitRatio),
+        name: markDefault(`MAX_WAIT_RATIO ${maxWaitRatio}`, maxWaitRatio === SCHEDULER.maxWaitRatio),
       }),
     ),
   },
 ];
 
-function tried<K extends keyof SchedulerConstants>(constant: K, world: ScenarioName, values: readonly SchedulerConstants[K][]): Trial {
+function trialOf<K extends keyof SchedulerConstants>(constant: K, world: ScenarioName, values: readonly SchedulerConstants[K][]): Trial {
   const policies = values.map((value): Policy => {
     const chosen = JSON.stringify(DEFAULT_CONSTANTS[constant]) === JSON.stringify(value);
-    return { ...SCHEDULER, name: mark(`${constant} ${String(value)}`, chosen), constants: { ...DEFAULT_CONSTANTS, [constant]: value } };
+    return {
+      ...SCHEDULER,
+      name: markDefault(`${constant} ${String(value)}`, chosen),
+      constants: { ...DEFAULT_CONSTANTS, [constant]: value },
+    };
   });
   return { constant, world, policies };
 }
 
-function mark(name: string, chosen: boolean): string {
+function markDefault(name: string, chosen: boolean): string {
   return chosen ? `**${name}**` : name;
 }

@@ -79,7 +79,7 @@ export class Workload {
     });
   }
 
-  /** Random source of one turn, independent of arrival times, so that policies get identical conversations. */
+  /** Random source of one turn, independent of arrival times, so that all policies get identical conversations. */
   #randomOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Random {
     return new Random(Math.imul(this.#options.seed + 1, 0x9e3779b1) ^ Math.imul(conversation * 64 + turn, 0x85ebca6b));
   }

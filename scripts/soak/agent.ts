@@ -61,7 +61,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   const agentPid = async (): Promise<number> => (await supervisor.supervisorState())?.child?.pid ?? 0;
   const childOf = async (part: string): Promise<number> => {
     const pid = await agentPid();
-    // Without an agent, process 0 would match: every process descends from it.
+    // Without an agent, process 0 would match, the ancestor of every process.
     return pid === 0 ? 0 : (descendantsOf(pid).find(({ command }) => command.includes(part))?.pid ?? 0);
   };
   const kill = (pid: number): void => {
@@ -139,7 +139,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
     while (performance.now() < until) {
       const isSecondHalf = performance.now() > half;
       if (isSecondHalf && before === null) before = await sizes(await agentPid(), coordinator());
-      if (due.length === 0) due = shuffled([...OTHERS, ...(isSecondHalf ? [] : KILLED)], random);
+      if (due.length === 0) due = shuffle([...OTHERS, ...(isSecondHalf ? [] : KILLED)], random);
       const fault = due.pop();
       if (fault === undefined || (fault.kills && isSecondHalf)) continue;
       const now = performance.now();
@@ -253,7 +253,7 @@ function printRecoveries(recoveries: readonly Recovery[]): void {
   console.log('');
 }
 
-function shuffled<Value>(values: Value[], random: () => number): Value[] {
+function shuffle<Value>(values: Value[], random: () => number): Value[] {
   for (let index = values.length - 1; index > 0; index--) {
     const other = Math.floor(random() * (index + 1));
     [values[index], values[other]] = [values[other] as Value, values[index] as Value];

@@ -4,7 +4,7 @@ import { PATHS } from '../src/routing/paths.js';
 
 /// <reference types="vite/client" />
 
-it('every page has its own path among those that the coordinator serves', () => {
+it('every page has a distinct path that the coordinator serves', () => {
   const served: readonly string[] = Object.values(PATHS);
   const paths = PAGES.map(({ path }) => path);
   expect(paths.filter((path) => !served.includes(path))).toEqual([]);

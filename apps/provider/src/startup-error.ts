@@ -6,8 +6,8 @@ import { systemProblem } from './files/system-error.js';
 import { InsecureModeError } from './host/hardening/secret-modes.js';
 import { EngineStartError } from './model-process/supervised-process.js';
 import { ModelFileError } from './models/gguf-header.js';
-import { DownloadError } from './models/store/download.js';
 import { ModelStoreError } from './models/store/model-store.js';
+import { DownloadError } from './models/store/transfer.js';
 import { ServiceError } from './service/service.js';
 
 export class StartupError extends Error {
@@ -31,9 +31,9 @@ export function startupErrorText(error: unknown): string {
     InsecureModeError,
     ServiceError,
   ].some((kind) => error instanceof kind);
-  if (isWorded && error instanceof Error) return oneLine(`${capital(error.message)}.`);
+  if (isWorded && error instanceof Error) return oneLine(`${capitalize(error.message)}.`);
   const problem = systemProblem(error);
-  if (problem !== null) return oneLine(`${capital(problem)}.`);
+  if (problem !== null) return oneLine(`${capitalize(problem)}.`);
   return oneLine(`Unexpected error: ${error instanceof Error ? error.message : 'unknown reason'}.`);
 }
 
@@ -41,6 +41,6 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').replace(/\.{2,}$/, '.');
 }
 
-function capital(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -86,7 +86,7 @@ describe('the provider program', () => {
     expect(JSON.parse(open(session, sealed, answer).body)).toEqual({ input_tokens: expect.any(Number) });
   });
 
-  test('refuses within the seal what its model cannot do', async () => {
+  test('refuses requests beyond its model within the seal', async () => {
     const embed = await ask({ input: 'text' }, { endpoint: '/v1/embeddings', max_tokens: 1 });
     expect(open(session, embed.sealed, embed.answer)).toMatchObject({ status: 400, receipt: { finish_reason: 'refused' } });
     const long = await ask({ messages: [{ role: 'user', content: 'word '.repeat(4000) }] });

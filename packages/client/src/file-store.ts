@@ -1,4 +1,4 @@
-/** A client's state in a file, readable by its owner only: it shows which providers were chosen. */
+/** A client's state in a file with access for its owner only, because the state shows the chosen providers. */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Store } from './network/store.js';

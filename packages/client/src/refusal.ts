@@ -1,6 +1,6 @@
 /** Closed list of reasons for refusing to send a request or to accept an answer. */
 export const E2E_REFUSAL_CODES = [
-  /** A sealing key is not the one that the provider's enclave signed. */
+  /** A sealing key differs from the key that the provider's enclave signed. */
   'key_unbound',
   /** A key, challenge, certificate chain, keyset or checkpoint is too old. */
   'stale',
@@ -8,7 +8,7 @@ export const E2E_REFUSAL_CODES = [
   'open_failed',
   /** The answer ends before its final frame or its proof. */
   'truncated',
-  /** The coordinator offers less than end-to-end mode: a plain answer, a redirect, no keyset, or an empty one. */
+  /** The coordinator offers less than end-to-end mode: a plain answer, a redirect, or a missing or empty keyset. */
   'downgraded',
   /** The receipt names another model or endpoint. */
   'wrong_model',
@@ -18,7 +18,7 @@ export const E2E_REFUSAL_CODES = [
   'coordinator_said',
   /** The provider's protections are off, or the provider is revoked. */
   'revoked',
-  /** The transparency log does not include the keyset, or contradicts the log that this client saw. */
+  /** The transparency log does not include the keyset, or contradicts the log that this client has seen. */
   'split_view',
   /** Keys or evidence for this client alone, too few or too new providers, or simulated instead of real providers. */
   'targeted',

@@ -63,7 +63,7 @@ export interface VerifiedFetch {
  * Creates a `fetch` that seals inference requests. GET and HEAD are relayed unverified; other requests reject with
  * {@link E2ERefused}.
  *
- * A local refusal of an inference request becomes a 403, because SDKs do not repeat those (`verdictOf`).
+ * A local refusal of an inference request becomes a 403, which SDKs do not retry (`verdictOf`).
  *
  * @throws {PolicyError} The policy is invalid.
  * @throws {TypeError} Another option is invalid.
@@ -165,7 +165,7 @@ class VerifiedClient {
       const { providers } = candidates;
       const input = { crypto: this.#crypto, response, request, sealed, providers, signal, compareCheckpoint, onFinal };
       return openAnswer(input).catch(async (error: unknown) => {
-        // Ends the relay of a body that nobody will read. A broken one rejects here, too.
+        // Ends the relay of an unused body. A broken body rejects here, too.
         if (response.body?.locked === false) await response.body.cancel().catch(() => {});
         throw error;
       });
@@ -226,7 +226,7 @@ class CoordinatorError extends E2ERefused {
   }
 }
 
-/** A 404 means that the coordinator does not offer the mode, or not this model. */
+/** 404: the coordinator does not offer the mode, or not for this model. */
 async function coordinatorError(response: Response): Promise<E2ERefused> {
   const headers = RETRY_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);

@@ -187,7 +187,7 @@ describe('local images', () => {
     expect(imageFromBytes(bytes)).toEqual({ mediaType, base64: toBase64(bytes), dataUri: `data:${mediaType};base64,${toBase64(bytes)}` });
   });
 
-  test('a file is read whatever its name, unless it is too large or another type', async () => {
+  test('a file with any name is read, unless the file is too large or of another type', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'inference-client-images-'));
     const write = (name: string, bytes: Uint8Array): string => {
       writeFileSync(join(folder, name), bytes);

@@ -57,7 +57,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
       MDM_ACME_DIRECTORY_URL: acme.directoryUrl,
     },
   };
-  // Secrets are sent to the parent process over IPC; other readers find them in the data directory.
+  // Secrets are sent to the parent process over IPC; other readers find secrets in the data directory.
   process.stdout.write(`${JSON.stringify({ management_url: management.url, data_dir: directory })}\n`);
   process.send?.(facts);
   process.on('message', (message: { readonly coordinator?: unknown }) => {
@@ -67,14 +67,14 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   });
 
   const end = (): void => {
-    // A closed coordinator never accepts pending reports, so exit does not wait for them.
+    // Exit does not wait for pending reports, because the closed coordinator never accepts any.
     setTimeout(() => process.exit(0), END_AFTER_MS);
     void Promise.all([management.close(), acme.close()]).then(() => process.exit(0));
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(signal, end);
 }
 
-/** Reads a file, creating it with `make` when absent. */
+/** Reads a file; creates a missing file with `make`. */
 function readOrCreate(file: string, make: () => string): string {
   if (!existsSync(file)) writeFileSync(file, make(), { mode: 0o600, flag: 'wx' });
   return readFileSync(file, 'utf8');

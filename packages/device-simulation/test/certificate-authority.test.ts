@@ -21,7 +21,7 @@ const [leaf, issuer] = certificates.map((der) => new X509Certificate(der)) as [X
 const root = new X509Certificate(authority.rootPem);
 
 describe('the simulated authority', () => {
-  test('issues what another X.509 implementation verifies up to its root', () => {
+  test('issues certificates that another X.509 implementation verifies up to the root', () => {
     expect(leaf.verify(issuer.publicKey)).toBe(true);
     expect(issuer.verify(root.publicKey)).toBe(true);
     expect(leaf.checkIssued(issuer) && issuer.checkIssued(root) && root.checkIssued(root)).toBe(true);
@@ -50,7 +50,7 @@ describe('the simulated authority', () => {
     expect(extension(DEVICE_OIDS.freshness)).toEqual(Buffer.from(freshness));
   });
 
-  test('is the same authority again from the same randomness, and from what it saved', () => {
+  test('is the same authority after a restart with the same randomness or saved state', () => {
     expect(SimulatedAuthority.create({ now, random: seeded('authority') }).rootKey.point).toEqual(authority.rootKey.point);
     const loaded = SimulatedAuthority.load(authority.save());
     expect(loaded.rootPem).toBe(authority.rootPem);

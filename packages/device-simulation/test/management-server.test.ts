@@ -109,7 +109,7 @@ describe('the simulated management server', () => {
     }
   });
 
-  it('runs as a program that tells its parent what a coordinator needs', async () => {
+  it("runs as a program that sends the coordinator's settings to its parent", async () => {
     const child: ChildProcess = spawn(process.execPath, [MAIN], {
       env: { DATA_DIR: directory },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

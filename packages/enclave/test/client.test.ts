@@ -76,7 +76,7 @@ describe('a helper that dies', () => {
     expect(pids()).toHaveLength(2);
   });
 
-  it('fails its pending requests, and only those', async () => {
+  it('fails only its own pending requests', async () => {
     const enclave = await open(odd());
     const waiting = Array.from({ length: 20 }, () => enclave.attest({ version: 'hang' }));
     const outcomes = Promise.allSettled(waiting);

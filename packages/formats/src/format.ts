@@ -15,7 +15,7 @@ export interface ResponseMetadata {
   readonly created: number;
   /** Model id in the request. */
   readonly model: string;
-  /** Engine build and weights (`system_fingerprint`). Only the rendering provider knows them. */
+  /** Engine build and weights (`system_fingerprint`), known only to the rendering provider. */
   readonly systemFingerprint?: string;
 }
 
@@ -72,7 +72,7 @@ export interface SignedParts {
   readonly receiptSignature: string;
 }
 
-/** Renders the response to one request. Holds the request parameters that affect rendering. */
+/** Renders the response to one request. Stores the request parameters that affect rendering. */
 export interface AnswerFormat {
   /** Prefix of response ids, such as `chatcmpl-`. */
   readonly idPrefix: string;
@@ -119,7 +119,7 @@ export interface ParseOptions {
 export interface Format<Request> {
   /** Parses a body. Throws RequestError that names the field and contains no value of the request. */
   parse(body: Uint8Array, options?: ParseOptions): Request;
-  /** Error response before the first byte. `requestId` appears if the format has a member for it. */
+  /** Error response before the first byte. `requestId` appears if the format has such a member. */
   error(error: ApiError, requestId?: string): HttpError;
 }
 

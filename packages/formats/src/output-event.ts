@@ -18,7 +18,7 @@ export interface TokenLogprob extends Logprob {
 export type OutputEvent =
   /** End of prefill. First event, at most once; required by the Messages format. */
   | { readonly type: 'start'; readonly promptTokens: number; readonly cachedTokens?: number }
-  /** Visible text. One event per generated piece, so that a stream shows the true pace. */
+  /** Visible text. One event per generated piece, so that a stream shows the real speed. */
   | { readonly type: 'text'; readonly text: string; readonly logprobs?: readonly TokenLogprob[] }
   /** Text of a think section, without its tags. */
   | { readonly type: 'reasoning'; readonly text: string }
@@ -28,7 +28,7 @@ export type OutputEvent =
   | { readonly type: 'tool_call_arguments'; readonly index: number; readonly delta: string }
   /** End of one of several choices. Events of the next choice follow, or the finish event. */
   | { readonly type: 'choice_finish'; readonly reason: CompletedFinishReason; readonly stopSequence?: string }
-  /** Nothing was generated for a while. Streams of formats with a keep-alive event render it. */
+  /** Nothing was generated for some time. Rendered in formats with a keep-alive event. */
   | { readonly type: 'ping' }
   /** The last event, once. */
   | FinishEvent;

@@ -26,7 +26,7 @@ export interface InputImage {
 /** Neighbouring texts are joined, so that no text part follows another. */
 export type ContentPart = { readonly type: 'text'; readonly text: string } | { readonly type: 'image'; readonly image: InputImage };
 
-/** A string if the message has no image; otherwise parts in order, at least one of them an image. */
+/** A string without images; otherwise parts in order, at least one of them an image. */
 export type MessageContent = string | readonly ContentPart[];
 
 export type ChatMessage =
@@ -55,7 +55,7 @@ export type Prompt =
   | {
       readonly type: 'chat';
       readonly messages: readonly ChatMessage[];
-      /** The last message is the start of the response, without calls: its turn stays open, and the output excludes it. */
+      /** The last message is the start of the response, without calls. Its turn stays open, and the output excludes the message. */
       readonly continuesLast: boolean;
     }
   /** Text to continue as is, without a template. */
@@ -80,7 +80,7 @@ export interface Tool {
 export type ToolChoice =
   /** The model decides. Also the value where there are no tools. */
   | { readonly type: 'auto' }
-  /** Tools are described to the model but it may not call any. */
+  /** Tools are described to the model, but calls are not permitted. */
   | { readonly type: 'none' }
   /** The model must make at least one call. */
   | { readonly type: 'required' }
@@ -99,7 +99,7 @@ export type ResponseFormat =
       /** Member of the schema in the request, if not the format's own. */
       readonly field?: string;
     }
-  /** Exactly one of these texts. */
+  /** One of these texts, exactly. */
   | { readonly type: 'choice'; readonly choices: readonly string[]; readonly field: string }
   /** A text that matches the regular expression (ECMA-262) as a whole. */
   | { readonly type: 'regex'; readonly pattern: string; readonly field: string };
@@ -122,7 +122,7 @@ export interface Sampling {
   readonly frequencyPenalty: number | null;
   /** -2 to 2. */
   readonly presencePenalty: number | null;
-  /** Above 0: divides logits of tokens already in the output (multiplies negative ones). */
+  /** Above 0: divides logits of tokens already in the output (multiplies negative logits). */
   readonly repetitionPenalty: number | null;
 }
 

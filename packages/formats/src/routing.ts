@@ -88,7 +88,7 @@ export interface RoutingPreferences {
   readonly maxPrice: MaxPrice | null;
   readonly minTrust: 'self_signed' | 'hardware' | null;
   readonly sort: 'price' | 'throughput' | 'latency' | null;
-  /** Members that the request gives, as the client wrote them: `only`, `sort`. */
+  /** Members of the request, unchanged: `only`, `sort`. */
   readonly given: readonly string[];
 }
 
@@ -135,7 +135,7 @@ function listOf(list: readonly string[] | null | undefined): readonly string[] |
   return list === null || list === undefined || list.length === 0 ? null : list;
 }
 
-/** Labels of this network that OpenRouter's names stand for. */
+/** Labels of this network for OpenRouter's names. */
 const LABELS: Readonly<Record<string, readonly string[]>> = {
   int4: ['4bit'],
   int8: ['8bit'],

@@ -34,7 +34,7 @@ const logit_bias = nullable(
   `an object of up to ${MAX_BIASES} token numbers, each with a number from -100 to 100`,
 );
 const penalty = nullable(PENALTY, 'a number from -2 to 2');
-/** Extension of OpenAI's formats; llama.cpp and Ollama call it `repeat_penalty`. */
+/** Extension of OpenAI's formats, named `repeat_penalty` in llama.cpp and Ollama. */
 const repetition_penalty = nullable(Type.Number({ exclusiveMinimum: 0, maximum: 10 }), 'a number above 0 and up to 10');
 
 /** The parameters of OpenAI's formats. */
@@ -54,7 +54,7 @@ export const COMPLETION_SAMPLING = { ...OPEN_AI_SAMPLING, logit_bias };
 
 /** Throws RequestError. */
 export function samplingOf(body: Static<TObject<typeof COMPLETION_SAMPLING>>): Sampling {
-  // `top_p` 0 selects only the most probable token. Engines interpret 0 differently, so it becomes greedy sampling.
+  // `top_p` 0 selects only the most probable token. Engines interpret 0 differently, so 0 becomes greedy sampling.
   const greedy = body.top_p === 0;
   if (isPresent(body.repetition_penalty) && isPresent(body.repeat_penalty) && body.repetition_penalty !== body.repeat_penalty)
     reject('repeat_penalty', 'repetition_penalty and repeat_penalty differ. Give only one of them.');

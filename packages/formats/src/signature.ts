@@ -5,7 +5,7 @@ export function signatureMembers({ signature, responseSha256, receipt, receiptSi
   return { se_signature: signature, response_hash: responseSha256, receipt, receipt_signature: receiptSignature };
 }
 
-/** Comment block for formats whose clients reject unknown events. Neither the comment nor anything after it is signed. */
+/** Comment block for formats whose clients reject unknown events. The comment and everything after are unsigned. */
 export function signatureComment(signed: SignedParts): string {
   return `: inference-signature ${JSON.stringify(signatureMembers(signed))}\n\n`;
 }

@@ -24,7 +24,7 @@ export function quotedType(type: string): string {
   return /^[a-z][a-z0-9_.:-]{0,63}$/i.test(type) ? `a tool of type "${type}"` : 'a tool of a type that is not known';
 }
 
-/** The tool choice if possible with these tools. Throws RequestError if a required call is impossible. */
+/** The tool choice, if possible with the tools. Throws RequestError for a required call without a suitable tool. */
 export function choiceAmong(tools: readonly Tool[], choice: ToolChoice): ToolChoice {
   switch (choice.type) {
     case 'required':

@@ -126,7 +126,7 @@ describe('through the official SDK', () => {
     expect(await collect(stream)).toEqual([chunks[0], chunks[3], signatureChunk]);
   });
 
-  it('an error in a stream is thrown, after what came before it', async () => {
+  it('an error in a stream is thrown after the preceding events', async () => {
     const { client, requests } = answer(output.slice(0, 2), written.streamError(apiError('provider_failed')));
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true });
     const seen: ChatCompletionChunk[] = [];
@@ -168,7 +168,7 @@ describe('the bytes', () => {
     );
   });
 
-  it('hold no line break but those of the framing, for readers that know more of them', () => {
+  it("contain no line break except the framing's, for readers with more line breaks", () => {
     const renderer = streamed.stream({ ...responseMetadata, model: 'a\u2028b' });
     const text = Array.from({ length: 0x2100 }, (_, unit) => String.fromCharCode(unit)).join('');
     const rendered = renderer.render({ type: 'text', text });

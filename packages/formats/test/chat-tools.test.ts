@@ -51,7 +51,7 @@ describe('chat completions through the official SDK', () => {
     ]);
   });
 
-  it('reasoning shows only to those who ask', async () => {
+  it('reasoning shows only on request', async () => {
     const { client } = clientOf(outputs.text);
     expect((await client.chat.completions.create(body)).choices[0]?.message).not.toHaveProperty('reasoning_content');
     const asking = { ...body, include_reasoning: true };

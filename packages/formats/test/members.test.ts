@@ -108,7 +108,7 @@ describe('a name that no format has', () => {
     expect([error.param, error.message]).toEqual([null, 'The request has a member whose name is not known.']);
   });
 
-  it('is accepted from those who name betas, unless it is misspelt, and by programs that are not the first to read it', () => {
+  it('is accepted from clients that name betas unless misspelt, and by programs that read the request later', () => {
     expect(parse(MESSAGES, { new_beta: { a: 1 } }, { unknownMembers: 'refuse_misspelt' }).ignored).toEqual(['new_beta']);
     expect(refusal(MESSAGES, { temprature: 1 }, { unknownMembers: 'refuse_misspelt' }).param).toBe('temprature');
     expect(parse(CHAT, { temprature: 1, flux_capacitor: 1 }, {}).ignored).toEqual(['temprature', 'flux_capacitor']);
@@ -160,7 +160,7 @@ it('a request full of names that nobody knows is read about as quickly as any ot
   expect(parse(MESSAGES, made, { unknownMembers: 'refuse_misspelt' }).ignored).toHaveLength(100);
 });
 
-describe('what has no effect is named', () => {
+describe('members without effect are named', () => {
   it.each<[Endpoint, object, readonly string[]]>([
     [CHAT, { user: 'u', metadata: { a: 'b' }, store: true, provider: { order: ['a'] } }, ['user', 'metadata', 'store']],
     [CHAT, { store: false, metadata: {}, transforms: [], user: null, verbosity: '' }, []],
@@ -222,7 +222,7 @@ describe('what has no effect is named', () => {
   });
 });
 
-describe('what cannot be done is refused by name', () => {
+describe('unsupported features are refused by name', () => {
   it.each<[Endpoint, object]>([
     [CHAT, { guided_grammar: 'root ::= "a"' }],
     [CHAT, { grammar: 'root ::= "a"' }],
@@ -412,14 +412,14 @@ describe('tools that the Messages format defines and the client runs', () => {
   });
 });
 
-it('the model reads what a document says of itself', () => {
+it('the model reads title and context of a document', () => {
   const { prompt } = textRequest(MESSAGES, {
     messages: [{ role: 'user', content: [{ ...document({}), title: 'Sky', context: 'From a letter.' }] }],
   });
   expect(prompt).toMatchObject({ messages: [{ role: 'user', content: 'Sky\nFrom a letter.\na' }] });
 });
 
-it('whatever is ignored is listed in the documentation', () => {
+it('every ignored member is listed in the documentation', () => {
   const text = readFileSync(new URL('../../../docs/clients.md', import.meta.url), 'utf8');
   for (const table of [
     CHAT_MEMBERS,

@@ -29,7 +29,7 @@ describe('a chain of prefixes', () => {
     expect(other[3]).not.toBe(first[3]);
   });
 
-  test('depends on the key, on tools, on thinking and on who said what', () => {
+  test('depends on the key, tools, thinking, texts and roles', () => {
     const messages = [system, asked(text(2000))];
     const tool = { name: 'look', description: null, parameters: { type: 'object' }, strict: false };
     const all = [
@@ -51,7 +51,7 @@ describe('a chain of prefixes', () => {
     expect(one[0]).not.toBe(two[0]);
   });
 
-  test('is the same whatever the answer is to look like', () => {
+  test('is the same for every requested form of the answer', () => {
     const content = text(5000);
     const plain = parsed({ messages: [{ role: 'user', content }] });
     const streamed = parsed({

@@ -150,7 +150,7 @@ describe('through the official SDK', () => {
     await expect(asking).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found', param: 'previous_response_id' });
   });
 
-  it('what the request said is repeated', async () => {
+  it('parameters of the request are repeated', async () => {
     const { client } = clientOf(outputs.text);
     const parameters = { type: 'object', properties: {} };
     const plain = await client.responses.create({
@@ -195,7 +195,7 @@ describe('the bytes of a stream', () => {
     );
   });
 
-  it('are those of a chat completion for a body with messages', () => {
+  it('equal a chat completion for a body with messages', () => {
     const { answer, params } = parse({ model: 'm', messages: [{ role: 'user', content: 'a' }], stream: true });
     expect(params.endpoint).toBe('/v1/responses');
     expect(answer.idPrefix).toBe('chatcmpl-');

@@ -25,7 +25,7 @@ type Row = readonly [
   memoryGb: number,
   gbs: number,
   faster: readonly [fromGpuCores: number, gbs: number] | null,
-  /** Day of Apple's announcement with these numbers; numbers of slower variants come from the technical specifications. */
+  /** Day of Apple's announcement with the numbers. Numbers of slower variants come from the technical specifications. */
   announced: string,
 ];
 
@@ -59,7 +59,7 @@ const CHIPS: ReadonlyMap<string, ChipFacts> = new Map(
   }),
 );
 
-/** `name`: as macOS reports it, such as `Apple M3 Max`. Null: not in the table. */
+/** `name`: name in macOS, such as `Apple M3 Max`. Null: not in the table. */
 export function chipFacts(name: string): ChipFacts | null {
   return CHIPS.get(name) ?? null;
 }

@@ -113,7 +113,7 @@ export const ProviderStatusSchema = Type.Object({
     /** Code from the list of restriction reasons; null while healthy. */
     reason: nullable(Code),
     since: nullable(Time),
-    /** Time at which one probe job decides. */
+    /** Time of the probe job that decides. */
     until: nullable(Time),
     /** Failures that still count against placement. */
     recent_failures: Count,

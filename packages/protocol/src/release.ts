@@ -55,10 +55,10 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Response header of a release: a newer version that is being rolled out, and which this machine does not get yet. */
+/** Response header of a release: a newer version in a rollout that this machine does not get yet. */
 export const ROLLOUT_HEADER = 'inference-rollout';
 
-/** Why a machine does not get a version yet. `capacity`: enough machines are updating now. `failed_here`: failed its trial on it. */
+/** Reason for withholding a version. `capacity`: enough machines are updating now. `failed_here`: the trial on this machine failed. */
 export const ROLLOUT_REASONS = ['later_stage', 'capacity', 'failed_here', 'paused', 'halted'] as const;
 
 export interface RolloutNotice {

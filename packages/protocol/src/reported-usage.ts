@@ -42,17 +42,17 @@ export class UsageReader {
   readonly #container: string | null;
   readonly #isStream: boolean;
   readonly #usages = new Map<string, ReportedUsage>();
-  #unreadable = false;
+  #isUnreadable = false;
 
   /** Bytes of `data:` that the line begins with; -1: a line of another field; 5: inside its value. */
   #field: number;
-  #lineIsEmpty = true;
+  #isLineEmpty = true;
 
   // State of one JSON text.
   /** The text is over or is no object. */
   #isDone = false;
   #depth = 0;
-  #inString = false;
+  #isInString = false;
   #isEscaped = false;
   /** Whether the containers at depth 1 and 2 are objects that may hold usage. */
   #isRootObject = false;
@@ -74,7 +74,7 @@ export class UsageReader {
   }
 
   push(bytes: Uint8Array): void {
-    if (this.#unreadable) return;
+    if (this.#isUnreadable) return;
     const { length } = bytes;
     for (let index = 0; index < length; index++) {
       if (this.#isStream) {
@@ -90,7 +90,7 @@ export class UsageReader {
           continue;
         }
       } else if (this.#isDone) return;
-      if (this.#inString && !this.#isEscaped && this.#name === null && this.#capture === null) {
+      if (this.#isInString && !this.#isEscaped && this.#name === null && this.#capture === null) {
         // Texts make up most of a response; their bytes are skipped.
         let byte = bytes[index] as number;
         while (byte !== QUOTE && byte !== BACKSLASH && byte !== LF && ++index < length) byte = bytes[index] as number;
@@ -106,25 +106,25 @@ export class UsageReader {
 
   /** Reported usage, in order of arrival. */
   end(): UsageReport {
-    return this.#unreadable ? 'unreadable' : [...this.#usages.values()];
+    return this.#isUnreadable ? 'unreadable' : [...this.#usages.values()];
   }
 
   /** A byte outside JSON. The `data:` lines of an event form one text; a blank line ends the event. */
   #line(byte: number): void {
     if (byte === LF) {
-      if (this.#lineIsEmpty) this.#reset();
-      this.#lineIsEmpty = true;
+      if (this.#isLineEmpty) this.#reset();
+      this.#isLineEmpty = true;
       this.#field = 0;
       return;
     }
-    this.#lineIsEmpty = false;
+    this.#isLineEmpty = false;
     if (this.#field >= 0) this.#field = byte === DATA[this.#field] ? this.#field + 1 : -1;
   }
 
   #reset(): void {
     this.#isDone = false;
     this.#depth = 0;
-    this.#inString = false;
+    this.#isInString = false;
     this.#isEscaped = false;
     this.#isRootObject = false;
     this.#isInContainer = false;
@@ -135,27 +135,27 @@ export class UsageReader {
 
   #byte(byte: number): void {
     if (this.#capture !== null && this.#captured(byte, this.#capture)) return;
-    if (this.#inString) this.#inText(byte);
+    if (this.#isInString) this.#inText(byte);
     else this.#structure(byte);
   }
 
   /** Appends the byte to a captured value; false when the value ended before this byte. */
   #captured(byte: number, capture: number[]): boolean {
-    if (!this.#inString && this.#depth === this.#captureDepth && (byte === COMMA || byte === CLOSE_BRACE)) {
+    if (!this.#isInString && this.#depth === this.#captureDepth && (byte === COMMA || byte === CLOSE_BRACE)) {
       this.#capture = null;
       this.#take(capture);
       return false;
     }
     if (capture.length === MAX_USAGE_BYTES) {
-      this.#unreadable = true;
+      this.#isUnreadable = true;
       this.#isDone = true;
     }
     capture.push(byte);
-    if (this.#inString) {
+    if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false;
       else if (byte === BACKSLASH) this.#isEscaped = true;
-      else if (byte === QUOTE) this.#inString = false;
-    } else if (byte === QUOTE) this.#inString = true;
+      else if (byte === QUOTE) this.#isInString = false;
+    } else if (byte === QUOTE) this.#isInString = true;
     else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++;
     else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#depth--;
     return true;
@@ -163,7 +163,7 @@ export class UsageReader {
 
   #inText(byte: number): void {
     if (byte === QUOTE && !this.#isEscaped) {
-      this.#inString = false;
+      this.#isInString = false;
       if (this.#name !== null) this.#named(this.#name);
       this.#name = null;
       return;
@@ -182,7 +182,7 @@ export class UsageReader {
   #structure(byte: number): void {
     switch (byte) {
       case QUOTE:
-        this.#inString = true;
+        this.#isInString = true;
         if (this.#expectsName) this.#name = [];
         return;
       case COLON:
@@ -232,16 +232,16 @@ export class UsageReader {
     try {
       value = JSON.parse(String.fromCharCode(...bytes));
     } catch {
-      this.#unreadable = true;
+      this.#isUnreadable = true;
       return;
     }
-    // Events carry `usage: null` before the final one.
+    // Events before the final event have `usage: null`.
     if (value === null) return;
     const usage = { value, isPartial: this.#captureDepth === 2 && this.#container === 'message' };
-    if (this.#unreadable) return;
+    if (this.#isUnreadable) return;
     this.#usages.set(JSON.stringify(usage), usage);
     if (this.#usages.size <= MAX_USAGES) return;
-    this.#unreadable = true;
+    this.#isUnreadable = true;
     this.#usages.clear();
   }
 }
@@ -261,10 +261,10 @@ type CountedUsage = Pick<Receipt, 'usage' | 'hidden_tokens' | 'endpoint'>;
 
 /** Whether all reported usage matches the receipt. A response without usage matches. */
 export function agreesWithReceipt(report: UsageReport, receipt: CountedUsage): boolean {
-  return report !== 'unreadable' && report.every((reported) => agrees(reported, receipt));
+  return report !== 'unreadable' && report.every((reported) => matchesCounts(reported, receipt));
 }
 
-function agrees({ value, isPartial }: ReportedUsage, { usage, hidden_tokens, endpoint }: CountedUsage): boolean {
+function matchesCounts({ value, isPartial }: ReportedUsage, { usage, hidden_tokens, endpoint }: CountedUsage): boolean {
   const { prompt_tokens, completion_tokens, total_tokens, cached_tokens = 0 } = usage;
   if (endpoint === '/v1/messages/count_tokens') return value === prompt_tokens;
   const reported = membersOf(value);

@@ -8,10 +8,10 @@ export const TEMPLATE_TOKENS = 512;
 export const SILENT_TOKENS = 64;
 
 /**
- * Maximum prompt tokens of a request: each token of text covers at least one byte, plus the template's tokens and those of images.
+ * Maximum prompt tokens of a request: at least one byte per token of text, plus the tokens of the template and of images.
  *
  * @param textBytes Bytes of the body, without the base64 data of images.
- * @param imageTokens Images times the maximum tokens of one.
+ * @param imageTokens Number of images times the maximum tokens of an image.
  */
 export function promptTokenBound(textBytes: number, imageTokens = 0): number {
   return textBytes + TEMPLATE_TOKENS + imageTokens;

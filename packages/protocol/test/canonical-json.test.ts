@@ -121,7 +121,7 @@ test('the order in which members were set makes no difference, and the text pars
   }
 });
 
-test('values whose members are sorted already get the text of those whose members are not', () => {
+test('values with sorted and unsorted members get the same text', () => {
   const sorted = { a: [1, { b: null, c: 'é"' }], b: { '': -0, x: 1e21 }, c: true };
   const shuffled = { c: true, b: { x: 1e21, '': -0 }, a: [1, { c: 'é"', b: null }] };
   const text = String.raw`{"a":[1,{"b":null,"c":"é\""}],"b":{"":0,"x":1e+21},"c":true}`;

@@ -14,7 +14,7 @@ test('the header has the documented bytes', () => {
   expect(toHex(frameAad(0xffffffff, false))).toBe('ffffffff00');
 });
 
-test('every frame decodes to what was encoded, also from the middle of a larger buffer', () => {
+test('every frame decodes to the encoded frame, also from the middle of a larger buffer', () => {
   const random = new SeededRandom(4);
   for (let i = 0; i < 200; i++) {
     const hex = toHex(random.bytes(16));

@@ -60,7 +60,7 @@ describe('X25519', () => {
 });
 
 describe('HPKE', () => {
-  test('what it seals, an independent implementation opens; exports agree', async () => {
+  test('an independent implementation opens its ciphertexts; exports agree', async () => {
     const random = new SeededRandom(6);
     for (let i = 0; i < 10; i++) {
       const secret = random.bytes(32);
@@ -78,7 +78,7 @@ describe('HPKE', () => {
     }
   });
 
-  test('it opens what an independent implementation seals; exports agree', async () => {
+  test('it opens ciphertexts of an independent implementation; exports agree', async () => {
     const random = new SeededRandom(7);
     for (let i = 0; i < 10; i++) {
       const pair = sealingKeyPairFrom(random.bytes(32));
@@ -130,7 +130,7 @@ describe('HPKE', () => {
     refuses('open_failed', () => recipient.open(aad, sealed));
   });
 
-  test('exports of any permitted length work, longer ones are refused', () => {
+  test('exports of any permitted length work; longer exports are refused', () => {
     const sender = setupSender(encapsulate(generateSealingKeyPair().publicKey), new Uint8Array(0));
     const context = Uint8Array.of(1);
     for (const length of [0, 1, 31, 32, 33, 255 * 32]) expect(sender.exportSecret(context, length)).toHaveLength(length);

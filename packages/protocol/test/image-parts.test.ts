@@ -60,7 +60,7 @@ describe('image parts', () => {
     expect(reader.end()).toEqual({ images: [], body });
   });
 
-  test('are kept as they came, whatever happens to the buffer they came in', () => {
+  test('are stored unchanged, even if the received buffer changes later', () => {
     const reader = new ImagePartsReader({ ...bounds, images: 1 });
     const buffer = concatBytes(...encodeImageParts([images[0] as Uint8Array], body));
     reader.push(buffer);

@@ -197,7 +197,7 @@ describe('response', () => {
     return { sealer: request.responseSealer(), opener: responses };
   }
 
-  test('comes out as it went in, whatever the pieces', () => {
+  test('comes out unchanged, for all divisions into pieces', () => {
     for (let round = 0; round < 30; round++) {
       const { sealer, opener } = open();
       const pieces = Array.from({ length: 1 + random.below(8) }, () => random.bytes(random.below(300)));

@@ -132,14 +132,14 @@ describe('refused', () => {
   });
 });
 
-test('the PEM of a key is what the library reads back, and other shapes are refused', () => {
+test('the library reads the PEM of a key back, and other shapes are refused', () => {
   const key = generateEnclaveKey();
   const pem = p256PublicKeyPem(key.x963);
   expect(createPublicKey(pem).export({ format: 'pem', type: 'spki' })).toBe(pem);
   expect(() => p256PublicKeyPem(key.x963.subarray(1))).toThrow(RangeError);
 });
 
-test('the key cache imports once, keeps what is used and stays bounded', () => {
+test('the key cache imports once, keeps used keys and stays bounded', () => {
   const imported: number[] = [];
   const lookup = cachedImport(2, (raw) => {
     if (raw[0] === 0) throw new RangeError('bad');
@@ -161,7 +161,7 @@ test('the key cache imports once, keeps what is used and stays bounded', () => {
 describe('response signature', () => {
   const key = generateEnclaveKey();
 
-  test('covers the 64 digits of the hash, whatever pieces the bytes came in', () => {
+  test('covers the 64 digits of the hash, for all divisions into pieces', () => {
     const hash = responseHash();
     for (const piece of ['data: {}', '\n\n', 'é']) hash.update(utf8(piece));
     const digits = hash.digestHex();

@@ -7,7 +7,7 @@ export interface ProviderFacts {
   readonly serialNumber: string;
   readonly isQuarantined: boolean;
   readonly isDraining: boolean;
-  /** The provider reported itself unavailable: paused by its owner, its schedule or the machine's state. */
+  /** The provider reported itself unavailable: paused by the owner, by the schedule or by the machine's state. */
   readonly isAway?: boolean | undefined;
   /** End of the sealing key; 0: no key. */
   readonly keyNotAfter: number;
@@ -17,13 +17,13 @@ export interface ProviderFacts {
   readonly isBelowMinTrust?: boolean | undefined;
   /** End of the validity of `trustLevel`. */
   readonly trustValidUntil: number;
-  /** End of the pause after the provider reported itself full. */
+  /** End of the pause after the provider reported full slots. */
   readonly backoffUntil: number;
   readonly slots: number;
   readonly usedSlots: number;
   /** Unsent bytes of the connection leave no room for another job. */
   readonly isBacklogged?: boolean | undefined;
-  /** Failures that the provider caused, before they expire. */
+  /** Failures caused by the provider that have not expired. */
   readonly recentFailures: number;
   /** The agent serves jobs of a model that the body names as a fallback. */
   readonly servesFallbackModels?: boolean | undefined;
@@ -60,13 +60,13 @@ export type UnavailableReason =
   | 'on_probation'
   | 'no_free_slot';
 
-/** Why a provider may not serve this one request. */
+/** Reason why a provider may not serve this request. */
 export type IneligibleReason = UnavailableReason | 'other_serial' | 'failed_before' | 'below_trust_floor';
 
 /** Providers and offers that a client's routing preferences exclude or require. */
 export interface ProviderFilter {
   readonly ignoredIds: ReadonlySet<ProviderId>;
-  /** Every claimant of these serial numbers is excluded, proven or not. */
+  /** Every claimant of a listed serial number is excluded, proven or not. */
   readonly ignoredSerials: ReadonlySet<string>;
   /** Accepted labels, in lower case. Null: any. */
   readonly quantizations: ReadonlySet<string> | null;
@@ -122,7 +122,7 @@ export interface PlacementConstraints {
   readonly candidates?: ReadonlySet<ProviderId> | null;
   /** Left out or null: no provider is excluded. */
   readonly filter?: ProviderFilter | null;
-  /** Providers that already failed this job. */
+  /** Providers that failed this job earlier. */
   readonly exclude: ReadonlySet<ProviderId>;
   /** Minimum trust level. Null: any. */
   readonly trustFloor: TrustLevel | null;
@@ -138,7 +138,7 @@ export function namesProvider({ providerSerial, providerId }: Pick<PlacementCons
 /** Constraints that select providers. */
 export type ProviderSelection = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates' | 'filter'>;
 
-/** Whether the request names providers or filters them. */
+/** Whether the request names or filters providers. */
 export function selectsProviders(constraints: ProviderSelection): boolean {
   return namesProvider(constraints) || (constraints.candidates ?? null) !== null || (constraints.filter ?? null) !== null;
 }
@@ -159,13 +159,13 @@ export function unavailableReason(facts: ProviderFacts, now: number): Unavailabl
   return facts.usedSlots >= facts.slots || facts.isBacklogged === true ? 'no_free_slot' : null;
 }
 
-/** Claimants of a serial number that count. Among several, only those with a certificate chain: serial numbers are public. */
+/** Claimants of a serial number that count. Of several, only claimants with a certificate chain: serial numbers are public. */
 export function resolveClaimants<M extends { readonly facts: Pick<ProviderFacts, 'trustLevel'> }>(named: readonly M[]): readonly M[] {
   if (named.length < 2) return named;
   return named.filter(({ facts }) => facts.trustLevel === 'hardware');
 }
 
-/** Why this provider may not serve this request, or null. Several claimants of a serial number: see {@link resolveClaimants}. */
+/** Reason why this provider may not serve this request, or null. Several claimants of a serial number: see {@link resolveClaimants}. */
 export function ineligibleReason(facts: ProviderFacts, constraints: PlacementConstraints, now: number): IneligibleReason | null {
   if ((constraints.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
   if (constraints.providerSerial !== null && facts.serialNumber !== constraints.providerSerial) return 'other_serial';

@@ -3,13 +3,13 @@ export interface SchedulerConstants {
   /** Costs within this factor plus `nearTieMs` milliseconds of the best count as equal. */
   readonly nearTieFactor: number;
   readonly nearTieMs: number;
-  /** Share of the requests that prefer an unmeasured provider, while one exists. */
+  /** Share of requests that prefer an unmeasured provider, if any exists. */
   readonly measuringShare: number;
   /** An unproven provider wins by cost only if its cost times this is at most the best proven cost. */
   readonly unprovenFactor: number;
-  /** Maximum share of a model's latest jobs to measure unproven or use overdue ones, while a proven provider can serve. */
+  /** Maximum share of a model's latest jobs for measuring unproven or overdue providers, while a proven provider can serve. */
   readonly unprovenShare: number;
-  /** Share of the requests without a cached prefix that prefer an overdue provider, while one exists. */
+  /** Share of requests without a cached prefix that prefer an overdue provider, if any exists. */
   readonly overdueShare: number;
   /** Idle time after which a provider is overdue, in milliseconds. */
   readonly overdueMs: number;

@@ -1,7 +1,7 @@
 /**
- * `auditLog`: audits a transparency log. Reads its entries, recomputes the hashes of every tile and the root, and compares them.
+ * `auditLog`: audits a transparency log. Reads the entries, recomputes the hashes of every tile and the root, and compares.
  *
- * An audit can continue from the result of an earlier one, and then reads only later entries.
+ * An audit can continue from the result of an earlier audit, and then reads only later entries.
  */
 import {
   concatBytes,
@@ -27,7 +27,7 @@ import Type, { type Static } from 'typebox';
 
 const CountSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** Result of an audit that the next audit continues from. The caller stores it. */
+/** Result of an audit, stored by the caller as the start of the next audit. */
 export const AuditedLogSchema = Type.Object(
   {
     /** Number of audited entries, counted from the first entry of the log. */
@@ -49,12 +49,12 @@ export interface LogAudit {
   /** Entries of the whole log by kind. */
   readonly entryCounts: Readonly<Record<LogEntryKind, number>>;
   /**
-   * Number of keysets whose epoch is not larger than an earlier one.
+   * Number of keysets with an epoch that is not larger than an earlier epoch.
    *
    * Either the operator published a keyset for some clients only, or the coordinators are of an early version.
    */
   readonly repeatedEpochs: number;
-  /** Number of entries that this audit read and no earlier one. */
+  /** Number of entries read by this audit for the first time. */
   readonly newEntryCount: number;
   /** To be stored for the next audit, if there were no problems. */
   readonly audited: AuditedLog;
@@ -67,7 +67,7 @@ interface AuditedTree {
   readonly root: Uint8Array;
 }
 
-/** Recomputed hashes of one tile level, from the start of the tile that contains the first new hash. */
+/** Recomputed hashes of one tile level, from the start of the tile with the first new hash. */
 interface NewHashes {
   /** Index of `hashes[0]` in the level, a multiple of the tile width. */
   readonly first: number;
@@ -87,7 +87,7 @@ const NOTHING_AUDITED: AuditedLog = {
 /**
  * Audits the tree of a verified checkpoint. Rejects only when `readTile` rejects.
  *
- * @param previous Result of an earlier audit, whose tree this one extends. Only later entries are read.
+ * @param previous Result of an earlier audit of a smaller tree. Only later entries are read.
  */
 export async function auditLog(
   crypto: LogCrypto,
@@ -111,7 +111,7 @@ export async function auditLog(
     }
     next = await nextLevel(crypto, { hashes: next, level: level + 1, size, readTile });
   }
-  // Tiles of earlier audits are read from the log, not recomputed. The comparison of the root authenticates them.
+  // Tiles of earlier audits are read from the log, not recomputed. The comparison of the root authenticates the tiles.
   const read = subtreesFromTiles(sha256, size, async (tile) => {
     const known = levels[Number(tile.level)];
     return known !== undefined && TILE_WIDTH * tile.index >= known.first ? tileBytes(known, tile) : await readTile(tile);
@@ -199,7 +199,7 @@ function tileBytes({ first, hashes }: NewHashes, { index, width }: TileId): Uint
   return concatBytes(...hashes.slice(begin, begin + width));
 }
 
-/** Parses entries, and counts them by kind, and keysets with repeated epochs. */
+/** Parses entries, and counts entries by kind and keysets with repeated epochs. */
 class EntryContents {
   readonly #counts: Record<LogEntryKind, number>;
   readonly #report: (problem: string) => void;

@@ -2,7 +2,7 @@
 import type { Receipt } from '@inference/protocol';
 
 export type CheckName =
-  /** A stream has one signature event, of this answer, followed only by its end and comments. */
+  /** A stream has one signature event, for this answer, followed only by the end and comments. */
   | 'signature_event'
   /** The public key is a point of P-256 in the x963 form. */
   | 'public_key'
@@ -25,11 +25,11 @@ export type CheckName =
   | 'receipt_weights'
   /** The receipt names the endpoint that was called. */
   | 'receipt_endpoint'
-  /** The readable claims beside a saved receipt are the signed ones. */
+  /** The readable claims beside a saved receipt equal the signed claims. */
   | 'receipt_claims'
-  /** The receipt names exactly these images, in this order. */
+  /** The receipt names exactly the images of the response, in order. */
   | 'receipt_images'
-  /** The receipt belongs to a completed answer, not to a cancelled one. */
+  /** The receipt belongs to a completed answer, not to a cancelled answer. */
   | 'receipt_finish'
   /** The receipt's token counts match the counts in the answer, and are possible for its bytes. Reported only on failure. */
   | 'receipt_usage'

@@ -13,7 +13,7 @@ export function unsupportedHeaders(headers: HeaderSource, record: AttestationRec
     'x-attestation-device-serial': headerText(record.serial_number),
     'x-provider-secure-enclave': String(record.secure_enclave),
   };
-  // These claims may become true between the answer and the record, but headers may not claim more than the record.
+  // Claims that may become true between the answer and the record. Headers may not claim more than the record.
   const limitedClaims: Readonly<Record<string, { readonly claim: string; readonly holds: boolean }>> = {
     'x-provider-attested': { claim: 'true', holds: record.attested },
     'x-provider-mda-verified': { claim: 'true', holds: record.mda_verified },
@@ -25,7 +25,7 @@ export function unsupportedHeaders(headers: HeaderSource, record: AttestationRec
   ];
 }
 
-/** A text of the record as a header carries it: visible ASCII, trimmed (RFC 9110 section 5.5). */
+/** A text of the record as a header value: visible ASCII, trimmed (RFC 9110 section 5.5). */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

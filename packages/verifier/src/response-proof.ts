@@ -3,7 +3,7 @@
 export interface ResponseProof {
   /** Hexadecimal SHA-256 of the signed bytes, as stated by the response. */
   readonly responseHash: string;
-  /** base64 of the enclave's signature over these 64 digits. */
+  /** base64 of the enclave's signature over the 64 digits. */
   readonly signature: string;
   /** base64url of the receipt's exact JSON. */
   readonly receipt: string;

@@ -23,7 +23,7 @@ const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
 const COMMENT_MARK = ': inference-signature ';
 /** Members common to all events of a chat or legacy stream. */
 const ENVELOPE = ['id', 'object', 'created', 'model'] as const;
-/** Members allowed in the unsigned signature event, because clients act on the members they know. */
+/** Members allowed in the unsigned signature event. Other members could influence clients. */
 const EVENT_MEMBERS: ReadonlySet<string> = new Set([
   ...[...ENVELOPE, 'choices', 'usage'],
   ...['se_signature', 'response_hash', 'receipt', 'receipt_signature'],
@@ -86,7 +86,7 @@ function* linesOf(body: Uint8Array): Generator<Line> {
 }
 
 /**
- * Proof in a `data:` line with `se_signature`; null for other lines. The event is unsigned, so clients must find nothing in it.
+ * Proof in a `data:` line with `se_signature`; null for other lines. The event is unsigned, so other content is not allowed.
  *
  * Refused: choices, usage, members of other formats, and escapes, which could hide a duplicate member.
  */
@@ -101,7 +101,7 @@ function proofOfEvent(line: Uint8Array): ResponseProof | null {
   return proofIn(value);
 }
 
-/** Whether id, object, time and model of the signature event, where present, equal those of the first signed event. */
+/** Whether id, object, time and model of the signature event, if present, equal the first signed event. */
 function hasEnvelopeOf(event: Uint8Array, signed: readonly Uint8Array[]): boolean {
   const firstLine = signed.find((line) => dataOf(line) !== null);
   const first = firstLine === undefined ? null : dataOf(firstLine);
@@ -136,7 +136,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
   } catch {
-    // A line without JSON is no signature event; as content it is covered by the hash.
+    // A line without JSON is not a signature event. As content, the hash covers the line.
     return null;
   }
 }

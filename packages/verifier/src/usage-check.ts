@@ -7,7 +7,7 @@ export interface SignedAnswer {
   readonly stream: boolean;
 }
 
-/** Size of a request, as far as the client knows it. */
+/** Size of a request, from the client's knowledge. */
 export interface RequestSize {
   /** Length of the body. */
   readonly requestBytes?: number;

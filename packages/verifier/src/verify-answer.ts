@@ -104,12 +104,12 @@ export function imagesIn(body: Uint8Array): ImagesInAnswer | null {
   if (!Array.isArray(data) || data.length === 0) return null;
   const texts = (name: string): string[] => data.map((item) => memberOf(item, name)).filter((value) => typeof value === 'string');
   const [held, urls] = [texts('b64_json'), texts('url')];
-  if (held.length > 0) return { held: held.map(decoded) };
+  if (held.length > 0) return { held: held.map(decodeBase64) };
   return urls.length > 0 ? { urls } : null;
 }
 
 /** Bytes of base64; empty, and therefore no image, for any other text. */
-function decoded(base64: string): Uint8Array {
+function decodeBase64(base64: string): Uint8Array {
   try {
     return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   } catch {

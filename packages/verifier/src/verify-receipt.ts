@@ -1,7 +1,7 @@
 /**
  * `verifyReceipt`: verifies a receipt that was saved from `GET /v1/receipts/{job_id}`, in the console's and command's verification.
  *
- * An end-to-end receipt contains commitments to the content, which only the client's keys can open. They are not checked here.
+ * An end-to-end receipt contains commitments to the content, which need the client's keys and are not checked here.
  */
 import {
   type AttestationRecord,
@@ -92,7 +92,7 @@ export function verifyReceipt(saved: SavedReceipt, publicKey: Uint8Array | strin
 }
 
 /**
- * Verifies a receipt by the key that the attestation feed publishes for its provider, and that provider's record.
+ * Verifies a receipt by the published key of its provider, and the provider's record in the attestation feed.
  *
  * @param now Milliseconds since 1970.
  * @throws FeedError for an invalid feed, ReceiptError for a receipt without a provider id.
@@ -211,7 +211,7 @@ function sameJson(value: unknown, other: JsonValue): boolean {
   try {
     return canonicalJson(value as JsonValue) === canonicalJson(other);
   } catch {
-    // The value cannot be canonical JSON, so it differs from every receipt.
+    // Canonical JSON cannot represent the value, so it differs from every receipt.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** Permitted imports between layers: a row per folder or file of `src`, and the layers that it `uses`. */
+/** Permitted imports between layers: a row per folder or file of `src`, with the layers that it `uses`. */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 import type { Import } from './read.js';
@@ -13,14 +13,14 @@ export interface Layer {
   /** Null: a package. */
   readonly app: string | null;
   readonly uses: readonly string[] | typeof WHOLE_APP;
-  /** Layers of which only types may be imported, which are absent at run time. */
+  /** Layers with permitted imports of types only, which are absent at run time. */
   readonly usesTypesOf: readonly string[];
-  /** May not itself import a Node.js module, so that browsers can run it. */
+  /** Whether imports of Node.js modules are forbidden, so the layer runs in browsers. */
   readonly isNodeFree: boolean;
 }
 
 type Row = Pick<Layer, 'uses'> & Partial<Pick<Layer, 'usesTypesOf' | 'isNodeFree'>>;
-/** Rows by path below `src`; '' is the folder itself. `uses` names rows of the same table by path. */
+/** Rows by path below `src`; '' is the whole folder. `uses` names rows of the same table by path. */
 type Table = Readonly<Record<string, Row>>;
 
 function appLayers(app: string, table: Table): Layer[] {
@@ -285,7 +285,7 @@ const PROVIDER_LAYERS = appLayers('provider', {
   'host/availability': { uses: ['config', 'host', 'protocol'], isNodeFree: true },
 });
 
-/** Page folders of the console. None imports another, nor the router that loads them. */
+/** Page folders of the console. Page folders import neither each other nor the router. */
 const PAGE_FOLDERS = ['account', 'admin', 'client', 'docs', 'models', 'network', 'organisation', 'owner', 'playground'].map(
   (name) => `pages/${name}`,
 );
@@ -309,7 +309,7 @@ const CONSOLE_LAYERS = appLayers('console', {
 
 const LAYERS: readonly Layer[] = [...PACKAGE_LAYERS, ...COORDINATOR_LAYERS, ...PROVIDER_LAYERS, ...CONSOLE_LAYERS];
 
-/** Package name of an app, or of a module in it. */
+/** Package name of an app, or of a module in an app. */
 const APP_PACKAGE = /^(@inference\/(coordinator|console)|inference-provider)(\/|$)/;
 
 /** The layer of a source file, by the longest matching path; null: no row covers the file. */
@@ -347,7 +347,7 @@ export function checkImport(layer: Layer, path: string, { specifier, typesOnly }
 function packageLayer(specifier: string): Layer | null | undefined {
   const [, scope, name = ''] = /^(@inference\/|inference-)(.*)$/.exec(specifier) ?? [];
   if (scope === undefined) return undefined;
-  // `json-schema-grammar/grammar` is a second entry of that package, in the same layer.
+  // `json-schema-grammar/grammar` is a second entry of `json-schema-grammar`, in the same layer.
   const path = name.replace(/\/grammar$/, '');
   return LAYERS.find((layer) => layer.name === path || layer.name === `${path}.ts`) ?? null;
 }

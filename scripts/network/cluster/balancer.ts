@@ -157,7 +157,7 @@ function open(port: number): Promise<Socket | null> {
   });
 }
 
-/** Calls back with 1 on a WebSocket, and with -1 when its client ends it; a frozen coordinator never does. */
+/** Calls back with 1 for a new WebSocket, and with -1 when the client ends it. A frozen coordinator never ends a WebSocket. */
 function onWebSocket(client: Socket, upstream: Socket, callback: (change: 1 | -1) => void): void {
   client.once('data', (head: Buffer) => {
     if (!/^upgrade: *websocket/im.test(head.toString('latin1'))) return;

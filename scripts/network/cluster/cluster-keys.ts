@@ -1,7 +1,7 @@
 /**
  * `writeClusterFiles`: writes the configuration and keys of a cluster's NATS servers, and an environment file per coordinator.
  *
- * A repetition keeps the authority and all nkeys, adds missing ones, and renews certificates.
+ * A repetition keeps the authority and all nkeys, adds missing nkeys, and renews certificates.
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

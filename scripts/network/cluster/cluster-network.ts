@@ -32,7 +32,7 @@ export interface ClusterOptions extends Partial<StartControl> {
   readonly port: number;
   readonly dataDir: string;
   readonly providers: number;
-  /** GGUF file to serve; without it, `providerArgs` names the models. */
+  /** GGUF file to serve. If absent, `providerArgs` names the models. */
   readonly modelPath?: string;
   readonly providerArgs?: readonly string[];
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
@@ -141,7 +141,7 @@ class StartingCluster {
     const models = await this.#before('no model came up at every agent', waitUntilServed(first, keys.apiKey, this.#options.providers));
     this.#isUp = true;
     const { coordinator, agent, nats } = this.#programs;
-    const topology = (): Topology => this.#topology();
+    const topology = (): Topology => this.#readTopology();
     return {
       baseUrl,
       ...keys,
@@ -189,7 +189,7 @@ class StartingCluster {
   }
 
   async #startPostgres(postgres: PostgresServer, port: number): Promise<void> {
-    // SIGINT ends connections instead of waiting for them.
+    // SIGINT ends connections at once.
     await this.#add('postgres', postgres.start, (child) => child.stop(POSTGRES_GRACE_MS, 'SIGINT'));
     await this.#before('PostgreSQL did not take connections', postgresReady(port, this.#failed.signal));
   }
@@ -202,7 +202,7 @@ class StartingCluster {
     return ['--simulated-management', url];
   }
 
-  /** Starts the first coordinator alone, because it migrates the database. */
+  /** Starts the first coordinator alone, for the migrations of the database. */
   async #startCoordinators(
     backends: readonly { readonly name: string; readonly port: number }[],
     files: readonly CoordinatorFiles[],
@@ -289,7 +289,7 @@ class StartingCluster {
     return Promise.race([ready, failed, limit, aborted(this.#options.signal), ...simulationEnded]);
   }
 
-  #topology(): Topology {
+  #readTopology(): Topology {
     const { coordinator, agent, nats } = this.#programs;
     const backends = this.#balancer?.backends ?? [];
     const urlOf = (port: number): string => `http://127.0.0.1:${port}`;
@@ -304,6 +304,6 @@ class StartingCluster {
   }
 
   #changed(): void {
-    if (this.#isUp && this.#stopped === null) this.#options.onChange?.(this.#topology());
+    if (this.#isUp && this.#stopped === null) this.#options.onChange?.(this.#readTopology());
   }
 }

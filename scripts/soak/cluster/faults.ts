@@ -1,4 +1,4 @@
-/** `FaultDraw`: draws faults of a cluster by a seed. Each lists the outcomes that docs/cluster.md ("What failures look like") allows. */
+/** `FaultDraw`: draws faults of a cluster by a seed. Each fault lists its outcomes, as documented in docs/cluster.md. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LightAgent } from '../../../test/support/light/agent.js';
 import type { TcpProxy } from '../../../test/support/tcp-proxy.js';
@@ -21,7 +21,7 @@ export interface Fault {
   readonly strike: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Time for agents of a stopped coordinator to join another one. */
+/** Time for agents of a stopped coordinator to join another coordinator. */
 const AWAY_MS = 5_000;
 /** Errors of an attempt that lost its provider or its link after the first content. */
 const LOST_ATTEMPT = new Set(['provider_failed', '502 provider_failed', 'provider_timeout', '504 provider_timeout']);
@@ -75,7 +75,7 @@ export class FaultDraw {
 
   #coordinatorFrozen(): Fault {
     const victim = this.#pick(this.#cluster.coordinators);
-    const ms = this.#between(5_000, 10_000);
+    const ms = this.#randomBetween(5_000, 10_000);
     return {
       name: 'coordinator frozen',
       victim,
@@ -124,7 +124,7 @@ export class FaultDraw {
 
   #stopAllNats(): Fault {
     const { coordinators, network } = this.#cluster;
-    const ms = this.#between(2_000, 14_000);
+    const ms = this.#randomBetween(2_000, 14_000);
     return {
       name: `all NATS servers away`,
       victim: null,
@@ -145,7 +145,7 @@ export class FaultDraw {
 
   #cutFromNats(): Fault {
     const victim = this.#pick(this.#cluster.coordinators);
-    const ms = this.#between(2_000, 14_000);
+    const ms = this.#randomBetween(2_000, 14_000);
     const isReset = this.#random() < 0.5;
     return {
       name: `coordinator cut off from NATS (${isReset ? 'reset' : 'silent'})`,
@@ -159,7 +159,7 @@ export class FaultDraw {
 
   #cutFromPostgres(): Fault {
     const victim = this.#pick(this.#cluster.coordinators);
-    const ms = this.#between(2_000, 10_000);
+    const ms = this.#randomBetween(2_000, 10_000);
     const isReset = this.#random() < 0.5;
     return {
       name: `coordinator cut off from PostgreSQL (${isReset ? 'reset' : 'silent'})`,
@@ -214,7 +214,7 @@ export class FaultDraw {
     const agent = agents[0] as LightAgent;
     const place = coordinators.find((coordinator) => coordinator.agent.address === agent.coordinatorUrl) as Coordinator;
     const alsoNats = this.#random() < 0.5;
-    const ms = this.#between(6_000, 9_000);
+    const ms = this.#randomBetween(6_000, 9_000);
     return {
       name: alsoNats ? 'agent moved from a silent connection, all NATS away' : 'agent moved from a silent connection',
       victim: null,
@@ -228,7 +228,7 @@ export class FaultDraw {
     };
   }
 
-  #between(min: number, max: number): number {
+  #randomBetween(min: number, max: number): number {
     return min + this.#random() * (max - min);
   }
 
@@ -271,7 +271,7 @@ function isUnbooked({ kind, detail }: Outcome): boolean {
   return kind === 'refused' && detail === '503 billing_unavailable';
 }
 
-/** Stalls all data of the connections; with `isReset`, open ones end and new ones stay silent. */
+/** Stalls all data of the connections. With `isReset`, open connections end and new connections stay silent. */
 async function interrupt(proxies: readonly TcpProxy[], ms: number, isReset: boolean, signal: AbortSignal): Promise<void> {
   for (const proxy of proxies) {
     proxy.stall();

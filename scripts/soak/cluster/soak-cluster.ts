@@ -1,5 +1,5 @@
 /**
- * `startSoakCluster`: starts three coordinators, which reach NATS and PostgreSQL through proxies that faults can cut.
+ * `startSoakCluster`: starts three coordinators with NATS and PostgreSQL behind proxies, so that faults can interrupt them.
  *
  * Each has a real agent and light agents, which run no model.
  */
@@ -58,7 +58,7 @@ export interface SoakCluster {
 
 interface Options {
   readonly signal: AbortSignal;
-  /** Called if the cluster stops by itself. */
+  /** Called if the cluster stops unexpectedly. */
   readonly onFailure: (reason: string) => void;
 }
 

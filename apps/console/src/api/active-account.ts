@@ -1,5 +1,5 @@
 /**
- * Active account: the account that this tab acts for, an organisation or the personal account.
+ * Active account: the organisation or personal account on whose behalf this tab sends requests.
  *
  * Stored per tab, so that tabs can act for different accounts. The coordinator checks the membership on every request.
  */
@@ -15,7 +15,7 @@ const ADDRESS_PARAMETER = 'account_id';
 interface ActiveAccount {
   /** Id of the organisation; null: the personal account. */
   readonly id: string | null;
-  /** The person has lost access to the organisation that this tab acted for, so the personal account is active. */
+  /** The person lost access to the active organisation, so the personal account became active. */
   readonly hasLostAccess: boolean;
 }
 

@@ -15,13 +15,13 @@ interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Account to act for; null: the personal account. Default: that of this tab. */
+  /** Account to act for; null: the personal account. Default: the active account of this tab. */
   readonly accountId?: string | null;
 }
 
 const TIMEOUT_MS = 30_000;
 
-/** Codes of responses after which the session may have changed: it ended, or a membership or role did. */
+/** Error codes after which the session may have changed: sign-out, or another membership or role. */
 const SESSION_CODES: ReadonlySet<string> = new Set(['not_signed_in', 'not_a_member']);
 
 /** Listeners for responses with one of {@link SESSION_CODES}. */
@@ -36,7 +36,7 @@ export function onSessionChange(listener: () => void): () => void {
   return () => signedOut.delete(listener);
 }
 
-/** Bodies are not validated against their schema: the coordinator that served this page sent them. */
+/** Bodies are not validated against their schema: this page and the API come from the same coordinator. */
 export const api = {
   get: <Answer>(path: string, options?: RequestOptions) => request<Answer>('GET', path, undefined, options),
   post: <Answer>(path: string, body: unknown = {}, options?: RequestOptions) => request<Answer>('POST', path, body, options),

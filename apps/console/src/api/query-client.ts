@@ -1,4 +1,4 @@
-/** Query defaults: failed requests are retried twice, refused ones never. */
+/** Query defaults: failed requests are retried twice, refused requests never. */
 import { QueryClient } from '@tanstack/react-query';
 import { ApiError } from './api-error.js';
 

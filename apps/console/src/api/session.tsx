@@ -82,7 +82,7 @@ export function useMe(): ConsoleMe {
   return session.me;
 }
 
-/** Account that this tab acts for. Only for pages whose route requires an account. */
+/** Active account of this tab. Only for pages whose route requires an account. */
 export function useActiveAccount(): { readonly id: string; readonly name: string; readonly organisation: ConsoleMembership | null } {
   const me = useMe();
   const organisation = useOrganisationOf(me);
@@ -91,19 +91,19 @@ export function useActiveAccount(): { readonly id: string; readonly name: string
     : { id: organisation.id, name: organisation.name, organisation };
 }
 
-/** Organisation that this tab acts for; null: the personal account. */
+/** Active organisation of this tab; null: the personal account. */
 export function useOrganisationOf({ organisations }: ConsoleMe): ConsoleMembership | null {
   const { id } = useActiveAccountState();
   return organisations.find((one) => one.id === id) ?? null;
 }
 
-/** Whether the person may do that in the account of this tab. Every act is permitted in the personal account. */
+/** Whether the person's role permits the action in the active account. The personal account permits every action. */
 export function usePermission(permission: Permission): boolean {
   const { organisation } = useActiveAccount();
   return organisation === null || organisation.permissions.includes(permission);
 }
 
-/** Switches this tab to another account and drops data of the previous one. Null: the personal account. */
+/** Switches this tab to another account and drops data of the previous account. Null: the personal account. */
 export function useSwitchAccount(): (id: string | null) => void {
   const queryClient = useQueryClient();
   return (id) => {
@@ -112,7 +112,7 @@ export function useSwitchAccount(): (id: string | null) => void {
   };
 }
 
-/** Returns to the personal account if the person is no member of the organisation that this tab acts for. */
+/** Returns to the personal account if the person is not a member of the active organisation. */
 function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): void {
   const id = activeAccountId();
   if (id === null || me?.organisations.some((one) => one.id === id && !one.suspended)) return;
@@ -120,7 +120,7 @@ function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): 
   setActiveAccount(null, { hasLostAccess: me !== null });
 }
 
-/** Settings of the coordinator. Null until they are known. */
+/** Settings of the coordinator. Null while loading. */
 export function useSettings(): ConsoleSettings | null {
   const session = useSession();
   return session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;

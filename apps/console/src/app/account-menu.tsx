@@ -28,7 +28,7 @@ export function AccountMenu({ compact = false }: { readonly compact?: boolean })
   return <ActiveAccountMenu me={session.me} compact={compact} />;
 }
 
-/** Named after the account that this tab acts for. */
+/** Labelled with the name of the active account. */
 function ActiveAccountMenu({ me, compact }: { readonly me: ConsoleMe; readonly compact: boolean }) {
   const organisation = useOrganisationOf(me);
   const name = organisation?.name ?? me.name;

@@ -1,4 +1,4 @@
-/** `IncidentBanner`: shows the newest incident that the user has not dismissed. Lies over the end of the page, so that nothing moves. */
+/** `IncidentBanner`: shows the newest incident that the user has not dismissed. Overlays the end of the page without moving content. */
 import './incident-banner.css';
 import type { Incident } from '@inference/formats';
 import { CircleAlert, X } from 'lucide-react';

@@ -46,7 +46,7 @@ interface NavSection {
 
 const SECTION_LABELS: Readonly<Record<Section, string>> = { network: 'Network', use: 'Use', earn: 'Earn', admin: 'Admin' };
 
-/** Sections with at least one page. Visitors see account pages too, which redirect to sign-in; only operators see admin pages. */
+/** Sections with at least one page. Visitors also see account pages, which redirect to sign-in; only operators see admin pages. */
 function navigationFor(session: Session): NavSection[] {
   const isAdmin = session.state === 'signed-in' && session.me.is_admin;
   return SECTIONS.map((section) => ({
@@ -58,7 +58,7 @@ function navigationFor(session: Session): NavSection[] {
   })).filter(({ pages }) => pages.length > 0);
 }
 
-/** Whether the page at `path`, or one below it, is open. */
+/** Whether the open page is at or below `path`. */
 function isCurrent(path: string, location: string): boolean {
   return location === path || location.startsWith(`${path}/`);
 }

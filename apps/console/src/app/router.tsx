@@ -37,7 +37,7 @@ export function Pages() {
   );
 }
 
-/** Shows pages of this module from now on without waiting for it. */
+/** Marks the module as loaded: from now on, its pages show without waiting. */
 export function keepLoaded(load: PageRoute['load'], Page: ComponentType): void {
   for (const page of PAGES) if (page.load === load) LOADED.set(page, Page);
 }
@@ -74,7 +74,7 @@ function Guarded({ page }: { readonly page: PageRoute }) {
   );
 }
 
-/** Sets the title immediately and focuses the heading when it appears. On the first page the browser controls the focus. */
+/** Sets the title immediately and focuses the heading when the heading appears. On the first page, the browser controls the focus. */
 function usePageArrival(title: string): void {
   const [location] = useLocation();
   const first = useRef(true);
@@ -96,7 +96,7 @@ function usePageArrival(title: string): void {
 /** Whether any page was shown before. */
 let hasNavigated = false;
 
-/** Focuses the main heading as soon as it exists. Returns the function that stops waiting. */
+/** Focuses the main heading when the heading appears. Returns a function that cancels the wait. */
 function focusHeading(): () => void {
   const find = (): boolean => {
     const heading = document.querySelector<HTMLElement>('main h1');

@@ -1,4 +1,4 @@
-/** Frame of every page: navigation, account menu, theme. A sidebar on wide screens, a drawer on narrow ones. */
+/** Frame of every page: navigation, account menu, theme. Wide screens show a sidebar, narrow screens a drawer. */
 import { RotateCw } from 'lucide-react';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'wouter';
@@ -90,7 +90,7 @@ const Drawer = lazy(() =>
   ),
 );
 
-/** In place of the drawer while its module cannot be loaded: offline, or after a deployment. */
+/** Replaces the drawer if the drawer's module cannot be loaded: offline, or after a deployment. */
 function ReloadButton() {
   return (
     <button type="button" className="icon-button" aria-label="Reload the page" onClick={() => window.location.reload()}>

@@ -14,7 +14,7 @@ import { useToast } from '../ui/feedback/toast.js';
 
 interface SignedInMenuProps {
   readonly me: ConsoleMe;
-  /** Name of the account that this tab acts for. */
+  /** Name of the active account. */
   readonly name: string;
   readonly compact: boolean;
   /** Content of the button. */

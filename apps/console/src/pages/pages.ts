@@ -147,7 +147,7 @@ export const PAGES: readonly PageRoute[] = [
   },
   { path: PATHS.document, title: 'Documentation', access: 'public', load: loadDocumentPage },
   { path: PATHS.decision, title: 'Documentation', access: 'public', load: loadDocumentPage },
-  // Pages for signing in and for the account itself.
+  // Pages for sign-in and account settings.
   {
     path: PATHS.account,
     title: 'Account',

@@ -12,7 +12,7 @@ export interface PageRoute {
   readonly path: string;
   /** Document title. */
   readonly title: string;
-  /** Required access. Visitors are redirected to sign-in; others see that they lack access. */
+  /** Required access. Visitors are redirected to sign-in; others see an error page about missing access. */
   readonly access: 'public' | 'account' | 'admin';
   /** Permission that the role in an organisation needs. Absent: every role may open the page. */
   readonly permission?: Permission;

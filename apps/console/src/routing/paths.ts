@@ -1,4 +1,4 @@
-/** Route patterns of all pages. The build writes them to `pages.json`; a server answers exactly these with `index.html`. */
+/** Route patterns of all pages. The build writes `pages.json` with the patterns, for which a server answers `index.html`. */
 export const PATHS = {
   home: '/',
   network: '/network',

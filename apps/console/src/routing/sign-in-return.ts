@@ -1,7 +1,7 @@
 /** `?next=` of the sign-in page: the path to return to afterwards. */
 import { PATHS } from './paths.js';
 
-/** Path of the sign-in page that returns to `next`, a path of this console. */
+/** Path of the sign-in page with a return to `next`, a path of this console. */
 export function signInPath(next: string): string {
   return `${PATHS.signIn}?next=${encodeURIComponent(next)}`;
 }

@@ -66,7 +66,7 @@ describe('an answer with its headers', () => {
     expect(report.who).toContainEqual({ label: 'Model', value: 'pico' });
   });
 
-  it('says what could not be checked', () => {
+  it('names the checks that could not run', () => {
     const kept = keptAnswer();
     expect(evaluate(kept, { request: '' }).notChecked).toEqual([
       expect.stringContaining('paste the request body'),

@@ -145,7 +145,7 @@ describe('asking a model', () => {
 });
 
 describe('images', () => {
-  it('are fetched from this origin, whatever URL they have', () => {
+  it('are fetched from this origin for every URL', () => {
     const body = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
     expect(imagePaths(body({ data: [{ url: 'https://gateway.example/v1/images/files/a.png' }] }))).toEqual(['/v1/images/files/a.png']);
     for (const value of [{}, { data: [] }, { data: [{}] }, null]) expect(imagePaths(body(value))).toBeNull();

@@ -61,7 +61,7 @@ describe('a conversation', () => {
     expect(conversation(turns, { type: 'cleared' })).toEqual([]);
   });
 
-  it('retains versions of a response, sends the shown one, and drops failed ones', () => {
+  it('retains versions of a response, sends the shown version, and drops failed versions', () => {
     let turns = ended(asked([], 'a'), 'a-m', 'one');
     const again = (id: string): void => {
       turns = conversation(turns, { type: 'regenerated', id: 'r-a', column: 0, answer: newAnswer(id, 'm') });
@@ -145,7 +145,7 @@ describe('a conversation in the storage of the tab', () => {
     expect(tab.values.size).toBe(0);
   });
 
-  it('restores a running response as stopped, and neither failed nor empty ones', () => {
+  it('restores a running response as stopped, but no failed or empty response', () => {
     const tab = storage();
     const running = conversation(asked(ended(asked(complete, 'b'), 'b-m', 'x', 'failed'), 'c'), {
       type: 'appended',

@@ -73,7 +73,7 @@ describe('a verification step', () => {
       tone: 'neutral',
     });
   });
-  it('names what rests on the coordinator alone, and the trust level', () => {
+  it('names claims that rest on the coordinator alone, and the trust level', () => {
     expect(stageOutcome('device_management', [finding('word')], true)).toMatchObject({
       label: "Coordinator's word",
       count: '1 check, without evidence',

@@ -151,7 +151,7 @@ const PATTERN = /^[A-Za-z0-9_-]{43}$/;
 /**
  * Reads or creates the secret of session cookies, in a file with mode 0600. Throws {@link StartupError}.
  *
- * For a coordinator without peers: those of a cluster use {@link sharedAuthSecret}.
+ * For a coordinator without peers. Coordinators of a cluster use {@link sharedAuthSecret}.
  */
 export function ensureAuthSecret(file: string): string {
   try {

@@ -31,7 +31,7 @@ export function closeAccountOfUser(close: CloseAccount, userId: string, now: num
   return close(userId, (transaction) => leaveAllOrganisations(transaction, userId, now));
 }
 
-/** {@link closeAccountOfUser} as the sign-in library calls it: throws the library's `APIError` instead of SoleOwnerError. */
+/** {@link closeAccountOfUser} for the sign-in library: throws the library's `APIError` instead of SoleOwnerError. */
 export async function closeOwnAccount(close: CloseAccount, userId: string, now: number): Promise<void> {
   try {
     await closeAccountOfUser(close, userId, now);

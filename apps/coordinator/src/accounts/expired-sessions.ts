@@ -6,7 +6,7 @@ import type { Auth } from './auth.js';
 const EVERY_MS = 3_600_000;
 const MODELS = ['session', 'verification'] as const;
 
-/** Prunes at once and every hour. Returns the function that stops. `database`: of a cluster, which takes turns; null: no peers. */
+/** Prunes now and every hour. Returns a stop function. `database`: coordinators of a cluster take turns; null: no peers. */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
   let round: Promise<unknown> = Promise.resolve();
   const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
@@ -27,7 +27,7 @@ export async function deleteExpired(auth: Auth, before: Date): Promise<void> {
   for (const model of MODELS) await adapter.deleteMany({ model, where: [{ field: 'expiresAt', operator: 'lt', value: before }] });
 }
 
-/** Revokes a user's password-reset links, pending second steps and trusted browsers, because stolen ones must not work. */
+/** Revokes a user's password-reset links, pending second steps and trusted browsers, because they may be stolen. */
 export async function revokeResetLinks(auth: Auth, userId: string): Promise<void> {
   const { adapter } = await auth.$context;
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });

@@ -1,5 +1,5 @@
 /**
- * `KnownBrowsers` recognises browsers with an earlier sign-in by a cookie, so that others' wrong passwords do not count against them.
+ * `KnownBrowsers` recognises browsers with an earlier sign-in by a cookie, so that wrong passwords of others do not lock out the user.
  *
  * The cookie grants no access.
  */
@@ -22,7 +22,7 @@ export class KnownBrowsers {
     this.#isHttps = options.isHttps;
   }
 
-  /** Id of the browser that sent these cookies, if this e-mail address has signed in there; else null. */
+  /** Id of the browser with these cookies, if this e-mail address has signed in there; else null. */
   idOf(cookies: string | undefined, email: string): string | null {
     const [id, ...hashes] = this.#read(cookies);
     if (id === undefined) return null;

@@ -73,7 +73,7 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   passkey_removed: 'A passkey was removed',
 };
 
-/** The same mailer; `onMail` hears of each mail whether the mail service accepted it. */
+/** Wraps a mailer: `onMail` gets for each mail whether the mail service accepted the mail. */
 export function observedMailer(mailer: Mailer, onMail: (kind: Mail['kind'], outcome: 'sent' | 'failed') => void): Mailer {
   return {
     async send(mail) {

@@ -15,7 +15,7 @@ export function backupName(at: Date): string {
 }
 
 /**
- * Runs `write` with a new private folder, which gets its name after `write` has succeeded, and is removed otherwise.
+ * Runs `write` with a new private folder. Success gives the folder its final name; failure removes the folder.
  *
  * @returns Path of the backup.
  * @throws {StartupError} The folder cannot be written.
@@ -36,7 +36,7 @@ export async function writeBackupFolder(parent: string, name: string, write: (fo
     await rm(partial, { recursive: true, force: true });
     throw isDiskFull(error)
       ? new StartupError(`There is no space left for a backup in ${parent}.`, { cause: error })
-      : named(error, parent);
+      : nameFolderIn(error, parent);
   }
 }
 
@@ -47,7 +47,7 @@ export async function listBackups(parent: string): Promise<string[]> {
   return names.filter((_, index) => complete[index]);
 }
 
-/** Removes all but the newest `keep` backups, and the rest of interrupted ones. Returns the names of removed backups. */
+/** Removes all but the newest `keep` backups, and remains of interrupted backups. Returns the names of removed backups. */
 export async function rotateBackups(parent: string, keep: number | null, now: number): Promise<string[]> {
   const old = keep === null ? [] : (await listBackups(parent)).slice(0, -keep);
   for (const name of old) {
@@ -65,7 +65,7 @@ export async function rotateBackups(parent: string, keep: number | null, now: nu
   return old;
 }
 
-/** Creates a private directory and its ancestors, without Node's recursive `mkdir`, which never returns under /proc. */
+/** Creates a private directory and its ancestors. Node's recursive `mkdir` never returns under /proc. */
 export async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -107,8 +107,8 @@ export function isDiskFull(error: unknown): boolean {
   );
 }
 
-/** System errors name the folder; others stay as they are. */
-function named(error: unknown, parent: string): unknown {
+/** Adds the folder to system errors; other errors stay unchanged. */
+function nameFolderIn(error: unknown, parent: string): unknown {
   const reason = errorReason(error);
   const isSystem = /^(E[A-Z]+|SQLITE_[A-Z_]+)$/.test(reason);
   return isSystem ? new StartupError(`No backup could be written to ${parent}: ${reason}.`, { cause: error }) : error;

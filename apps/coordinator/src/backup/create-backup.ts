@@ -23,7 +23,7 @@ export interface BackupOptions {
   /** Folder of PostgreSQL's programs; null: the usual places. */
   readonly postgresBin: string | null;
   readonly programVersion: string;
-  /** Names of the settings in use that a restored coordinator needs too. */
+  /** Names of used settings that a restored coordinator also needs. */
   readonly settings: readonly string[];
   readonly signal: AbortSignal;
   /** Replaced by tests. */
@@ -34,14 +34,14 @@ export interface BackupOptions {
 export interface Backup {
   readonly path: string;
   readonly manifest: Manifest;
-  /** Names of backups that were removed. */
+  /** Names of removed backups. */
   readonly removed: readonly string[];
 }
 
-/** Files of the data directory that hold keys. */
+/** Files with keys in the data directory. */
 export const KEY_FILES = ['auth-secret', 'development-keys.json'] as const;
 
-/** Writes one backup. Throws {@link StartupError}; no incomplete backup stays then. */
+/** Writes one backup. Throws {@link StartupError} and leaves no incomplete backup. */
 export async function createBackup(options: BackupOptions): Promise<Backup> {
   const { out, signal } = options;
   const createdAt = options.now?.() ?? new Date();

@@ -1,4 +1,4 @@
-/** The coordinator's folder in the data directory: staged beside it, then renamed into place. An old folder is renamed, never deleted. */
+/** Restores the coordinator's folder in the data directory: staged beside it, then renamed. The old folder is renamed, never deleted. */
 import { chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -76,7 +76,7 @@ export async function stageFolder(dataDir: string, stamp: string, write: (staged
   }
 }
 
-/** Gives files that root restores to the owner of the data directory, as whom the coordinator runs. */
+/** Gives files restored by root to the owner of the data directory, the user of the coordinator. */
 async function chownTree(path: string, like: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = await lstat(like);

@@ -1,4 +1,4 @@
-/** Files of a backup: lists with sizes and hashes, and copies that are checked while they are read. */
+/** Files of a backup: lists with sizes and hashes, and copies with checks of the read bytes. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open, readdir, stat } from 'node:fs/promises';
@@ -20,7 +20,7 @@ export async function describeFiles(folder: string, signal: AbortSignal): Promis
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Verifies the files of a backup. Throws {@link StartupError} naming the first one that is missing or was changed. */
+/** Verifies the files of a backup. Throws {@link StartupError} that names the first missing or changed file. */
 export async function verifyFiles(folder: string, files: readonly BackupFile[], signal: AbortSignal): Promise<void> {
   for (const file of files) {
     const facts = await stat(join(folder, file.path)).catch((error: unknown) => errorReason(error));
@@ -30,7 +30,7 @@ export async function verifyFiles(folder: string, files: readonly BackupFile[], 
   }
 }
 
-/** Copies a file of a backup. Throws {@link StartupError} if the read bytes are not those of the manifest. */
+/** Copies a file of a backup. Throws {@link StartupError} if the read bytes differ from the manifest. */
 export async function copyVerified(folder: string, file: BackupFile, target: string, signal: AbortSignal): Promise<void> {
   const hash = createHash('sha256');
   let bytes = 0;

@@ -24,11 +24,11 @@ export interface BackupKeys {
   copyTo(folder: string): Promise<void>;
 }
 
-/** No keys: coordinators create new ones at their start. */
+/** No keys: coordinators create new keys when they start. */
 export const NO_KEYS: BackupKeys = { secrets: [], copyTo: async () => {} };
 
 /**
- * Reads the keys of a backup, perhaps another one than the data's.
+ * Reads the keys of a backup, which may differ from the backup with the data.
  *
  * @param from Folder of the backup with the keys.
  * @param manifest Manifest of the restored backup.

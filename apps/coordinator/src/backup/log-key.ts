@@ -1,4 +1,4 @@
-/** The transparency log's key among the secrets, and checkpoints that it signs for a backup. */
+/** The private key of the transparency log among the secrets, and the checkpoints it signs for a backup. */
 import {
   checkpointText,
   formatNoteKey,
@@ -31,13 +31,13 @@ export function signedLogHead(head: LogHead, secrets: readonly SecretRow[], at: 
   return { verifier_key: formatNoteKey(sha256, key), size, published_size: publishedSize, root, checkpoint };
 }
 
-/** Verifier key of a log of this origin; null without the private key. */
+/** Verifier key of a log with this origin; null without the private key. */
 export function verifierKeyOf(origin: string, secrets: readonly SecretRow[]): string | null {
   const pair = keyPair(secrets);
   return pair === null ? null : formatNoteKey(sha256, { name: origin, type: 'ed25519', publicKey: pair.publicKey });
 }
 
-/** Problems of a restored log: its head and its key must be those of the signed checkpoint. */
+/** Problems of a restored log: head and key must match the signed checkpoint. */
 export function compareWithCheckpoint(log: NonNullable<LogPart>, head: LogHead | null): string[] {
   try {
     const { origin, size, root } = openCheckpoint(nodeLogCrypto, log.checkpoint, parseNoteKey(sha256, log.verifier_key), []);

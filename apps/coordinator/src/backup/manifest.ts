@@ -1,11 +1,11 @@
-/** The manifest of a backup: what the backup contains, and the figures that a restored database must have. */
+/** The manifest of a backup: contents of the backup, and figures to check a restored database against. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { errorReason, StartupError } from '../config/startup-error.js';
 
-/** Written last, so a folder without one is no backup. */
+/** Written last, so a folder without a manifest is not a backup. */
 export const MANIFEST_FILE = 'manifest.json';
 /** Raised when an older program could misread a backup. */
 export const MANIFEST_FORMAT = 1;
@@ -28,7 +28,7 @@ const FileSchema = Type.Object({
 
 const ManifestSchema = Type.Object({
   format: Type.Literal(MANIFEST_FORMAT),
-  /** Version of the program that wrote the backup. */
+  /** Version of the program that made the backup. */
   program: Type.String({ maxLength: 100 }),
   /** Time of the database's snapshot, RFC 3339. */
   created_at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
@@ -45,7 +45,7 @@ const ManifestSchema = Type.Object({
   migrations: Type.Array(Type.String({ maxLength: 200 }), { minItems: 1, maxItems: 10_000 }),
   has_keys: Type.Boolean(),
   has_images: Type.Boolean(),
-  /** Settings with secrets or files of their own, which a backup does not contain. */
+  /** Settings with secrets or files, which a backup does not contain. */
   settings: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 100 }),
   /** Sums in micro-USD; null: the database was of another schema than the program. */
   ledger: Type.Union([
@@ -81,7 +81,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
       cause: error,
     });
   }
-  const value = parsed(text);
+  const value = parseJson(text);
   if (validator.Check(value)) return value;
   const format: unknown = typeof value === 'object' && value !== null && 'format' in value ? value.format : null;
   if (typeof format === 'number' && format > MANIFEST_FORMAT) {
@@ -93,7 +93,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
   throw new StartupError(`${MANIFEST_FILE} of ${directory} is damaged at ${first?.instancePath || '/'}: ${first?.message ?? 'not JSON'}.`);
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,4 +1,4 @@
-/** PostgreSQL's own programs: finding those of the server's major version, and running them without a password in the arguments. */
+/** Finds PostgreSQL's own programs of the server's major version, and runs them without a password in the arguments. */
 import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -49,7 +49,7 @@ function usualPlaces(tool: PostgresTool, major: number): string[] {
   ];
 }
 
-/** Null: no such program, or it does not run. */
+/** Null: no such program, or the program does not run. */
 async function versionOf(path: string): Promise<string | null> {
   try {
     const { stdout } = await promisify(execFile)(path, ['--version']);
@@ -85,7 +85,7 @@ interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-/** Runs a program to its end. Throws {@link StartupError} with its last message if it fails. */
+/** Runs a program to its end. Throws {@link StartupError} with the program's last message after a failure. */
 export async function runPostgresTool(path: string, args: readonly string[], { url, signal }: RunOptions): Promise<void> {
   const tool = start(path, args, url, signal);
   tool.child.stdin.end();
@@ -94,7 +94,7 @@ export async function runPostgresTool(path: string, args: readonly string[], { u
 }
 
 interface LoadCommand {
-  /** `pg_restore` and its arguments, which writes statements to standard output. */
+  /** `pg_restore` with arguments for writing statements to standard output. */
   readonly restore: readonly [path: string, ...args: string[]];
   /** Path of `psql`. */
   readonly psql: string;
@@ -109,7 +109,7 @@ export async function loadDump({ restore: [path, ...args], psql, before, after }
   source.child.stdin.end();
   session.child.stdout.resume();
   const { stdin } = session.child;
-  // A session that ended reports its reason itself.
+  // `psql` itself reports the reason of an early end.
   stdin.on('error', () => {});
   const sent = async (): Promise<void> => {
     stdin.write(before);
@@ -155,7 +155,7 @@ function start(path: string, args: readonly string[], url: string, signal: Abort
   return { child, ended };
 }
 
-/** The first error among the messages: later ones are consequences. */
+/** The first error in the messages, because later errors are consequences. */
 function firstError(messages: string): string {
   const lines = messages.trim().split('\n');
   return (lines.find((line) => /error:|ERROR:|FATAL:/.test(line)) ?? lines.at(-1) ?? '').replace(/^psql:[^:]*:\d+:\s*/, '');

@@ -1,4 +1,4 @@
-/** Sentences for the operator after a restore: what happened since the backup is unknown to the restored database. */
+/** Advice for the operator after a restore, because the database does not know the events since the backup. */
 import type { Restored } from './restore-backup.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-/** `restoreBackup` verifies a backup, then replaces database, keys and images. Old ones are moved aside, never deleted. */
+/** `restoreBackup` verifies a backup, then replaces database, keys and images. Old data are moved aside, never deleted. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
@@ -19,7 +19,7 @@ import { DATABASE_FILES, IMAGES_FOLDER, type Manifest, readManifest } from './ma
 import { findPostgresTool, loadDump } from './postgres-tools.js';
 import { checkRestored, type RestoredCheck } from './restored-check.js';
 
-/** A migration removed this table. Schemas of earlier versions have it. */
+/** Removed by a migration, but present in schemas of earlier versions. */
 const FORMER_TABLE = 'auth_device_codes';
 /** Maximum number of named tables. */
 const MAX_NAMED = 20;
@@ -28,13 +28,13 @@ export interface RestoreOptions {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   /** Folder of one backup. */
   readonly from: string;
-  /** Moves existing data aside. Without it, existing data are an error. */
+  /** Moves existing data aside. If false, existing data are an error. */
   readonly force: boolean;
-  /** Another backup with the keys; null: those of `from`. */
+  /** Another backup with the keys; null: the keys of `from`. */
   readonly keysFrom: string | null;
   /** Accepts that coordinators create new keys. */
   readonly newKeys: boolean;
-  /** Retains sessions, which may have been ended since the backup. */
+  /** Retains sessions, although some may have ended since the backup. */
   readonly keepSessions: boolean;
   /** Origin of a new transparency log; null retains the log. */
   readonly newLogOrigin: string | null;
@@ -46,14 +46,14 @@ export interface Restored extends RestoredCheck {
   readonly manifest: Manifest;
   /** Where the replaced data are: a folder, a schema of the database. */
   readonly movedAside: readonly string[];
-  /** Verifier key of the new transparency log; null without one. */
+  /** Verifier key of the new transparency log; null: no log. */
   readonly newLogKey: string | null;
 }
 
 /** The data were restored, but could not be checked: the database cannot be opened, or the check failed. */
 export class UncheckedError extends StartupError {}
 
-/** Throws {@link StartupError}. Nothing has changed then, unless it is an {@link UncheckedError}. */
+/** Throws {@link StartupError}. Only after an {@link UncheckedError} have data changed. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { config, from, force, signal } = options;
   await refuseFolderOfBackups(from);
@@ -193,7 +193,7 @@ async function checkedTarget(url: string, { database }: Manifest): Promise<Postg
   return target;
 }
 
-/** Tables of other applications, which no restore moves. Those of a newer coordinator cannot be told apart, and move. */
+/** Tables of other applications, which no restore moves. Tables of a newer coordinator look alike, and are moved. */
 function foreignTables({ tables, migrations }: PostgresTarget): string[] {
   if (unknownMigrations(migrations).length > 0) return [];
   return tables.filter((name) => !STORED_DATA.has(name) && name !== FORMER_TABLE);
@@ -247,7 +247,7 @@ interface DumpOptions {
   readonly aside: string;
 }
 
-/** One transaction of `psql` moves present tables aside and loads the dump. */
+/** Moves present tables aside and loads the dump, in one transaction of `psql`. */
 async function restoreDump({ options, manifest, rows, url, target, aside }: DumpOptions): Promise<void> {
   const { from, postgresBin, signal } = options;
   const { schema, serverMajor, tables } = target;

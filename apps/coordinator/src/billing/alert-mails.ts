@@ -6,7 +6,7 @@ const MAX_REFUSED_IN_A_ROW = 5;
 interface AlertMails<Alert> {
   /** One entry per mail. Entries of the same alert are neighbours. */
   readonly due: readonly Alert[];
-  /** Id that all entries of one alert share. */
+  /** Common id of all entries of an alert. */
   idOf(alert: Alert): string;
   send(alert: Alert): Promise<void>;
   /** Called once per alert after its last mail, if the mail service accepted at least one. */

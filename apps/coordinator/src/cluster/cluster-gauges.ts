@@ -1,4 +1,4 @@
-/** `registerClusterGauges`: gauges of the connection to NATS, and of every peer and the link to it. */
+/** `registerClusterGauges`: gauges of the NATS connection, the peers and the links to them. */
 import type { PeerLink } from './link/peer-link.js';
 import type { PeerSummary } from './membership/membership.js';
 import type { RoundTrips } from './round-trips.js';
@@ -7,7 +7,7 @@ import type { ClusterTransport } from './transport/cluster-transport.js';
 type Reading<Label extends string> = readonly [Record<Label, string>, number];
 
 interface GaugeRegistry {
-  /** Registers a gauge that is read at each scrape. */
+  /** Registers a gauge whose value is read at each scrape. */
   gauge<Label extends string>(name: string, help: string, labels: readonly Label[], read: () => Iterable<Reading<Label>>): void;
 }
 

@@ -12,14 +12,14 @@ import type { Peer, PeerStream } from './peer.js';
 import { readBody, sendBody } from './stream-body.js';
 import type { Lookup, NetworkViews, View, ViewSchemas } from './views.js';
 
-/** Maximum size of one coordinator's part as JSON. */
+/** Maximum JSON size of the part of one coordinator. */
 const MAX_PART_BYTES = 256 * 1024 * 1024;
-/** Maximum queries per second and view that are sent to peers. Further ones reuse recent parts. */
+/** Maximum queries to peers per second and view. Further queries reuse recent parts. */
 const MAX_SENT_QUERIES_PER_SECOND = 20;
 const MAX_REUSE_AGE_MS = 1000;
 /** Queries of a view whose parts are retained for reuse. */
 const MAX_RETAINED_QUERIES = 16;
-/** Maximum concurrent queries of a view. Further ones omit the peers. */
+/** Maximum concurrent queries of a view. Further queries omit the peers. */
 const MAX_RUNNING_QUERIES = 1000;
 
 const viewRequest = Compile(Type.Object({ name: Type.String(), query: Type.Unknown() }));
@@ -97,7 +97,7 @@ export class ClusterViews implements NetworkViews {
   }
 }
 
-/** Asks all peers at once and resolves to the first answer that is not null, cancelling the others. Null: no peer has one. */
+/** Asks all peers at once and resolves to the first non-null answer, cancelling the others. Null: all answers are null. */
 export async function firstFound<T>(
   peers: readonly Peer[],
   ask: (peer: Peer, signal: AbortSignal) => Promise<T | null>,
@@ -152,7 +152,7 @@ class SharedParts<Part> {
     return parts;
   }
 
-  /** Retains parts only under load, because they may be large. */
+  /** Retains parts only under load, because parts may be large. */
   #retain(text: string, at: number, parts: Part[]): void {
     if (this.#second.queryCount < MAX_SENT_QUERIES_PER_SECOND / 2) return;
     const entry = { at, parts };

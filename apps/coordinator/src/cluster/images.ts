@@ -4,7 +4,7 @@ import { firstFound } from './cluster-views.js';
 import type { Peer, PeerStream } from './peer.js';
 import { readBody, sendBody } from './stream-body.js';
 
-/** Larger than every image that a store accepts. */
+/** Exceeds every image that a store accepts. */
 const MAX_IMAGE_BYTES = 256 * 1024 * 1024;
 const MAX_NAME_CHARS = 128;
 

@@ -1,6 +1,6 @@
-/** `encodeMessage` and `parseMessage`: JSON messages between coordinators, checked against a schema when they arrive. */
+/** `encodeMessage` and `parseMessage`: JSON messages between coordinators. Received messages are checked against a schema. */
 
-/** Part of a compiled TypeBox schema that this file uses. */
+/** The used part of a compiled TypeBox schema. */
 export interface MessageValidator<T> {
   Check(value: unknown): value is T;
 }

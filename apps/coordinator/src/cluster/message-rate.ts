@@ -1,4 +1,4 @@
-/** `MessageRate`: limits broadcasts of one kind per second, of all peers together. A hostile peer thus cannot occupy the process. */
+/** `MessageRate`: limits one kind of broadcast per second, over all peers together, so a hostile peer cannot occupy the process. */
 export class MessageRate {
   readonly #maxPerSecond: number;
   #startedAt = Number.NEGATIVE_INFINITY;

@@ -1,5 +1,5 @@
 /**
- * `Nudges`: tells peers which rows of the database changed. Peers then read them at once, before the next periodic read.
+ * `Nudges`: reports changed database rows to peers, which then read the rows before their next periodic read.
  *
  * A nudge contains only the kind and id of a row, never its content. Lost nudges do no harm.
  */
@@ -18,13 +18,13 @@ interface NudgesOptions {
   readonly now?: () => number;
 }
 
-/** Time for which hints are gathered before they are published together. */
+/** Time to gather hints before publishing them in one message. */
 const GATHER_MS = 20;
 const MAX_PER_MESSAGE = 200;
 /** Maximum gathered hints. Others are dropped, and the periodic reads find the changes. */
 const MAX_GATHERED = 2000;
 const MAX_MESSAGE_BYTES = 64 * 1024;
-/** Maximum messages per second that are accepted from all peers together. */
+/** Maximum accepted messages per second from all peers together. */
 const MAX_MESSAGES_PER_SECOND = 500;
 
 const nudge = Compile(
@@ -78,7 +78,7 @@ export class Nudges {
   }
 }
 
-/** Gathers distinct hints for {@link GATHER_MS}, then hands them over together. */
+/** Gathers distinct hints for {@link GATHER_MS}, then passes them on together. */
 class HintBatch {
   readonly #onFull: (hints: ChangeHint[]) => void;
   readonly #hints = new Map<string, ChangeHint>();

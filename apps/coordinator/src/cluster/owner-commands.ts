@@ -1,4 +1,4 @@
-/** Relays owner commands (remote control) to the coordinator that the machine is connected to. */
+/** Relays owner commands (remote control) to the coordinator with the machine's connection. */
 import { MachineSettingsSchema, OWNER_COMMAND_REFUSALS, OwnerActionSchema, type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -30,7 +30,7 @@ const isOutcome = Compile(
 );
 type Registry = Pick<ProviderRegistry, 'executeOwnerCommand'>;
 
-/** Executes a command here, or at the peer that the machine is connected to. Null: the machine is not connected anywhere. Never rejects. */
+/** Executes a command here, or at the peer with the machine's connection. Null: the machine is not connected. Never rejects. */
 export async function executeInCluster(
   registry: Registry,
   peers: readonly Peer[],

@@ -1,4 +1,4 @@
-/** `Peer` and `PeerStream`: another coordinator, and a stream to it. Placements, views and images use peers through this interface. */
+/** `Peer` and `PeerStream`: interface to another coordinator, and to a stream to it, for placements, views and images. */
 import type { LinkStream, StreamEnd, StreamHandlers } from './link/link-stream.js';
 
 export interface Peer {
@@ -20,14 +20,14 @@ export interface StreamEvents {
   closed(): void;
 }
 
-/** A link stream whose receiver can be replaced: first the receiver of the reply, then that of the job. */
+/** A link stream with a replaceable receiver: first the receiver of the reply, then the receiver of the job. */
 export class PeerStream implements StreamHandlers {
   #stream: LinkStream | null = null;
   #events: StreamEvents | null = null;
   #onEnd: () => void = () => {};
   #isClosed = false;
 
-  /** Opens a stream by `open`, which gets the stream's handlers. If the link is lost, the stream is closed from the start. */
+  /** Opens a stream through `open`, which takes the handlers. If the link is lost, the stream is closed from the start. */
   static open(open: (handlers: StreamHandlers) => LinkStream): PeerStream {
     const stream = new PeerStream();
     try {
@@ -38,7 +38,7 @@ export class PeerStream implements StreamHandlers {
     return stream;
   }
 
-  /** Wraps a stream that the peer opened. `onEnd` is called once, after all other events. */
+  /** Wraps a stream that the peer opened. `onEnd` is called once, as the last event. */
   static incoming(stream: LinkStream, onEnd: () => void = () => {}): PeerStream {
     const incoming = new PeerStream();
     incoming.#stream = stream;
@@ -61,7 +61,7 @@ export class PeerStream implements StreamHandlers {
     return this.#stream?.send(bytes, isText) ?? false;
   }
 
-  /** Sends a short message that may overtake messages of `send`. */
+  /** Sends a short message, which may overtake messages of `send`. */
   sendControl(bytes: Uint8Array): void {
     this.#stream?.sendControl(bytes);
   }

@@ -5,10 +5,10 @@
  */
 import type { Static, TSchema } from 'typebox';
 
-/** Reads the parts of all coordinators, this coordinator's first. Omits peers that do not answer in time. */
+/** Reads the parts of all coordinators, starting with this coordinator. Omits peers that do not answer in time. */
 export type View<Query, Part> = (query: Query) => Promise<Part[]>;
 
-/** Finds something at this coordinator, else at a peer. Null: no coordinator that answers in time knows it. */
+/** Looks up something at this coordinator, then at peers. Null: not found at any coordinator that answers in time. */
 export type Lookup<Query, Found> = (query: Query) => Promise<Found | null>;
 
 /** Schemas of the messages between coordinators. */
@@ -21,7 +21,7 @@ type Awaitable<T> = T | Promise<T>;
 
 /** Each name belongs to one view or lookup. Received queries and parts are checked against the schemas. */
 export interface NetworkViews {
-  /** `render` returns this coordinator's part, for its own clients and for peers. */
+  /** `render` returns the part of this coordinator, for local clients and for peers. */
   define<Query extends TSchema, Part extends TSchema>(
     name: string,
     schemas: ViewSchemas<Query, Part>,

@@ -46,8 +46,8 @@ Exit codes: 0 done, 1 refused or failed, 2 the command line or the settings cann
   async run([name = '', ...args], context) {
     const subcommand = SUBCOMMANDS[name];
     if (subcommand === undefined || !Object.hasOwn(SUBCOMMANDS, name)) {
-      const given = name === '' ? 'A word is missing after admin' : `There is no command ${JSON.stringify(`admin ${name}`)}`;
-      throw new UsageError(`${given}; there are: ${Object.keys(SUBCOMMANDS).join(', ')}.`);
+      const problem = name === '' ? 'A word is missing after admin' : `There is no command ${JSON.stringify(`admin ${name}`)}`;
+      throw new UsageError(`${problem}; there are: ${Object.keys(SUBCOMMANDS).join(', ')}.`);
     }
     return subcommand(args, context);
   },
@@ -69,7 +69,7 @@ async function create(args: readonly string[], context: CommandContext): Promise
     }
     const { password, isGenerated } = await newPassword(options, context);
     checkPassword(password);
-    // The entry omits address and name: an erasure finds entries by account id only, which does not exist yet.
+    // The entry omits address and name: an erasure finds entries by account id, which does not exist yet.
     const id = await withAuditEntry(database, { action: 'admin create', subject: null, details: {} }, () =>
       createAdmin(database, { email, name, password }, Date.now),
     );
@@ -144,7 +144,7 @@ function requiredEmail(email: string | undefined): string {
 
 interface AuditedAction {
   readonly action: string;
-  /** Account id; null: the account that `work` creates and whose id it resolves to. */
+  /** Account id; null: `work` creates the account and resolves to the id. */
   readonly subject: string | null;
   readonly details: Readonly<Record<string, string>>;
 }

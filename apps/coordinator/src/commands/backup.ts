@@ -1,4 +1,4 @@
-/** `backup` command: options and output. The copy itself is made by `createBackup`. The coordinator may run meanwhile. */
+/** `backup` command: options and output. `createBackup` makes the copy. The coordinator may run meanwhile. */
 import { createRequire } from 'node:module';
 import { createBackup } from '../backup/create-backup.js';
 import type { Manifest } from '../backup/manifest.js';
@@ -7,7 +7,7 @@ import { type Command, EXIT, optionsOf, UsageError } from './command.js';
 import { settingsOf } from './read-settings.js';
 import { untilSignalled } from './until-signalled.js';
 
-/** Settings that a restored coordinator needs. A backup contains their names, not their values. */
+/** Settings that a restored coordinator needs. A backup contains the names, not the values. */
 const NAMED_SETTINGS =
   /^(AUTH_SECRET|ADMIN_KEY|PUBLIC_URL|AGENT_RELEASES|LOG_(ORIGIN|WITNESSES|WITNESS_QUORUM)|(STRIPE|MAIL|SMTP|MDM|NATS)_[A-Z_]+?)(_FILE)?$/;
 const MAX_NAMED_SETTINGS = 100;
@@ -64,7 +64,7 @@ Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line
   },
 };
 
-/** Names of the settings in {@link NAMED_SETTINGS} that have a value. */
+/** Names of the settings in {@link NAMED_SETTINGS} with a value. */
 function namedSettings(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => NAMED_SETTINGS.test(name) && env[name])

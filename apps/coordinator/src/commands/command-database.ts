@@ -1,4 +1,4 @@
-/** Opens the database that the settings name, for the duration of one command. `serve` opens its own in wiring/database.ts. */
+/** Opens the configured database for the duration of one command. `serve` opens its own connection in wiring/database.ts. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';

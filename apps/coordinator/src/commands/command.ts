@@ -18,7 +18,7 @@ export const EXIT = {
 export interface CommandContext {
   /** Environment of the process. `--env-file` adds names that the process lacks. */
   readonly env: Environment;
-  /** All values of `--env-file`, including those that the environment overrides. Empty without the option. */
+  /** All values of `--env-file`, including overridden values. Empty without the option. */
   readonly fileSettings: Environment;
   /** Path given by `--env-file`; null without the option. */
   readonly settingsFile: string | null;
@@ -26,7 +26,7 @@ export interface CommandContext {
   readonly out: (line: string) => void;
   /** Writes a line to standard error. */
   readonly err: (line: string) => void;
-  /** Asks a question on the terminal and hides what is typed. Null: the process has no terminal. */
+  /** Asks a question on the terminal and hides the typed answer. Null: the process has no terminal. */
   readonly askHidden: ((question: string) => Promise<string>) | null;
 }
 
@@ -60,7 +60,7 @@ export function optionsOf<const T extends Options>(args: readonly string[], opti
   const seen = new Set<string>();
   for (const token of parsed.tokens) {
     if (token.kind !== 'option') continue;
-    // An empty value is probably an unset variable of a script, which must not select the default.
+    // An empty value is probably an unset script variable, which must not select the default.
     if (token.value === '') throw new UsageError(`${token.rawName} needs a value.`);
     if (seen.has(token.name)) throw new UsageError(`${token.rawName} is given twice.`);
     seen.add(token.name);

@@ -25,7 +25,7 @@ const SIGN_UP_ERRORS: Readonly<Record<string, string>> = {
   FAILED_TO_CREATE_USER: 'The account could not be created. Try again.',
 };
 
-/** Throws {@link UsageError} for a name or address that no sign-up accepts. */
+/** Throws {@link UsageError} for a name or address that sign-up does not accept. */
 export function checkPerson({ email, name }: Pick<NewAdmin, 'email' | 'name'>): void {
   if (email.length > MAX_LENGTHS.email || !/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError('--email must be an e-mail address.');
   if (name.length > MAX_LENGTHS.name || !isName(name)) {
@@ -33,7 +33,7 @@ export function checkPerson({ email, name }: Pick<NewAdmin, 'email' | 'name'>): 
   }
 }
 
-/** Throws StartupError for a password that no sign-up accepts. */
+/** Throws StartupError for a password that sign-up does not accept. */
 export function checkPassword(password: string): void {
   if (password.length >= MIN_PASSWORD_LENGTH && password.length <= MAX_PASSWORD_LENGTH) return;
   throw new StartupError(`The password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters. Nothing was changed.`);
@@ -44,11 +44,11 @@ export async function createAdmin(database: Database, person: NewAdmin, now: () 
   const accounts = new AccountRepository({ database, now, onChange: () => {} });
   const auth = createAuth({
     database,
-    // The sign-up creates a session cookie that nobody uses, so any key signs it.
+    // Any key suffices: nobody uses the session cookie of the sign-up.
     secret: randomBytes(32).toString('base64url'),
     publicUrl: null,
     mailer: null,
-    // If true, the library would report success for an existing account, to hide from strangers that it exists.
+    // True would make the library report success for an existing account, to hide existing accounts from strangers.
     requireEmailVerification: false,
     onSignUp: async (user) => void (await accounts.ensure(user)),
     onPasswordChange: async () => {},

@@ -56,7 +56,7 @@ interface Plan {
   readonly schema: string | null;
   readonly applied_count: number;
   readonly pending: readonly PendingMigration[];
-  /** Applied migrations that this program does not know, because a newer one applied them. */
+  /** Applied migrations of a newer program, unknown to this program. */
   readonly unknown: readonly string[];
   /** Whether coordinators of the previous version may run during and after the migration. */
   readonly previous_version_keeps_working: boolean;

@@ -40,9 +40,9 @@ function readPassword(path: string): string {
   }
 }
 
-/** Asks a question on the terminal and hides what is typed. Throws StartupError on Ctrl-C and at the end of input. */
+/** Asks a question on the terminal and hides the typed answer. Throws StartupError on Ctrl-C and at the end of input. */
 export async function askHidden(question: string): Promise<string> {
-  // `readline` echoes typed characters to its output, which discards them.
+  // Discards the characters that `readline` echoes.
   const discarded = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: discarded, terminal: true });
   const aborted = new AbortController();

@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../config/config.js';
 import type { Environment } from '../config/environment.js';
 import { SettingsError, StartupError } from '../config/startup-error.js';
 
-/** Throws {@link SettingsError}, whose message names the first invalid setting. run.ts turns it into exit code 2. */
+/** Throws {@link SettingsError} that names the first invalid setting. run.ts returns exit code 2. */
 export function settingsOf(env: Environment): Config {
   try {
     return readConfig(env);

@@ -14,7 +14,7 @@ interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings' | '
 
 const HELP_OPTIONS: ReadonlySet<string> = new Set(['--help', '-h']);
 
-/** Runs the command that `typed` names, or `serve` if none is named. Returns the exit code; never throws. */
+/** Runs the command in `typed`; without a command, runs `serve`. Returns the exit code; never throws. */
 export async function runCommandLine(typed: readonly string[], terminal: CommandProcess): Promise<number> {
   const { out, err } = terminal;
   let name = 'serve';

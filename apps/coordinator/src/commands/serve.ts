@@ -10,10 +10,10 @@ import { settingsOf } from './read-settings.js';
 const LOG_FLUSH_MS = 100;
 /** Maximum time for the last write of the log, after everything else is closed, in milliseconds. */
 const LAST_FLUSH_MS = 2000;
-/** Time after `config.drainMs` at which a shutdown that hangs is ended by force, in milliseconds. */
+/** Time after `config.drainMs` until a stuck shutdown is forced, in milliseconds. */
 const FORCED_EXIT_MS = 5000;
 
-/** Log message by `MIN_TRUST_LEVEL`: what the setting means for clients. */
+/** Log message by `MIN_TRUST_LEVEL`: the meaning of the setting for clients. */
 const TRUST_MESSAGES = {
   hardware: 'only providers of trust level hardware get requests',
   self_signed: 'providers get requests from trust level self_signed on: their hardware is not proved',
@@ -30,7 +30,7 @@ Exit codes: 0 shut down, 1 the start or the shutdown failed, 2 a setting cannot 
 async function serve(args: readonly string[], { env }: CommandContext): Promise<number> {
   optionsOf(args, {});
   const config = settingsOf(env);
-  // OpenTelemetry's packages read this variable themselves, but not its `_FILE` form.
+  // OpenTelemetry's packages read this variable themselves, but not the `_FILE` form.
   const { OTEL_EXPORTER_OTLP_HEADERS: traceHeaders } = withSecretFiles(env);
   if (traceHeaders !== undefined) process.env.OTEL_EXPORTER_OTLP_HEADERS = traceHeaders;
   // Lines are buffered; every exit below flushes the buffer.
@@ -42,7 +42,7 @@ async function serve(args: readonly string[], { env }: CommandContext): Promise<
     { min_trust_level: config.minTrustLevel, allow_simulated_enclave: config.allowSimulatedEnclave },
     TRUST_MESSAGES[config.minTrustLevel],
   );
-  // Tells a parent process with an IPC channel the address, whatever the log level.
+  // Sends the address to a parent process with an IPC channel, at every log level.
   process.send?.({ address: app.address });
   return exitCodeAtShutdown({ app, log, stdout, drainMs: config.drainMs });
 }
@@ -62,7 +62,7 @@ function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): 
   let isEnding = false;
   return new Promise((resolve) => {
     const exitAfterFlush = (code: number): void => {
-      // `flushSync` would retry forever on a pipe that nobody reads.
+      // `flushSync` would retry forever on a pipe without a reader.
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_FLUSH_MS);
       stdout.flush(() => resolve(code));
     };

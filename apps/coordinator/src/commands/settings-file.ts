@@ -6,7 +6,7 @@ import { errorReason, SettingsError } from '../config/startup-error.js';
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Throws {@link SettingsError} for an unreadable file and for a line that is no setting. Messages never quote values. */
+/** Throws {@link SettingsError} for an unreadable file or an invalid line. Messages never quote values. */
 export function readSettingsFile(path: string): Environment {
   let text: string;
   try {
@@ -19,7 +19,7 @@ export function readSettingsFile(path: string): Environment {
   return parseEnv(text);
 }
 
-/** Refuses lines that `parseEnv` would accept and read as something else than their author meant. */
+/** Refuses lines that `parseEnv` would accept and misread. */
 function checkLines(text: string, path: string): void {
   let quote: string | null = null;
   for (const [index, line] of text.split('\n').entries()) {

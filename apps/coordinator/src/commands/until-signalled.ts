@@ -10,7 +10,7 @@ export async function untilSignalled<T>(work: (signal: AbortSignal) => Promise<T
   try {
     return await work(controller.signal);
   } catch (error) {
-    // An aborted function may reject with an error that does not say so.
+    // An aborted function may reject with another error.
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     process.off('SIGINT', stop);

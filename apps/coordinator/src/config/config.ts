@@ -152,7 +152,7 @@ const MAX_IMAGE_QUEUE_SECONDS = 600;
 function readConsole(env: Environment) {
   const config = {
     /** Origin of this coordinator in browsers, such as `https://gateway.example`; null: loopback addresses only. */
-    publicOrigin: origin(env, 'PUBLIC_URL'),
+    publicOrigin: readOrigin(env, 'PUBLIC_URL'),
     /** Secret for signing session cookies; null: a generated secret in the data directory. */
     authSecret: secret(env, 'AUTH_SECRET', /^.{32,}$/, 'at least 32 characters'),
     requireEmailVerification: flag(env, 'REQUIRE_EMAIL_VERIFICATION'),
@@ -192,7 +192,7 @@ function postgresUrl(env: Environment, name: string): string | null {
   return checked(env, name, isUrl, 'look like postgres://user:password@host:5432/database');
 }
 
-function origin(env: Environment, name: string): string | null {
+function readOrigin(env: Environment, name: string): string | null {
   const value = httpUrl(env, name);
   if (value === null) return null;
   const url = new URL(value);

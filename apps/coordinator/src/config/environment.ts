@@ -40,7 +40,7 @@ export function choice<T extends string>(env: Environment, name: string, allowed
   return found;
 }
 
-/** The text if `holds` accepts it, else an error. No message repeats the value, which may contain a password. */
+/** The text if `holds` accepts it, else an error. Messages never contain the value, which may be a password. */
 export function checked(env: Environment, name: string, holds: (value: string) => boolean, what: string): string | null {
   const value = text(env, name);
   if (value !== null && !holds(value)) throw new StartupError(`${name} must ${what}.`);

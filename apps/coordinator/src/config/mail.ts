@@ -70,7 +70,7 @@ function readSmtp(env: Environment): SmtpSettings | null {
 }
 
 function readLogin(url: URL, separatePassword: string | null): SmtpSettings['login'] {
-  const [user, inUrl] = [decoded(url.username), decoded(url.password)];
+  const [user, inUrl] = [decodePart(url.username), decodePart(url.password)];
   if (inUrl !== '' && separatePassword !== null)
     throw new StartupError('SMTP_URL contains a password and SMTP_PASSWORD is set: remove one of them.');
   const password = separatePassword ?? inUrl;
@@ -80,7 +80,7 @@ function readLogin(url: URL, separatePassword: string | null): SmtpSettings['log
   return user === '' ? null : { user, password };
 }
 
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

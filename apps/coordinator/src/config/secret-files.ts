@@ -1,4 +1,4 @@
-/** `withSecretFiles`: secret settings whose value is in a file, as Docker, Kubernetes and systemd hand them over. */
+/** `withSecretFiles`: reads secret settings from files, the form of Docker, Kubernetes and systemd. */
 import { readFileSync } from 'node:fs';
 import { type Environment, text } from './environment.js';
 import { errorReason, StartupError } from './startup-error.js';

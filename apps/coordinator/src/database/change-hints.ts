@@ -45,7 +45,7 @@ export class ChangeHints {
     this.#publish?.({ kind, subject });
   }
 
-  /** Calls back with subjects of hints from other coordinators. One listener per kind, which never throws. */
+  /** Calls back with subjects of hints from other coordinators. One listener per kind; the listener must not throw. */
   on(kind: ChangeKind, listener: (subjects: ReadonlySet<string>) => unknown): void {
     this.#listeners.set(kind, listener);
   }

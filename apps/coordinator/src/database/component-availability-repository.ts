@@ -22,7 +22,7 @@ export class ComponentAvailabilityRepository {
     this.#database = database;
   }
 
-  /** Records that these components run now. Each minute counts once per component, whatever the number of coordinators. */
+  /** Records these components as running now. Each minute counts once per component, for any number of coordinators. */
   async report(components: readonly string[], now: number): Promise<void> {
     const minute = Math.floor(now / MINUTE_MS);
     const day = Math.floor(now / DAY_MS);
@@ -63,7 +63,7 @@ export class ComponentAvailabilityRepository {
 }
 
 interface DayMinutes {
-  /** Minutes of the day from the first report ever until now. The current minute counts once it has a report. */
+  /** Minutes of the day since the first report, until now. The current minute counts after its first report. */
   readonly observed: number;
   /** Minutes with a report. */
   readonly up: number;

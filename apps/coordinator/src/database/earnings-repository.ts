@@ -83,7 +83,7 @@ export interface AccountName {
   readonly email: string | null;
 }
 
-/** Earnings of one owner from one payer. Amounts are micro-USD. */
+/** Earnings of an owner from a payer. Amounts are micro-USD. */
 interface PayerConcentration {
   /** Null: an unclaimed provider. */
   readonly owner: AccountName | null;

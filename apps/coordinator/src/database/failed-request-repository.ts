@@ -43,7 +43,7 @@ const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
 /** Maximum rows of all accounts. */
 const MAX_ROWS = 200_000;
-/** Maximum rows per account, so that one account cannot displace the rows of others. */
+/** Maximum rows per account, so that no account can displace the rows of others. */
 const MAX_ROWS_PER_ACCOUNT = 2_000;
 /** Maximum rows that wait for a write. */
 const MAX_WAITING_ROWS = 20_000;

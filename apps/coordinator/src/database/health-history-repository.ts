@@ -19,7 +19,7 @@ interface HealthRow {
   readonly figures: string;
 }
 
-/** Merges two JSON texts of figures into one. */
+/** Merges two JSON texts of figures. */
 type Merge = (stored: string, added: string) => string;
 
 export class HealthHistoryRepository {

@@ -1,4 +1,4 @@
-/** `IncidentRepository`: incidents and maintenance on the status page, with their updates. Operators write them. */
+/** `IncidentRepository`: incidents and maintenance on the status page, with updates. Written by operators. */
 import { randomUUID } from 'node:crypto';
 import type { IncidentImpact, IncidentKind, IncidentStatus } from './tables/operations.js';
 import type { Database, Tables } from './tables.js';
@@ -167,13 +167,13 @@ export class IncidentRepository {
       .orderBy('at', 'desc')
       .orderBy('id', 'desc')
       .execute();
-    const ofIncident = new Map<string, Tables['incident_updates'][]>();
+    const updatesByIncident = new Map<string, Tables['incident_updates'][]>();
     for (const update of updates) {
-      const known = ofIncident.get(update.incident_id);
-      if (known === undefined) ofIncident.set(update.incident_id, [update]);
+      const known = updatesByIncident.get(update.incident_id);
+      if (known === undefined) updatesByIncident.set(update.incident_id, [update]);
       else known.push(update);
     }
-    return rows.map((row) => fromRow(row, ofIncident.get(row.id) ?? []));
+    return rows.map((row) => fromRow(row, updatesByIncident.get(row.id) ?? []));
   }
 }
 

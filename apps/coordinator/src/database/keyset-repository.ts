@@ -11,7 +11,7 @@ export interface StoredKeyset {
 
 /** Number of stored keysets; only the newest is served. */
 const RETAINED_KEYSETS = 2;
-/** Number of stored claims. A coordinator that is this many epochs late finds a newer keyset than its claim. */
+/** Number of stored claims. A coordinator further behind finds a newer keyset instead of its claim. */
 const RETAINED_CLAIMS = 16;
 
 export class KeysetRepository {

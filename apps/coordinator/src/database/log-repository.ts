@@ -45,7 +45,7 @@ export class LogRepository {
     this.#sha256 = sha256;
   }
 
-  /** Opens the log, or creates an empty one. The origin of the first creator stays. */
+  /** Opens the log, or creates an empty log. The origin of the first creator stays. */
   static async open(database: Database, sha256: Sha256, origin: string): Promise<LogRepository> {
     await database
       .insertInto('log_heads')
@@ -95,7 +95,7 @@ export class LogRepository {
     return size;
   }
 
-  /** Rows of the subtrees that the leaf at `index` completes, the leaf itself first. */
+  /** Rows of the leaf at `index` and of the subtrees that the leaf completes, starting with the leaf. */
   async #completedSubtrees(transaction: Database, index: number, leaf: Uint8Array) {
     const rows = [{ level: 0, node_index: index, hash: toHex(leaf) }];
     let hash = leaf;
@@ -123,7 +123,7 @@ export class LogRepository {
     return { origin, size, root: fromHex(root), cosignatures, readAt: Number(readAt) };
   }
 
-  /** Publishes a tree of this log, unless a larger one is published. */
+  /** Publishes a tree of this log, unless a larger tree is published. */
   async publish({ size, root, cosignatures }: Pick<PublishedTree, 'size' | 'root' | 'cosignatures'>): Promise<void> {
     await this.#database
       .updateTable('log_heads')

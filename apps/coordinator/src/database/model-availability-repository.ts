@@ -34,7 +34,7 @@ export class ModelAvailabilityRepository {
     this.#database = database;
   }
 
-  /** Records one check: the models that the network serves now. Only one coordinator at a time may call this. */
+  /** Records one check: the models served now. Only one coordinator at a time may call this function. */
   async record(models: readonly string[], now: number): Promise<void> {
     const day = Math.floor(now / DAY_MS);
     await this.#database.transaction().execute(async (transaction) => {
@@ -101,7 +101,7 @@ interface DayRow {
   readonly day: number;
   /** Checks of the day at which the model was served. */
   readonly checks: number;
-  /** Checks of the day before the first one at which the model was served. */
+  /** Checks of the day before the first check with the model. */
   readonly missed: number;
 }
 

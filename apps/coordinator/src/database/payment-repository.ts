@@ -77,7 +77,7 @@ export class PaymentRepository {
     return this.#findOrder('payment_id', paymentId);
   }
 
-  /** Marks an order as paid, whatever its state: a payment always counts. */
+  /** Marks an order as paid, in any state: a payment always counts. */
   async payOrder(id: string, paymentId: string | null, at: number): Promise<void> {
     await this.#database
       .updateTable('deposit_orders')
@@ -163,7 +163,7 @@ export class PaymentRepository {
     return row === undefined ? null : withdrawalOf(row);
   }
 
-  /** Claims the end of a withdrawal. Resolves to the valid claim: this one or an earlier one. */
+  /** Claims the end of a withdrawal. Resolves to the valid claim, which may be earlier. */
   async claimEnd(withdrawalId: string, end: WithdrawalEndClaim, at: number): Promise<WithdrawalEndClaim> {
     await this.#database
       .insertInto('withdrawal_ends')

@@ -1,6 +1,6 @@
 /** `PeriodicRefresh` rereads cached rows every few seconds, and at once after a hint. Requests never wait. */
 
-/** Maximum time that a read delays the next one, in milliseconds. */
+/** Maximum delay between two reads, in milliseconds. */
 export const MAX_READ_MS = 40_000;
 
 interface PeriodicRefreshOptions {
@@ -14,7 +14,7 @@ export class PeriodicRefresh {
   readonly #options: PeriodicRefreshOptions;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
-  /** A read that waits for the running one; shared by all callers until it starts. */
+  /** The next read, which waits for the running read. Shared by all callers until it starts. */
   #queued: Promise<void> | null = null;
 
   constructor(options: PeriodicRefreshOptions) {

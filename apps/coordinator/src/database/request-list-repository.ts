@@ -81,7 +81,7 @@ export async function listUsage(
   return rows.map(fromRow);
 }
 
-/** The settled job with this id, if it belongs to the account. */
+/** The settled job with this id; null unless the job belongs to the account. */
 export async function findUsedJob(database: Database, accountId: string, jobId: string): Promise<UsedJob | null> {
   const row = await selectJobs(database, accountId).where('job_id', '=', jobId).executeTakeFirst();
   return row === undefined ? null : fromRow(row);

@@ -1,4 +1,4 @@
-/** `RolloutRepository`: rollouts of agent versions, the machines that they compare, and the capacity that coordinators see. */
+/** `RolloutRepository`: rollouts of agent versions, compared machines, and the capacity of each coordinator. */
 import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely';
 import { locked } from './connection/row-lock.js';
 import { runExclusively } from './periodic-work.js';
@@ -7,27 +7,27 @@ import type { Database, Tables } from './tables.js';
 export type RolloutRow = Selectable<Tables['rollouts']>;
 export type RolloutMachineRow = Selectable<Tables['rollout_machines']>;
 
-/** Versions of a release file, at most. */
+/** Maximum rollouts to read. */
 const MAX_ROLLOUTS = 1000;
 /** Versions whose machines are stored. */
 const MAX_VERSIONS_WITH_MACHINES = 5;
 const POLICY = 'rollouts';
-/** Some twenty parameters each. */
+/** Rows per statement: each has some twenty parameters, and databases limit the parameters of a statement. */
 const ROWS_PER_STATEMENT = 100;
 const IDS_PER_STATEMENT = 1000;
-/** A coordinator that did not report for this time is gone. */
+/** A coordinator without a report for this time counts as stopped. */
 const FLEET_MS = 180_000;
 
-/** Rows that an offer depends on: the asking machine, those that may reserve capacity, and recent controls. Times in milliseconds. */
+/** Selects the rows for an offer: the asking machine, machines that may reserve capacity, and recent controls. Times in milliseconds. */
 export interface RelevantMachines {
   readonly providerId: string;
   /** Controls of this family. */
   readonly chipFamily: string;
   readonly controlsSince: number;
-  /** Offers since then reserve capacity unless the machine is connected with the version. */
+  /** Offers since this time reserve capacity, unless the machine runs the version and was seen after `connectedSince`. */
   readonly offeredSince: number;
   readonly connectedSince: number;
-  /** Machines offered since the one time, and not seen since the other, may be missing. */
+  /** Machines offered after `missingSince` and not seen after `returnedSince` may be missing. */
   readonly missingSince: number;
   readonly returnedSince: number;
 }
@@ -57,7 +57,7 @@ export class RolloutRepository {
       .execute();
   }
 
-  /** Adds rollouts of versions that have none. `decide` sees the stored ones, and no other coordinator adds meanwhile. */
+  /** Adds the rollouts that `decide` returns for the stored rollouts. Only one coordinator at a time adds rollouts. */
   async add(decide: (known: readonly RolloutRow[]) => readonly RolloutRow[]): Promise<void> {
     await runExclusively(this.#database, 'add rollouts', async () => {
       const rows = decide(await this.rollouts());
@@ -70,7 +70,7 @@ export class RolloutRepository {
     });
   }
 
-  /** Changes a rollout whose row `decide` accepts. Null: there is none, or `decide` returned null. */
+  /** Applies the change that `decide` returns. Null: no such rollout, or `decide` returned null. */
   async change(version: string, decide: (row: RolloutRow) => Partial<RolloutRow> | null): Promise<RolloutRow | null> {
     return this.#database.transaction().execute(async (transaction) => {
       const row = await this.#locked(transaction, version);
@@ -87,8 +87,8 @@ export class RolloutRepository {
   }
 
   /**
-   * Undefined: there is no such rollout. Offers under the lock of the rollout, so that two coordinators never reserve the same capacity.
-   * `decide` sees these machines only.
+   * Records an offer under the lock of the rollout, so that two coordinators never reserve the same capacity. Undefined: no such rollout.
+   * `decide` sees the `relevant` machines only.
    */
   async offer<Result>(
     version: string,
@@ -122,7 +122,7 @@ export class RolloutRepository {
   }
 
   /**
-   * Writes what this coordinator observed: rows that changed, and the machines that are merely still connected. Without a transaction,
+   * Writes the observations of this coordinator: `changed` rows, and `seen` machines without other changes. Without a transaction,
    * which would delay other writes of an SQLite file.
    */
   async observe(
@@ -164,11 +164,11 @@ export class RolloutRepository {
     await this.#database.deleteFrom('rollout_fleets').where('coordinator', '=', coordinator).execute();
   }
 
-  /** Removes machines of older versions, and coordinators that are gone. */
+  /** Removes machines of older versions, and coordinators that have stopped. */
   async prune(now: number): Promise<void> {
-    const kept = (await this.rollouts()).filter(({ state }, index) => index < MAX_VERSIONS_WITH_MACHINES || state === 'active');
-    const recent = kept.map(({ version }) => version);
-    if (recent.length > 0) await this.#database.deleteFrom('rollout_machines').where('version', 'not in', recent).execute();
+    const recentRollouts = (await this.rollouts()).filter(({ state }, index) => index < MAX_VERSIONS_WITH_MACHINES || state === 'active');
+    const versions = recentRollouts.map(({ version }) => version);
+    if (versions.length > 0) await this.#database.deleteFrom('rollout_machines').where('version', 'not in', versions).execute();
     await this.#database
       .deleteFrom('rollout_fleets')
       .where('seen_at', '<', now - 10 * FLEET_MS)
@@ -180,7 +180,7 @@ export class RolloutRepository {
   }
 }
 
-/** Few of thousands: machines that are connected with the version reserve nothing. */
+/** Selects few of thousands of rows: machines that run the version and are connected reserve nothing. */
 function isRelevant({ and, eb, or }: ExpressionBuilder<Tables, 'rollout_machines'>, relevant: RelevantMachines): Expression<SqlBool> {
   const isOffer = and([
     eb('since', '>', relevant.offeredSince),
@@ -194,7 +194,7 @@ function isRelevant({ and, eb, or }: ExpressionBuilder<Tables, 'rollout_machines
   ]);
 }
 
-/** Sets only what is observed, and nothing of a row with another offer meanwhile. Sorted, so that coordinators do not deadlock. */
+/** Updates the observed columns, unless another offer replaced the row. Sorted, so that coordinators do not deadlock. */
 async function writeObserved(database: Database, changed: readonly RolloutMachineRow[]): Promise<void> {
   const rows = [...changed].sort((a, b) => (a.provider_id < b.provider_id ? -1 : a.provider_id > b.provider_id ? 1 : 0));
   for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
@@ -207,7 +207,7 @@ async function writeObserved(database: Database, changed: readonly RolloutMachin
           .doUpdateSet((set) => ({
             seen_at: set.ref('excluded.seen_at'),
             on_version_at: set.ref('excluded.on_version_at'),
-            // A failure that was reported meanwhile stays.
+            // Keeps a failure that was reported meanwhile.
             failed_at: set.case().when('excluded.on_version_at', 'is', null).then(set.ref('rollout_machines.failed_at')).else(null).end(),
             blocked_at: set.ref('excluded.blocked_at'),
             restricted_at: set.ref('excluded.restricted_at'),

@@ -1,4 +1,4 @@
-/** Nonces of sealed requests taken by any coordinator of this database, so that a request counts once. */
+/** Nonces of sealed requests, shared by all coordinators of this database, so that a request counts once. */
 import type { JobId } from '@inference/protocol';
 import { sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
@@ -14,7 +14,7 @@ export interface SealedNonce {
   readonly lifetimeMs: number;
 }
 
-/** Maximum expired nonces removed by one statement, which blocks other writers. */
+/** Maximum expired nonces per delete statement, because a statement blocks other writers. */
 const PRUNED_PER_STATEMENT = 1000;
 
 /** Statements are compiled once per instance, so each database needs its own. */
@@ -38,19 +38,19 @@ export class SealedNonceRepository {
   readonly #delete = new IdQuery<never>((database, digests) => database.deleteFrom('sealed_nonces').where('digest', 'in', digests));
 
   /**
-   * Takes new nonces, after concurrent transactions with the same ones.
+   * Takes new nonces. Waits for concurrent transactions with the same nonces.
    *
    * @param nonces One per digest.
    * @returns The job that took each digest, now or before; null: of an earlier version.
    */
   async take(transaction: Database, nonces: Iterable<SealedNonce>): Promise<ReadonlyMap<string, JobId | null>> {
-    // In one order everywhere, so that transactions of two coordinators cannot deadlock.
+    // Same order everywhere, so that transactions of two coordinators cannot deadlock.
     const sorted = [...nonces].sort((a, b) => (a.digest < b.digest ? -1 : 1));
     const rows = (await this.#insert.write(transaction, sorted)) as { readonly digest: string; readonly job_id: JobId | null }[];
     return new Map(rows.map(({ digest, job_id }) => [digest, job_id]));
   }
 
-  /** Gives back nonces that this transaction took. */
+  /** Returns nonces that this transaction took. */
   async giveBack(transaction: Database, digests: readonly string[]): Promise<void> {
     if (digests.length > 0) await this.#delete.read(transaction, digests);
   }

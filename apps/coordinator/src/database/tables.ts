@@ -1,5 +1,5 @@
 /**
- * All tables. No column for a prompt, an output, or a value derived from one.
+ * All tables. No column contains a prompt, an output, or a value derived from either.
  *
  * Times are integer milliseconds and flags nullable times, on both databases.
  */

@@ -85,7 +85,7 @@ function selectUsage(database: Database, accountId: string, range: DayRange, { m
     .where('ended_at', '<', (range.to + 1) * DAY_MS);
 }
 
-/** Values of the column `earner` that stand for the account: its id, and unclaimed accounts of machines that it linked. */
+/** Values of the column `earner` for the account: its id, and unclaimed accounts of machines linked later. */
 export async function earnerNames(database: Database, accountId: string): Promise<string[]> {
   const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
   const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();
@@ -188,7 +188,7 @@ export function keysOf(database: Database, accountId: string, key: string) {
   return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
 }
 
-/** Maximum jobs that {@link modelsOfLatestJobs} reads, so that the query takes milliseconds with any history. */
+/** Maximum jobs read by {@link modelsOfLatestJobs}, so that the query takes milliseconds with any history. */
 const MAX_LATEST_JOBS = 2000;
 
 /** Models of the newest jobs since `from` (milliseconds since 1970). */

@@ -1,4 +1,4 @@
-/** `WebhookDigestRepository`: webhook events that any coordinator of this database has handled. */
+/** `WebhookDigestRepository`: handled webhook events, shared by all coordinators of this database. */
 import { sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
 import type { Database } from './tables.js';

@@ -63,7 +63,7 @@ export class WriteBehindQueue<Key, Value> {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    // The first flush may be one that started before the newest row was added.
+    // The first flush may have started before the newest row was added.
     await this.flush();
     await this.flush();
   }

@@ -11,7 +11,7 @@ import { type ChainFacts, verifyDeviceChain } from '../providers/verification/ch
 import { jsonReader } from './json-reader.js';
 import { isSignedBy, MAX_EVENT_AGE_MS, type WebhookRefusal } from './webhook.js';
 
-/** Maximum attestation object, in base64url digits. Real ones have about 2500. */
+/** Maximum attestation object, in base64url digits. Real objects have about 2500. */
 const MAX_OBJECT_TEXT = 32_768;
 /** A token has at least 128 bits of entropy (RFC 8555 section 8.1): 22 base64url digits. */
 const TOKEN = /^[A-Za-z0-9_-]{22,256}$/;

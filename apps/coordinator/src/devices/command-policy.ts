@@ -6,11 +6,11 @@ export interface ScheduleRules {
   readonly securityIntervalMs: number;
   /** Maximum time from a command to a valid answer. */
   readonly commandLifetimeMs: number;
-  /** Age at which a certificate is renewed. Apple issues a new attestation at most about this often. */
+  /** Age at which a certificate is renewed. Apple limits the frequency of new attestations to about this interval. */
   readonly attestationRenewMs: number;
   /** Pause after an attestation from the device's cache, with an old nonce. */
   readonly staleRetryMs: number;
-  /** Pause after the first failure; doubles with each consecutive one. */
+  /** Pause after the first failure; doubles with each consecutive failure. */
   readonly firstRetryMs: number;
   readonly maxRetryMs: number;
   /** Consecutive failures after which a device pauses for {@link giveUpMs}. */
@@ -45,7 +45,7 @@ export type CommandOutcome =
   | 'not_sent'
   /** The device answered with an error. */
   | 'device_error'
-  /** The attestation has the freshness code of another nonce, so the device sent a cached one. */
+  /** The attestation has the freshness code of another nonce, so the device sent a cached attestation. */
   | 'stale_attestation'
   /** The device sent no attestation. */
   | 'no_attestation'
@@ -65,7 +65,7 @@ export interface DeviceNeeds {
   readonly kind: CommandKind;
   /** Commands of this kind to this device, newest first. */
   readonly history: readonly PastCommand[];
-  /** Issue time of the current certificate; null without one. Only attestations have certificates. */
+  /** Issue time of the current certificate; null: none. Only attestations have certificates. */
   readonly certifiedAt: number | null;
   /** Time since which another report contradicts the newest answer; null: none does. */
   readonly contradictedSince: number | null;
@@ -111,24 +111,24 @@ function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): D
     return { at: needs.contradictedSince, send: 'doubted', wait: 'fresh' };
   switch (needs.kind) {
     case 'security_info':
-      return { at: last.sentAt + spread(rules.securityIntervalMs, last.uuid), send: 'due', wait: 'fresh' };
+      return { at: last.sentAt + addJitter(rules.securityIntervalMs, last.uuid), send: 'due', wait: 'fresh' };
     case 'device_information': {
       if (needs.certifiedAt === null)
-        return { at: endedAt + spread(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
+        return { at: endedAt + addJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
       // A device may repeat its cached certificate for a while after the week; a daily query is enough.
       const renewal = Math.max(needs.certifiedAt + rules.attestationRenewMs, endedAt + rules.staleRetryMs);
-      return { at: renewal + (spread(rules.staleRetryMs, last.uuid) - rules.staleRetryMs), send: 'renew', wait: 'certificate_young' };
+      return { at: renewal + (addJitter(rules.staleRetryMs, last.uuid) - rules.staleRetryMs), send: 'renew', wait: 'certificate_young' };
     }
   }
 }
 
 function whenToRetry(failures: number, last: PastCommand, endedAt: number, rules: ScheduleRules): Due {
   if (last.outcome === 'stale_attestation') {
-    return { at: endedAt + spread(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
+    return { at: endedAt + addJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
   }
-  if (failures >= rules.giveUpAfter) return { at: endedAt + spread(rules.giveUpMs, last.uuid), send: 'retry', wait: 'given_up' };
+  if (failures >= rules.giveUpAfter) return { at: endedAt + addJitter(rules.giveUpMs, last.uuid), send: 'retry', wait: 'given_up' };
   const pause = Math.min(rules.maxRetryMs, rules.firstRetryMs * 2 ** (failures - 1));
-  return { at: endedAt + spread(pause, last.uuid), send: 'retry', wait: 'failed_before' };
+  return { at: endedAt + addJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
 }
 
 /** Failed commands since the last success. An expired command counts as failed. */
@@ -145,7 +145,7 @@ export function lastFailure(history: readonly PastCommand[]): string | null {
 }
 
 /** Adds up to a fifth to a pause, to spread devices. Derived from the last command, so that decisions repeat. */
-function spread(pauseMs: number, uuid: string): number {
+function addJitter(pauseMs: number, uuid: string): number {
   let hash = 0;
   for (let i = 0; i < uuid.length; i++) hash = Math.imul(hash ^ uuid.charCodeAt(i), 0x9e3779b1);
   hash = (hash ^ (hash >>> 15)) >>> 0;

@@ -26,7 +26,7 @@ export interface WatchedDevice {
   /** Newest first. */
   readonly commands: readonly CommandRecord[];
   readonly readAt: number;
-  /** Time since which another report contradicts the newest one; null: none does. */
+  /** Time since which another report contradicts the newest report; null: no contradiction. */
   readonly contradictedSince: number | null;
 }
 
@@ -34,7 +34,7 @@ interface Entry {
   watchers: number;
   device: WatchedDevice | null;
   contradictedSince: number | null;
-  /** Serialises the reads of a key, so an old read never replaces a newer one. */
+  /** Serialises the reads of a key, so an old read never replaces a newer read. */
   reading: Promise<void>;
 }
 

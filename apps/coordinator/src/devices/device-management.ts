@@ -19,9 +19,9 @@ interface DeviceManagementOptions {
   readonly anchor: TrustAnchor;
   /** Null: no device management; stored evidence is still read. */
   readonly settings: DeviceManagementSettings | null;
-  /** Base address under which this coordinator serves profiles. */
+  /** Base URL of the profiles that this coordinator serves. */
   readonly downloadUrl: () => string;
-  /** Digests of the webhook events that any coordinator of a cluster has handled. Null: this coordinator has no peers. */
+  /** Digests of handled webhook events, shared by the coordinators of a cluster. Null: this coordinator has no peers. */
   readonly sharedDigests: WebhookDigestRepository | null;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;

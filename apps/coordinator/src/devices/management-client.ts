@@ -88,7 +88,7 @@ export class ManagementClient {
     const { maxAttempts, firstPauseMs, random = Math.random } = this.#options;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#once(path, init, signal);
+        return await this.#fetchOnce(path, init, signal);
       } catch (error) {
         if (!(error instanceof ManagementError) || !isWorthRetrying(error.code) || attempt >= maxAttempts || signal.aborted) throw error;
       }
@@ -96,7 +96,7 @@ export class ManagementClient {
     }
   }
 
-  async #once(path: string, init: { method: string; body?: string }, signal: AbortSignal): Promise<Answer> {
+  async #fetchOnce(path: string, init: { method: string; body?: string }, signal: AbortSignal): Promise<Answer> {
     const { url, timeoutMs, fetch: request = fetch } = this.#options;
     let response: Response;
     let text: string;

@@ -1,4 +1,4 @@
-/** Signs enrolment profiles as CMS SignedData (RFC 5652), with RSA or P-256, so that macOS shows them as verified. */
+/** Signs enrolment profiles as CMS SignedData (RFC 5652), with RSA or P-256, so that macOS shows "Verified". */
 import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { concatBytes } from '@inference/protocol';
 import { membersOf, readDer } from '../providers/verification/chain/der.js';

@@ -25,7 +25,7 @@ export interface DeviceInformation {
 export type ReportContent =
   | { readonly kind: 'security_info'; readonly info: SecurityInfo }
   | { readonly kind: 'device_information'; readonly info: DeviceInformation }
-  /** The report answers no query, or an unknown one. */
+  /** The report answers no query, or an unknown query. */
   | { readonly kind: 'other' };
 
 export interface DeviceReport {
@@ -59,16 +59,16 @@ export function readReport(rawPlist: Uint8Array): Read<DeviceReport> {
   return read(rawPlist, (report) => {
     const status = REPORT_STATUSES.find((one) => one === report.get('Status'));
     if (status === undefined) throw new Malformed();
-    return { udid: text(report, 'UDID'), commandUuid: text(report, 'CommandUUID'), status, content: contentOf(report) };
+    return { udid: readText(report, 'UDID'), commandUuid: readText(report, 'CommandUUID'), status, content: contentOf(report) };
   });
 }
 
 /** Reads a check-in message (Authenticate, TokenUpdate, CheckOut, …). Never throws. */
 export function readCheckIn(rawPlist: Uint8Array): Read<DeviceCheckIn> {
   return read(rawPlist, (message) => {
-    const messageType = text(message, 'MessageType');
+    const messageType = readText(message, 'MessageType');
     if (messageType === null) throw new Malformed();
-    return { messageType, udid: text(message, 'UDID') };
+    return { messageType, udid: readText(message, 'UDID') };
   });
 }
 
@@ -93,7 +93,7 @@ function contentOf(report: PlistDict): ReportContent {
 
 function securityInfo(info: PlistDict): SecurityInfo {
   const secureBoot = info.get('SecureBoot');
-  const level = secureBoot === undefined ? null : text(dictionary(secureBoot), 'SecureBootLevel');
+  const level = secureBoot === undefined ? null : readText(dictionary(secureBoot), 'SecureBootLevel');
   const known = SECURE_BOOT_LEVELS.find((one) => one === level);
   if (level !== null && known === undefined) throw new Malformed();
   return {
@@ -106,9 +106,9 @@ function securityInfo(info: PlistDict): SecurityInfo {
 
 function deviceInformation(answers: PlistDict): DeviceInformation {
   return {
-    serialNumber: text(answers, 'SerialNumber'),
-    provisioningUdid: text(answers, 'ProvisioningUDID'),
-    softwareUpdateDeviceId: text(answers, 'SoftwareUpdateDeviceID'),
+    serialNumber: readText(answers, 'SerialNumber'),
+    provisioningUdid: readText(answers, 'ProvisioningUDID'),
+    softwareUpdateDeviceId: readText(answers, 'SoftwareUpdateDeviceID'),
     attestation: certificates(answers.get('DevicePropertiesAttestation')),
   };
 }
@@ -128,8 +128,8 @@ function dictionary(value: PlistValue): PlistDict {
   throw new Malformed();
 }
 
-/** Printable ASCII text; these identifiers are stored in records that people see. */
-function text(dict: PlistDict, key: string): string | null {
+/** Printable ASCII text. Records with these identifiers are shown to people. */
+function readText(dict: PlistDict, key: string): string | null {
   const value = dict.get(key);
   if (value === undefined) return null;
   if (typeof value !== 'string' || value.length > MAX_TEXT || !/^[\x20-\x7e]+$/.test(value)) throw new Malformed();

@@ -24,10 +24,10 @@ export interface DeviceManagementSettings {
 export function readDeviceManagement(env: Environment): DeviceManagementSettings | null {
   const url = address(env, 'MDM_URL');
   if (url === null) return null;
-  const webhookSecret = secret(env, 'MDM_WEBHOOK_SECRET') ?? missing('MDM_WEBHOOK_SECRET');
+  const webhookSecret = secret(env, 'MDM_WEBHOOK_SECRET') ?? throwMissing('MDM_WEBHOOK_SECRET');
   return {
     url,
-    apiKey: text(env, 'MDM_API_KEY') ?? missing('MDM_API_KEY'),
+    apiKey: text(env, 'MDM_API_KEY') ?? throwMissing('MDM_API_KEY'),
     webhookSecret,
     acmeHookSecret: secret(env, 'MDM_ACME_HOOK_SECRET') ?? webhookSecret,
     profile: readProfile(env, url),
@@ -39,7 +39,7 @@ export function readDeviceManagement(env: Environment): DeviceManagementSettings
 
 function readProfile(env: Environment, url: string): ProfileSettings {
   const serverUrl = address(env, 'MDM_SERVER_URL') ?? `${url}/mdm`;
-  const topic = text(env, 'MDM_TOPIC') ?? missing('MDM_TOPIC');
+  const topic = text(env, 'MDM_TOPIC') ?? throwMissing('MDM_TOPIC');
   if (!/^com\.apple\.mgmt\.[A-Za-z0-9.-]+$/.test(topic))
     throw new StartupError('MDM_TOPIC must be the topic of a push certificate, com.apple.mgmt.….');
   return {
@@ -66,8 +66,8 @@ function readSigning(env: Environment): DeviceManagementSettings['signing'] {
   const keyFile = text(env, 'MDM_PROFILE_KEY');
   if (certificateFile === null && keyFile === null) return null;
   return {
-    certificateFile: certificateFile ?? missing('MDM_PROFILE_CERTIFICATE'),
-    keyFile: keyFile ?? missing('MDM_PROFILE_KEY'),
+    certificateFile: certificateFile ?? throwMissing('MDM_PROFILE_CERTIFICATE'),
+    keyFile: keyFile ?? throwMissing('MDM_PROFILE_KEY'),
   };
 }
 
@@ -87,6 +87,6 @@ function secret(env: Environment, name: string): string | null {
   return checked(env, name, (value) => value.length >= 16, 'have at least 16 characters');
 }
 
-function missing(name: string): never {
+function throwMissing(name: string): never {
   throw new StartupError(`MDM_URL is set, so ${name} must be set, too.`);
 }

@@ -60,7 +60,7 @@ const MAX_NONCES_TRIED = 6;
 
 export class WebhookReceiver {
   readonly #options: WebhookReceiverOptions;
-  /** Digests of processed events, with the time after which an event of this age is rejected anyway. */
+  /** Digests of processed events, with the time after which the event is too old to be accepted. */
   readonly #seen = new Map<string, number>();
   /** Number of events by outcome, for the operator. */
   readonly counts = new Map<string, number>();
@@ -180,7 +180,7 @@ export class WebhookReceiver {
     for (const preimage of preimages) {
       const verdict = verifyAttestation(info, preimage, { anchor, now: now() });
       if (!verdict.ok && verdict.code === 'freshness_mismatch') continue;
-      // A valid chain is proof, and a rejected one counts against the device, so either replaces the stored one.
+      // A valid chain is proof, and a rejected chain counts against the device, so both replace the stored chain.
       await this.#storeChain(enrolment, rawPlist, preimage);
       return verdict.ok ? [{ kind: 'taken', what: 'attestation' }, 'taken'] : [{ kind: 'rejected', code: verdict.code }, 'refused'];
     }

@@ -1,4 +1,4 @@
-/** `openWebhook` validates a management server's webhook: signature, JSON, schema, property list, and the same device in both. */
+/** `openWebhook` validates a management server's webhook: signature, JSON, schema, property list, and one device in envelope and list. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { fromBase64OrNull } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -34,7 +34,8 @@ type CheckInTopic = 'Authenticate' | 'TokenUpdate' | 'CheckOut';
 export type WebhookEvent =
   | (Origin & {
       readonly kind: 'report';
-      readonly report: DeviceReport /** Device message, as received. */;
+      readonly report: DeviceReport;
+      /** Device message, as received. */
       readonly rawPlist: Uint8Array;
     })
   | (Origin & { readonly kind: 'check_in'; readonly topic: CheckInTopic })
@@ -68,8 +69,8 @@ const readEvent = jsonReader(EventSchema);
 /** Whether `signature` (header `X-Hmac-Signature`) is the base64 HMAC-SHA256 of these bytes. Constant-time comparison. */
 export function isSignedBy(secret: string, body: Uint8Array, signature: string): boolean {
   const expected = createHmac('sha256', secret).update(body).digest();
-  const given = fromBase64OrNull(signature);
-  return given?.length === expected.length && timingSafeEqual(given, expected);
+  const received = fromBase64OrNull(signature);
+  return received?.length === expected.length && timingSafeEqual(received, expected);
 }
 
 /** Checks the signature and the age, and reads the event. Never throws. `digest` is the hexadecimal SHA-256 of the body. */
@@ -111,8 +112,8 @@ function readReportEvent(part: NonNullable<Event['acknowledge_event']>, facts: {
   if (!read.ok) return read;
   const report = read.value;
   if (!isSameDevice(part, report.udid)) return { ok: false, code: 'webhook_udid_mismatch' };
-  const outer = part.command_uuid === '' ? undefined : part.command_uuid;
-  if ((outer ?? null) !== report.commandUuid || part.status !== report.status) return { ok: false, code: 'webhook_command_mismatch' };
+  const commandUuid = part.command_uuid === '' ? undefined : part.command_uuid;
+  if ((commandUuid ?? null) !== report.commandUuid || part.status !== report.status) return { ok: false, code: 'webhook_command_mismatch' };
   const deviceId = deviceIdOf(part);
   if (deviceId === null) return { ok: false, code: 'webhook_malformed' };
   return { ok: true, event: { kind: 'report', deviceId, parameters: part.url_params ?? {}, report, rawPlist: raw, ...facts } };
@@ -130,8 +131,8 @@ function readCheckInEvent(part: Part, topic: CheckInTopic, facts: { digest: stri
 }
 
 /** Whether device and server name the same device. User enrolments have no UDID and are rejected. */
-function isSameDevice(part: Part, inner: string | null): boolean {
-  return inner !== null && part.udid !== undefined && part.udid === inner;
+function isSameDevice(part: Part, innerUdid: string | null): boolean {
+  return innerUdid !== null && part.udid !== undefined && part.udid === innerUdid;
 }
 
 function deviceIdOf(part: Part): string | null {

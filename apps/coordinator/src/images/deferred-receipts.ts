@@ -37,7 +37,7 @@ export class DeferredReceipts {
     return this.#repository.find(jobId, accountId);
   }
 
-  /** The receipt of a job that only this coordinator has, because the database does not have it yet. */
+  /** The receipt of a job before it is in the database, at this coordinator only. */
   findUnwritten(jobId: string, accountId: string): StoredReceipt | null {
     return ofAccount(this.#deferred.get(jobId)?.receipt, accountId) ?? this.#repository.findQueued(jobId, accountId);
   }

@@ -1,9 +1,9 @@
 /**
  * Tokens in image URLs (`<token>.<extension>`), and the encryption of images.
  *
- * Token: base64url of 32 random bytes ‖ expiry in seconds u40 ‖ file type u8 ‖ 16 bytes of HMAC-SHA-256 over these.
+ * Token: base64url of 32 random bytes ‖ expiry in seconds u40 ‖ file type u8 ‖ 16 bytes of HMAC-SHA-256 over the preceding bytes.
  *
- * The image's key derives from the random bytes. The HMAC distinguishes expired tokens from invented ones.
+ * The image's key derives from the random bytes. The HMAC distinguishes expired tokens from forged tokens.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ImageRequest } from '@inference/formats';

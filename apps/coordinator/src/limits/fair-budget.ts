@@ -1,4 +1,4 @@
-/** `FairBudget`: memory that holders (accounts or network addresses) share fairly. A claim that does not fit evicts another. */
+/** `FairBudget`: memory shared fairly by holders (accounts or network addresses). A claim that does not fit evicts another claim. */
 
 interface FairBudgetOptions {
   readonly maxBytes: number;
@@ -53,7 +53,7 @@ export class Claim {
     this.#budget.shrink(this, bytes);
   }
 
-  /** Completes the claim: other claims no longer evict it. */
+  /** Completes the claim, so that other claims no longer evict it. */
   finish(): void {
     this.#budget.finish(this);
   }

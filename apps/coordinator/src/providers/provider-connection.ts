@@ -4,29 +4,29 @@ import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
 import type { SealingKey } from './session/registration/admission.js';
 import type { Registration } from './session/session-options.js';
 
-/** A connected provider. Each connection has one object, so references to one connection are equal. */
+/** A connected provider. Each connection has exactly one object, so `===` compares connections. */
 export interface ProviderConnection {
   readonly registration: Registration;
   /** Accepted model offers. */
   readonly models: readonly ModelOffer[];
-  /** Key that jobs are sealed to now; null after the key's expiry. */
+  /** Current sealing key for jobs; null after the key's expiry. */
   readonly key: SealingKey | null;
-  /** Keys to which clients may have sealed requests that the provider still opens. */
+  /** Keys of sealed requests that the provider still opens. */
   readonly acceptedKeyIds: readonly KeyId[];
-  /** Account that the provider earns for, after its token was checked on this connection; null: none. */
+  /** Account with the provider's earnings, after a check of its token on this connection; null: none. */
   readonly ownerAccountId: string | null;
   readonly trustLevel: TrustLevel | null;
   /** Whether the newest challenge was answered in time. */
   readonly isAttested: boolean;
   /** Whether the manufacturer's certificate chain holds for the enclave key now. */
   readonly isDeviceChainVerified: boolean;
-  /** Whether a newer connection of the same enclave key has replaced this one. */
+  /** Whether a newer connection of the same enclave key has replaced this connection. */
   readonly isReplaced: boolean;
-  /** Slots in use, reserved ones included. */
+  /** Slots in use, including reserved slots. */
   readonly usedSlots: number;
-  /** Whether the rates for a model count as measured: enough of its answers verified, or a certificate chain holds. */
+  /** Whether measured rates for a model are trusted: enough answers verified, or a certificate chain holds. */
   isProven(model: string): boolean;
-  /** False for a rate far beyond every measured provider of the model, this one included. */
+  /** False for a rate far above the rates of all measured providers of the model, including this provider. */
   isPlausibleRate(model: string, tokensPerSecond: number): boolean;
   report(finding: JobFinding): void;
 }
@@ -44,7 +44,7 @@ export interface ProviderSlot {
 export type JobFinding =
   /** The provider refused the job because all its slots are in use: no new job for a moment. */
   | { readonly kind: 'busy' }
-  /** The provider takes no new jobs until it reconnects. */
+  /** The provider takes no new jobs until its next connection. */
   | { readonly kind: 'draining' }
   /** `reason`: a code of this coordinator, stored with the fault. */
   | { readonly kind: 'fault'; readonly fault: 'failed' | 'timed_out' | 'unverified' | 'misbehaved'; readonly reason: string }
@@ -72,17 +72,17 @@ export interface SettledAnswer {
   readonly tokenCounts: { readonly hiddenTokens: number; readonly completionTokens: number } | null;
 }
 
-/** Events of one job. No call follows `completed`, `failed` or `lost`. Callbacks, because they run once per frame. */
+/** Callbacks for the events of one job. `completed`, `failed` or `lost` is the last call. */
 export interface JobSink {
-  /** Called on sent bytes while this job's request waits in the send queue, and on its last bytes. */
+  /** Called on progress of the send queue, until the last bytes of this job's request were sent. */
   sending(): void;
   accepted(): void;
-  /** The provider works on the job and has no output yet. */
+  /** The provider works on the job, without output yet. */
   progressed(): void;
   frame(frame: Frame): void;
   completed(message: JobCompleted): void;
   failed(failure: JobFailure): void;
-  /** The connection ended first. */
+  /** The connection ended before the job. */
   lost(): void;
 }
 
@@ -90,7 +90,7 @@ export interface JobSink {
 export interface JobHandle {
   /** False while the job's first message waits in the send queue. */
   isSent(): boolean;
-  /** Grants credit for this many more response bytes. */
+  /** Grants credit for further response bytes. */
   grant(bytes: number): void;
   /** Asks the provider to stop and sign the output so far. The sink receives the end, unless cancelled. */
   recall(): void;

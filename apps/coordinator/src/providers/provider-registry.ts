@@ -83,7 +83,7 @@ export class ProviderRegistry {
     const measurements = new ProviderMeasurements(shared);
     this.models = new ModelDirectory({ ...shared, measurements });
     this.placement = new PlacementService({ ...shared, measurements, reputations: this.reputations, random });
-    // After a pause of the process itself, unread input is read before any provider counts as silent.
+    // After a pause of this process, unread input is read before a provider counts as silent.
     this.#livenessTimer = setInterval(() => setImmediate(() => this.#checkLiveness()), rules.timings.pingMs);
   }
 
@@ -142,7 +142,7 @@ export class ProviderRegistry {
     }
   }
 
-  /** Reports to the provider, if connected, that its owner removed it from the account. */
+  /** Reports to a connected provider that the owner removed it from the account. */
   unlinked(providerId: ProviderId): void {
     this.#connected.get(providerId)?.unlinked();
   }
@@ -168,7 +168,7 @@ export class ProviderRegistry {
     for (const providerId of providerIds) this.#changeProvider(providerId);
   }
 
-  /** Begins a graceful shutdown. `demands`: what running jobs may still need; called whenever a provider becomes idle. */
+  /** Begins a graceful shutdown. `demands`: possible further needs of running jobs; called when a provider becomes idle. */
   drain(demands: () => Iterable<DrainDemand>): void {
     this.#shutdown = new GracefulShutdown(demands, {
       connected: this.#sockets,

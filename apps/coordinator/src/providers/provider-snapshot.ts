@@ -12,7 +12,7 @@ import type { TrustVerdict } from './verification/trust-policy.js';
 
 export interface ProviderSnapshot {
   readonly sessionId: string;
-  /** Network address of the connection, as `networkOf` writes it; null: unknown. */
+  /** Network address of the connection in the form of `networkOf`; null: unknown. */
   readonly network: string | null;
   /** Account that the provider earns for; null: none. */
   readonly ownerAccountId: string | null;
@@ -40,17 +40,17 @@ export interface ProviderSnapshot {
   readonly models: readonly ModelOffer[];
   /** Rejected model offers, each with a reason. */
   readonly refusedModels: ModelsRefused['models'];
-  /** Model of the newest job while it is still served, else the first served model. */
+  /** Model of the newest job if still served, else the first served model. */
   readonly currentModel: string | null;
   /** Availability reported by the provider. */
   readonly availability: ReportedAvailability;
-  /** Commands of the owner: whether the agent supports and permits them, and the settings that it reports. */
+  /** Owner commands: whether the agent supports and permits commands, and the reported settings. */
   readonly remoteControl: { readonly isSupported: boolean; readonly isAllowed: boolean; readonly settings: MachineSettings | null };
-  /** End of the pause after the provider reported itself full, in milliseconds; 0: no pause. */
+  /** End of the pause after the provider reported full slots, in milliseconds; 0: no pause. */
   readonly backoffUntil: number;
   /** Pauses in a row since the last verified answer. */
   readonly backoffCount: number;
-  /** Slots in use, reserved ones included. */
+  /** Slots in use, including reserved slots. */
   readonly usedSlots: number;
   /** Time of the last byte received, in milliseconds. */
   readonly lastHeardAt: number;
@@ -58,14 +58,14 @@ export interface ProviderSnapshot {
   readonly counters: Readonly<SessionCounters>;
 }
 
-/** Counts since the beginning of the connection, and the load as the provider reported it. */
+/** Counts since the connection began, and the load reported by the provider. */
 interface StatisticsSnapshot {
   readonly placements: number;
   readonly requestsServed: number;
   readonly tokensGenerated: number;
-  /** Running jobs, as the provider reports them. */
+  /** Running jobs, as reported by the provider. */
   readonly reportedJobs: number;
-  /** Rates in tokens per second, as the provider reports them, limited to plausible values. */
+  /** Rates in tokens per second, as reported by the provider, limited to plausible values. */
   readonly decodeTps: number | null;
   readonly prefillTps: number | null;
   readonly host: HostState;

@@ -15,20 +15,21 @@ export const ConnectedMachineSchema = Type.Object({
   network: Type.Union([Type.String({ maxLength: 64 }), Type.Null()]),
   /** 0 none, 1 self_signed, 2 hardware. */
   trust: Type.Integer({ minimum: 0, maximum: 2 }),
-  /** Gets no jobs, for a reason other than the owner's. */
+  /** The network gives the machine no jobs. Pauses of the owner do not count. */
   is_blocked: Type.Boolean(),
   is_away: Type.Boolean(),
   is_restricted: Type.Boolean(),
-  /** Latest decode rate, and its model. */
+  /** Model of the latest decode rate `speed`. */
   speed_model: Type.Union([Type.String({ maxLength: 256 }), Type.Null()]),
+  /** Tokens per second. */
   speed: Type.Union([Type.Number(), Type.Null()]),
 });
 export type ConnectedMachine = Static<typeof ConnectedMachineSchema>;
 
-const BLOCKED: ReadonlySet<string> = new Set(['quarantined', 'key_expired', 'untrusted', 'below_min_trust_level', 'cooling_down']);
-const RESTRICTED: ReadonlySet<string> = new Set(['quarantined', 'cooling_down']);
-const OWNERS_REASONS: ReadonlySet<string> = new Set(['away', 'draining', 'low_battery']);
-const RELEASED = /^\d{1,9}\.\d{1,9}\.\d{1,9}$/;
+const BLOCKED_STATUSES: ReadonlySet<string> = new Set(['quarantined', 'key_expired', 'untrusted', 'below_min_trust_level', 'cooling_down']);
+const RESTRICTED_STATUSES: ReadonlySet<string> = new Set(['quarantined', 'cooling_down']);
+const PAUSED_BY_OWNER: ReadonlySet<string> = new Set(['away', 'draining', 'low_battery']);
+const RELEASE_VERSION = /^\d{1,9}\.\d{1,9}\.\d{1,9}$/;
 
 export function connectedMachine({
   registration,
@@ -43,16 +44,16 @@ export function connectedMachine({
   const { identity, hardware, slots, agentVersion } = registration;
   return {
     provider_id: identity.providerId,
-    version: RELEASED.test(agentVersion) ? agentVersion : null,
+    version: RELEASE_VERSION.test(agentVersion) ? agentVersion : null,
     chip_family: hardware.chip_family,
     models: models.map(({ id }) => id),
     slots,
     account_id: ownerAccountId,
     network,
     trust: trust.level === 'hardware' ? 2 : trust.level === 'self_signed' ? 1 : 0,
-    is_blocked: BLOCKED.has(status),
-    is_away: OWNERS_REASONS.has(status),
-    is_restricted: RESTRICTED.has(status),
+    is_blocked: BLOCKED_STATUSES.has(status),
+    is_away: PAUSED_BY_OWNER.has(status),
+    is_restricted: RESTRICTED_STATUSES.has(status),
     speed_model: statistics.decodeTps === null ? null : currentModel,
     speed: statistics.decodeTps,
   };
@@ -69,7 +70,7 @@ export const FleetSumsSchema = Type.Object({
 });
 export type FleetSums = Static<typeof FleetSumsSchema>;
 
-/** Capacity: slots of machines that neither the network nor the owner keeps from jobs. */
+/** Adds up machines, and the slots of machines that take jobs now. */
 export function fleetSums(machines: Iterable<ConnectedMachine>): FleetSums {
   const sums = { machines: 0, slots: 0 };
   const maps = { byChip: new Map(), byVersion: new Map(), slotsByModel: new Map(), slotsByChip: new Map() };
@@ -91,7 +92,7 @@ export function fleetSums(machines: Iterable<ConnectedMachine>): FleetSums {
   };
 }
 
-/** Fleet of all coordinators. */
+/** Adds up the sums of all coordinators. */
 export function totalFleet(parts: readonly FleetSums[]): Fleet {
   const total = (read: (part: FleetSums) => Readonly<Record<string, number>>): Map<string, number> => {
     const map = new Map<string, number>();

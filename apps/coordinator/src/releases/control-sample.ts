@@ -1,4 +1,4 @@
-/** Samples machines that are not offered a version, for the comparison with one that is. Pure. */
+/** Samples controls, machines without the version, for the comparison with a machine that is offered the version. Pure. */
 import { rolloutPosition } from './offer-policy.js';
 import { DEPARTURE_MS } from './rollout.js';
 
@@ -11,10 +11,10 @@ interface ControlCandidate {
   readonly sampledAt: number | null;
 }
 
-/** Several controls per offer make up for the updated machines being few at first. */
+/** Several, because few machines have updated at first. */
 const CONTROLS_PER_OFFER = 3;
 
-/** Machines of the same chip family, observed from the same moment on, so that time of day and load weigh on both alike. */
+/** Picks machines of the same chip family, observed from the same moment on, so time of day and load affect both alike. */
 export function pickControls<Candidate extends ControlCandidate>(
   offered: { readonly providerId: string; readonly chipFamily: string; readonly version: string },
   candidates: Iterable<Candidate>,

@@ -1,6 +1,6 @@
-/** Requests of each provider since the last report: all, and those that failed by the provider's fault. */
+/** `JobOutcomes`: attempts of each provider, and failures by the provider's fault, since the last {@link JobOutcomes.take}. */
 
-/** More providers than a coordinator connects. */
+/** Bound of the map; no coordinator has so many connections. */
 const MAX_PROVIDERS = 50_000;
 
 export interface OutcomeCount {
@@ -21,7 +21,7 @@ export class JobOutcomes {
     }
   }
 
-  /** Returns the counts and begins new ones. */
+  /** Returns the counts and resets them to zero. */
   take(): ReadonlyMap<string, OutcomeCount> {
     const counts = this.#counts;
     this.#counts = new Map();

@@ -1,4 +1,4 @@
-/** Rows of compared machines: created when offered, sampled or first seen with the version; updated by observation. Pure. */
+/** Database rows of compared machines: created at an offer, a sampling or the first sight of the version, then updated every minute. Pure. */
 import { createHash } from 'node:crypto';
 import { compareVersions } from '@inference/protocol';
 import type { RolloutMachineRow, RolloutRow } from '../database/rollout-repository.js';
@@ -6,7 +6,7 @@ import type { ConnectedMachine } from './connected-machine.js';
 import type { OutcomeCount } from './job-outcomes.js';
 import type { ComparedMachine, Rollout } from './rollout.js';
 
-/** Later requests and speeds say little about the update. */
+/** Requests and speeds count for this time after the offer; later changes have other causes. */
 const OBSERVED_MS = 24 * 3_600_000;
 /** Weight of the newest speed ratio in the moving average. */
 const SPEED_WEIGHT = 0.2;
@@ -50,7 +50,7 @@ function ownerKey(version: string, { account_id, network, provider_id }: Connect
   return createHash('sha256').update(`inference/rollout-owner/v1\0${version}\0${owner}`).digest('hex').slice(0, 32);
 }
 
-/** Row of a machine that runs the version without an offer: its state before is unknown. */
+/** Row of a machine that runs the version without an offer. Trust and speed before the update are unknown. */
 function unofferedRow(version: string, machine: ConnectedMachine, now: number): RolloutMachineRow {
   return {
     ...newRow(version, 'updated', machine, now, true),
@@ -85,7 +85,7 @@ export function observeMachines(
     else changed.push(next);
   }
   for (const machine of machines.values()) {
-    // Machines without jobs are not compared: anyone can connect them.
+    // Machines without jobs are not compared, because anyone can connect such machines.
     if (machine.version === version && !machine.is_blocked && !updated.has(machine.provider_id))
       changed.push(unofferedRow(version, machine, now));
   }
@@ -93,20 +93,20 @@ export function observeMachines(
 }
 
 function observedRow(row: RolloutMachineRow, machine: ConnectedMachine, outcome: OutcomeCount | undefined, now: number): RolloutMachineRow {
-  const isOn = machine.version !== null && compareVersions(machine.version, row.version) >= 0;
+  const isOnVersion = machine.version !== null && compareVersions(machine.version, row.version) >= 0;
   // The first observation after the switch still includes requests and speed of the old version.
-  const counts = now - row.since <= OBSERVED_MS && (row.part === 'control' || (isOn && row.on_version_at !== null));
+  const isCounted = now - row.since <= OBSERVED_MS && (row.part === 'control' || (isOnVersion && row.on_version_at !== null));
   return {
     ...row,
     seen_at: now,
-    on_version_at: isOn ? (row.on_version_at ?? now) : null,
-    failed_at: isOn ? null : row.failed_at,
+    on_version_at: isOnVersion ? (row.on_version_at ?? now) : null,
+    failed_at: isOnVersion ? null : row.failed_at,
     blocked_at: machine.is_blocked ? (row.blocked_at ?? now) : null,
     restricted_at: machine.is_restricted ? (row.restricted_at ?? now) : null,
     trust: machine.trust,
-    attempts: Math.min(MAX_COUNT, row.attempts + (counts ? (outcome?.attempts ?? 0) : 0)),
-    failures: Math.min(MAX_COUNT, row.failures + (counts ? (outcome?.failures ?? 0) : 0)),
-    speed_ratio: counts ? speedRatio(row, machine) : row.speed_ratio,
+    attempts: Math.min(MAX_COUNT, row.attempts + (isCounted ? (outcome?.attempts ?? 0) : 0)),
+    failures: Math.min(MAX_COUNT, row.failures + (isCounted ? (outcome?.failures ?? 0) : 0)),
+    speed_ratio: isCounted ? speedRatio(row, machine) : row.speed_ratio,
   };
 }
 
@@ -123,7 +123,7 @@ function isSame(a: RolloutMachineRow, b: RolloutMachineRow): boolean {
   return (Object.keys(a) as (keyof RolloutMachineRow)[]).every((key) => key === 'seen_at' || a[key] === b[key]);
 }
 
-/** Machines that decisions compare: recorded since the operator last resumed. An updated machine is no longer a control. */
+/** Machines to compare, recorded since the operator last resumed. An updated machine is no longer a control. */
 export function comparedMachines(rows: readonly RolloutMachineRow[], evidenceSince: number): ComparedMachine[] {
   const updated = new Set(rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id));
   return rows

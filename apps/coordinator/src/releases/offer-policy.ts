@@ -1,8 +1,8 @@
-/** Decides whether a machine is offered a version that is being rolled out. Pure. */
+/** Decides whether a machine is offered a version during its rollout. Pure; `RolloutService` calls {@link whyNotOffered}. */
 import { createHash } from 'node:crypto';
 import { type ComparedMachine, type Fleet, type MachineTraits, type Rollout, reservesCapacity, type StageRules } from './rollout.js';
 
-/** Why a machine is not offered the version now. */
+/** Reason for not offering the version to a machine now. */
 export type NotOffered =
   /** The rollout is paused, halted or unknown: nobody is offered the version. */
   | 'stopped'
@@ -13,7 +13,7 @@ export type NotOffered =
   /** The version failed on this machine before. */
   | 'failed_here';
 
-export interface OfferQuestion {
+export interface OfferInput {
   readonly rollout: Pick<Rollout, 'version' | 'state'>;
   readonly rules: StageRules;
   readonly machine: MachineTraits;
@@ -29,21 +29,21 @@ export interface OfferQuestion {
   readonly now: number;
 }
 
-/** Null: the machine is offered the version. */
-export function whyNotOffered(question: OfferQuestion): NotOffered | null {
-  const { rollout, rules, machine, isCanary, isOwnerRequest, fleet, earlier, updating, now } = question;
+/** Returns null if the machine is offered the version. */
+export function whyNotOffered(input: OfferInput): NotOffered | null {
+  const { rollout, rules, machine, isCanary, isOwnerRequest, fleet, earlier, updating, now } = input;
   if (rollout.state !== 'active') return 'stopped';
   if (earlier?.hasFailed === true && !isOwnerRequest) return 'failed_here';
-  // Its slots are already reserved. An agent that asks again must get the same answer.
+  // The machine's slots are already reserved, and an agent that asks again must get the same answer.
   if (earlier !== null && reservesCapacity(earlier, now)) return null;
   if (!isCanary && !isOwnerRequest && !isInStage(rollout.version, machine, rules, fleet)) return 'later_stage';
   // An owner's request is exempt from the limits: owners may restart their machines at any time.
   return isOwnerRequest || hasCapacity(machine, rules, fleet, updating) ? null : 'capacity';
 }
 
-/** Expected machines per stage of each chip family, at least: a fault of one family shows early. */
+/** Minimum expected machines of each chip family per stage, so that a fault of one family shows early. */
 const MIN_MACHINES_PER_CHIP = 2;
-/** A smaller family counts as this large, so that its early share is a tenth at most. */
+/** Smaller chip families count as 20 machines, so that {@link MIN_MACHINES_PER_CHIP} is at most a tenth of the family. */
 const MIN_FAMILY_SIZE = 20;
 
 export function isInStage(
@@ -81,8 +81,9 @@ export function reservedSlots(compared: Iterable<ComparedMachine>, now: number):
   return { slots, byModel, byChip };
 }
 
-/** Each limit admits one machine while none of its slots are reserved; otherwise small cohorts could never update. */
+/** Whether the limits for the network, chip family and models admit the machine. */
 function hasCapacity({ slots, chipFamily, models }: MachineTraits, rules: StageRules, fleet: Fleet, updating: ReservedSlots): boolean {
+  // Each limit admits a first machine of any size, or small cohorts could never update.
   const admits = (used: number, all: number, percent: number): boolean => used === 0 || (used + slots) * 100 <= all * percent;
   if (!admits(updating.slots, fleet.slots, rules.maxNetworkPercent)) return false;
   if (!admits(updating.byChip.get(chipFamily) ?? 0, fleet.slotsByChip.get(chipFamily) ?? 0, rules.maxCohortPercent)) return false;

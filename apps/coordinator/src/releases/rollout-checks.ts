@@ -1,4 +1,4 @@
-/** Checks of rollouts, every minute: each coordinator records its connected machines, then one of them decides. */
+/** Checks rollouts every minute: each coordinator records its connected machines, then one coordinator decides. */
 import type { RolloutComparison } from '@inference/formats';
 import { RolloutComparisonSchema } from '@inference/formats';
 import Type, { type Static } from 'typebox';
@@ -14,7 +14,7 @@ import { checkRollout } from './rollout-decision.js';
 import { COORDINATOR, type RolloutService } from './rollout-service.js';
 
 export const CHECK_MS = 60_000;
-/** Halted and paused rollouts are observed for this time, for the operator. */
+/** Halted and paused rollouts are observed for this time, so the operator sees the outcome. */
 const OBSERVE_STOPPED_MS = 24 * 3_600_000;
 
 /** Result of the last check, stored with the rollout. */
@@ -32,8 +32,8 @@ export type Findings = Static<typeof FindingsSchema>;
 
 const isFindings = Compile(FindingsSchema);
 
-/** Null: not checked yet, or by another version of this program. */
-export function findingsOf({ findings }: RolloutRow): Findings | null {
+/** Findings of the last check; null: no check yet, or by an incompatible version of this program. */
+export function readFindings({ findings }: RolloutRow): Findings | null {
   const value: unknown = findings === null ? null : JSON.parse(findings);
   return isFindings.Check(value) ? value : null;
 }
@@ -96,7 +96,7 @@ export class RolloutChecks {
       const rollout = service.rows.get(version);
       if (!isObserved(rollout, now())) continue;
       const rows = await repository.machines(version);
-      // The last findings stay when the machines were removed.
+      // Keeps the last findings after the machines were removed.
       if (rows.length === 0 && rollout?.state !== 'active') continue;
       const time = now();
       let report = (): void => {};
@@ -117,7 +117,7 @@ export class RolloutChecks {
             updating: updated.filter((machine) => reservesCapacity(machine, time)).length,
             missing: updated.filter((machine) => isMissing(machine, time)).length,
           },
-          comparisons: shownComparisons(comparisons),
+          comparisons: selectComparisons(comparisons),
         };
         const checked = { findings: JSON.stringify(findings), checked_at: time };
         if (row.state !== 'active') return row.state === 'complete' ? null : checked;
@@ -147,10 +147,11 @@ function isObserved(row: RolloutRow | undefined, now: number): boolean {
   return row.state === 'active' || now - (row.ended_at ?? 0) < OBSERVE_STOPPED_MS;
 }
 
-/** Overall comparisons, and those of cohorts that say something. */
+/** Maximum comparisons stored with a rollout. */
 const MAX_COMPARISONS = 50;
 
-function shownComparisons(comparisons: readonly RolloutComparison[]): RolloutComparison[] {
+/** Overall comparisons, and comparisons of cohorts with a bad verdict. */
+function selectComparisons(comparisons: readonly RolloutComparison[]): RolloutComparison[] {
   const isNoticeable = ({ cohort, verdict }: RolloutComparison): boolean => cohort === null || verdict === 'worse' || verdict === 'concern';
   return comparisons.filter(isNoticeable).slice(0, MAX_COMPARISONS);
 }

@@ -17,7 +17,7 @@ export interface RolloutCheck {
   readonly settledMachines: number;
 }
 
-/** What the check knows. Times in milliseconds since 1970. */
+/** Input of the check. Times are in milliseconds since 1970. */
 export interface RolloutFacts {
   readonly fleet: Fleet;
   readonly machines: readonly ComparedMachine[];
@@ -28,17 +28,17 @@ export interface RolloutFacts {
 
 /** Share of the fleet on the version at which the last stage is complete. */
 const COMPLETE_SHARE = 0.8;
-/** Agents reconnect within this time after a coordinator starts; before, the fleet looks smaller than it is. */
+/** After a coordinator starts, agents reconnect within this time, and the fleet looks too small. */
 const START_MS = 10 * 60_000;
-/** Weak evidence, or machines that do not take the release, delay a stage until so many times its soak. */
+/** Weak evidence, or too few updated machines, delay the next stage up to this multiple of the soak time. */
 const MAX_SOAK_FACTOR = 2;
 
 export function checkRollout(rollout: Rollout, policy: RolloutPolicy, { fleet, machines, now, startedAt }: RolloutFacts): RolloutCheck {
   const comparisons = compareHealth(machines, fleet.machines, now);
   const settledMachines = machines.filter((machine) => isSettled(machine, now)).length;
-  return { step: stepOf(), comparisons, settledMachines };
+  return { step: decideStep(), comparisons, settledMachines };
 
-  function stepOf(): RolloutStep {
+  function decideStep(): RolloutStep {
     const worse = comparisons.filter(({ verdict }) => verdict === 'worse');
     if (worse.length > 0) return { kind: 'halt', reason: worse.slice(0, MAX_REASONS).map(comparisonText).join(' ') };
     if (now - startedAt < START_MS) return { kind: 'stay', waitingFor: 'The coordinator has just started; machines are reconnecting.' };
@@ -48,7 +48,7 @@ export function checkRollout(rollout: Rollout, policy: RolloutPolicy, { fleet, m
     if (soakedMs < rules.soakMs) return { kind: 'stay', waitingFor: `${minutesText(rules.soakMs - soakedMs)} of this stage remain.` };
     const isOverdue = soakedMs >= rules.soakMs * MAX_SOAK_FACTOR;
     const concern = comparisons.find(({ verdict }) => verdict === 'concern');
-    // Weak evidence, of dozens of comparisons: more machines decide, and the limits of capacity bound the damage.
+    // With dozens of comparisons, weak evidence may be chance. More machines will tell, and capacity limits bound the damage.
     if (concern !== undefined && !isOverdue) {
       return { kind: 'stay', waitingFor: `Updated machines may be worse. ${comparisonText(concern)}` };
     }
@@ -57,19 +57,19 @@ export function checkRollout(rollout: Rollout, policy: RolloutPolicy, { fleet, m
       if (isOverdue || onVersion >= fleet.machines * COMPLETE_SHARE) return { kind: 'complete' };
       return { kind: 'stay', waitingFor: `${onVersion} of ${fleet.machines} machines run the version.` };
     }
-    // A small fleet has fewer machines in the stage than the policy asks for.
+    // A small fleet may have fewer machines in the stage than the policy requires.
     const minMachines = Math.min(rules.minMachines, Math.ceil((fleet.machines * rules.percent) / 100));
     if (settledMachines >= minMachines) return { kind: 'advance' };
-    // A machine that reserves no capacity any more was sold or switched off, and must not stop the rollout for good.
+    // Machines missing for longer no longer reserve capacity. They were sold or switched off, and must not block the rollout.
     const missing = machines.filter((machine) => reservesCapacity(machine, now) && isMissing(machine, now)).length;
-    // Few machines may take part in updates at all. Missing ones are another matter.
+    // After the soak, few updated machines suffice, because owners may disable updates. Many missing machines still block.
     if (isOverdue && missing * 2 <= settledMachines) return { kind: 'advance' };
     const updated = `${settledMachines} of at least ${minMachines} ${minMachines === 1 ? 'machine has' : 'machines have'} updated`;
     return { kind: 'stay', waitingFor: missing === 0 ? `${updated}.` : `${updated}, and ${missing} did not come back.` };
   }
 }
 
-/** Findings named in the reason of a halt; the comparison shows all. */
+/** Maximum comparisons in the reason of a halt. */
 const MAX_REASONS = 3;
 
 const SUBJECTS: Readonly<Record<Exclude<RolloutMeasure, 'failed_requests' | 'slower'>, string>> = {
@@ -83,15 +83,15 @@ export function comparisonText({ measure, cohort, updated, others }: RolloutComp
   const where = cohort === null ? '' : cohort.kind === 'chip' ? `On ${cohort.name}: ` : `With ${cohort.name}: `;
   switch (measure) {
     case 'failed_requests':
-      return `${where}Updated machines failed ${percent(updated.value)} of ${updated.count} requests, the others ${percent(others.value)} of ${others.count}.`;
+      return `${where}Updated machines failed ${formatPercent(updated.value)} of ${updated.count} requests, the others ${formatPercent(others.value)} of ${others.count}.`;
     case 'slower':
-      return `${where}Updated machines generate at ${percent(updated.value)} of their earlier speed, the others at ${percent(others.value)}.`;
+      return `${where}Updated machines generate at ${formatPercent(updated.value)} of their earlier speed, the others at ${formatPercent(others.value)}.`;
     default:
       return `${where}${updated.bad} of ${updated.count} updated machines ${SUBJECTS[measure]}; of the others, ${others.bad} of ${others.count}.`;
   }
 }
 
-function percent(share: number | null): string {
+function formatPercent(share: number | null): string {
   return share === null ? 'none' : `${Math.round(share * 1000) / 10} %`;
 }
 

@@ -1,4 +1,4 @@
-/** `RolloutService`: who is offered which version, and the operator's acts. State is in the database; a copy in memory saves reads. */
+/** `RolloutService`: offers versions to machines, and applies operators' actions. State is in the database, with a copy in memory. */
 import { DEFAULT_ROLLOUT_POLICY, type RolloutAct, type RolloutPolicy, RolloutPolicySchema } from '@inference/formats';
 import { compareVersions } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
@@ -21,19 +21,19 @@ interface RolloutServiceOptions {
   readonly refreshMs?: number;
 }
 
-/** What a machine asks for. */
+/** An agent's request for an update. */
 export interface UpdateRequest {
   readonly machine: ConnectedMachine;
-  /** The owner chose the versions of the first stage. */
+  /** The owner chose to get versions in the first stage. */
   readonly isCanary: boolean;
   /** The owner asked for this version now. */
   readonly isOwnerRequest: boolean;
-  /** The machine only wants to know. Nothing is recorded or reserved. */
+  /** The agent only checks for updates. Nothing is recorded or reserved. */
   readonly isCheck: boolean;
 }
 
 const REFRESH_MS = 3000;
-/** Machines that fall silent while an offer waits for the lock are read, too. */
+/** An offer waits at most this time for the lock. Machines that may become missing meanwhile are also read. */
 const MAX_LOCK_WAIT_MS = 30_000;
 const checkPolicy = Compile(RolloutPolicySchema);
 const checkSums = Compile(FleetSumsSchema);
@@ -85,22 +85,22 @@ export class RolloutService {
     return this.#refreshing.now();
   }
 
-  /** Like {@link begin}, but never rejects: until the database answers, nobody is offered an unknown version. */
+  /** Like {@link begin}, but never rejects. Versions without a rollout are offered to no machine. */
   async tryBegin(published: readonly string[]): Promise<void> {
     await this.begin(published).catch(this.#options.onError);
   }
 
-  /** Begins rollouts of published versions that have none. */
+  /** Begins rollouts of published versions without a rollout. */
   async begin(published: readonly string[]): Promise<void> {
     if (published.every((version) => this.#rows.has(version))) return;
     const { repository, now, onWrite } = this.#options;
     await repository.add((known) => newRollouts(known, published, this.#policy, now()));
-    await this.#supersede(published);
+    await this.#pauseSuperseded(published);
     onWrite();
     await this.refresh();
   }
 
-  /** Null: the machine is offered the version. Without the database, nothing can be reserved: `capacity`. Never rejects. */
+  /** Null: the machine is offered the version. `capacity` if the database does not answer. Never rejects. */
   async offer(version: string, request: UpdateRequest): Promise<NotOffered | null> {
     try {
       return await this.#offer(version, request);
@@ -117,7 +117,7 @@ export class RolloutService {
     if (cached.state === 'complete') return null;
     const traits = traitsOf(machine);
     const isOperatorsCanary = machine.account_id !== null && this.#policy.canary_accounts.includes(machine.account_id);
-    const question = (row: RolloutRow) => ({
+    const offerInput = (row: RolloutRow) => ({
       rollout: rolloutOf(row),
       rules: stageRules(rolloutOf(row), this.#policy),
       machine: traits,
@@ -126,8 +126,8 @@ export class RolloutService {
       fleet: this.#fleet,
       now: now(),
     });
-    // Most machines are not in the stage, which needs no transaction.
-    const early = whyNotOffered({ ...question(cached), earlier: null, updating: NOTHING_UPDATING });
+    // Without a transaction, because few machines are in the stage.
+    const early = whyNotOffered({ ...offerInput(cached), earlier: null, updating: NOTHING_UPDATING });
     if (early !== null) return early;
     const offered = await repository.offer<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
       const time = now();
@@ -136,32 +136,34 @@ export class RolloutService {
       const compared = updated.map(comparedMachine);
       const earlier = compared.find(({ providerId }) => providerId === traits.providerId) ?? null;
       const counted = compared.filter(({ at }) => at >= row.evidence_since);
-      const why = whyNotOffered({ ...question(row), earlier, updating: reservedSlots(counted, time) });
-      // A machine without jobs can lose none: it is neither compared nor reserves capacity.
+      const why = whyNotOffered({ ...offerInput(row), earlier, updating: reservedSlots(counted, time) });
+      // A machine without jobs is not compared and reserves no capacity, because an update cannot cost jobs.
       if (why !== null || isCheck || machine.is_blocked) return { result: why, rows: [] };
       const stored = updated.find(({ provider_id }) => provider_id === machine.provider_id);
-      // A repeated question within the reservation changes nothing.
+      // A repeated request during the reservation changes nothing.
       if (stored !== undefined && earlier !== null && !earlier.hasFailed && reservedSlots([earlier], time).slots > 0)
         return { result: null, rows: [] };
-      const isVolunteer = !isOperatorsCanary && !isInStage(version, traits, question(row).rules, this.#fleet);
+      const isVolunteer = !isOperatorsCanary && !isInStage(version, traits, offerInput(row).rules, this.#fleet);
       const known = new Set(updated.map(({ provider_id }) => provider_id));
       const sampled = new Map(machines.flatMap(({ part, provider_id, since }) => (part === 'control' ? [[provider_id, since]] : [])));
       const routable = [...localMachines()].filter(({ is_blocked }) => !is_blocked);
-      const candidates = routable.map((one) => ({
-        machine: one,
-        providerId: one.provider_id,
-        chipFamily: one.chip_family,
-        isUpdated: known.has(one.provider_id) || (one.version !== null && compareVersions(one.version, version) >= 0),
-        sampledAt: sampled.get(one.provider_id) ?? null,
+      const candidates = routable.map((connected) => ({
+        machine: connected,
+        providerId: connected.provider_id,
+        chipFamily: connected.chip_family,
+        isUpdated: known.has(connected.provider_id) || (connected.version !== null && compareVersions(connected.version, version) >= 0),
+        sampledAt: sampled.get(connected.provider_id) ?? null,
       }));
-      const controls = pickControls({ ...traits, version }, candidates, time).map((one) => newRow(version, 'control', one.machine, time));
+      const controls = pickControls({ ...traits, version }, candidates, time).map(({ machine: control }) =>
+        newRow(version, 'control', control, time),
+      );
       return { result: null, rows: [newRow(version, 'updated', machine, time, isVolunteer), ...controls] };
     });
     return offered === undefined ? 'stopped' : offered;
   }
 
   /**
-   * For agents that do not say which machine asks. `key`: network address; null: unknown. Records nothing, so that nobody can exhaust
+   * For agents that do not identify their machine. `key`: network address; null: unknown. Records nothing, so nobody can exhaust
    * the capacity.
    */
   offerUnknown(version: string, key: string | null): NotOffered | null {
@@ -172,7 +174,7 @@ export class RolloutService {
     return key !== null && rolloutPosition(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
   }
 
-  /** Records that the version failed its trial on this machine, if the database answers: the agent repeats it. Never rejects. */
+  /** Records that the version failed its trial on this machine. If the database fails, the agent's repetition counts. Never rejects. */
   async reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     await this.#reportFailure(version, machine).catch(this.#options.onError);
   }
@@ -182,18 +184,18 @@ export class RolloutService {
     const { repository, now } = this.#options;
     await repository.offer(version, relevantTo(traitsOf(machine), now()), (_row, machines) => {
       const stored = machines.find(({ part, provider_id }) => part === 'updated' && provider_id === machine.provider_id);
-      // Without an offer there was no update, and a report could halt a rollout from outside.
+      // A report without an offer is ignored, or outsiders could halt a rollout.
       if (stored === undefined || stored.failed_at !== null) return { result: null, rows: [] };
       return { result: null, rows: [{ ...stored, failed_at: now(), on_version_at: null, seen_at: now() }] };
     });
   }
 
-  /** Null: there is no such rollout. Throws an Error with a sentence where the state does not permit the act. */
+  /** Null: no such rollout. Throws {@link RolloutActError} if the state does not permit the action. */
   async act(version: string, act: RolloutAct, operator: string, reason: string | null): Promise<RolloutRow | null> {
     const { repository, now, onWrite } = this.#options;
     let problem: string | null = null;
     const changed = await repository.change(version, (row) => {
-      const change = changeOf(row, act, this.#policy, { now: now(), reason });
+      const change = applyAct(row, act, this.#policy, { now: now(), reason });
       if (typeof change === 'string') problem = change;
       return typeof change === 'string' ? null : { ...change, changed_by: operator };
     });
@@ -214,8 +216,8 @@ export class RolloutService {
     this.#refreshing.close();
   }
 
-  /** A newer version replaces an unfinished one: machines should update once. */
-  async #supersede(published: readonly string[]): Promise<void> {
+  /** Pauses unfinished rollouts of older versions, so that machines update only once. */
+  async #pauseSuperseded(published: readonly string[]): Promise<void> {
     const { repository, now } = this.#options;
     const active = (await repository.rollouts()).filter(({ state, version }) => state === 'active' && published.includes(version));
     const newest = active.reduce<string | null>(
@@ -235,7 +237,7 @@ export class RolloutService {
 
 export const COORDINATOR = 'coordinator';
 
-/** The act does not fit the state of the rollout; the message is a sentence for the operator. */
+/** The state of the rollout does not permit the action. The message is a sentence for the operator. */
 export class RolloutActError extends Error {}
 
 function newRollouts(known: readonly RolloutRow[], published: readonly string[], policy: RolloutPolicy, now: number): RolloutRow[] {
@@ -243,7 +245,7 @@ function newRollouts(known: readonly RolloutRow[], published: readonly string[],
   return published
     .filter((version, index) => !versions.has(version) && published.indexOf(version) === index)
     .map((version) => {
-      // Without earlier versions there is nothing to compare with, and a first installation must find one.
+      // The first version has no earlier version to compare with, and new installations need a version.
       const isForAll = known.length === 0 || policy.mode === 'immediate';
       return {
         version,
@@ -262,8 +264,8 @@ function newRollouts(known: readonly RolloutRow[], published: readonly string[],
     });
 }
 
-/** A sentence: the state does not permit the act. */
-function changeOf(
+/** Changes of the row; or a sentence for the operator if the state does not permit the action. */
+function applyAct(
   row: RolloutRow,
   act: RolloutAct,
   policy: RolloutPolicy,
@@ -287,7 +289,7 @@ function changeOf(
         ended_at: null,
         stage: Math.min(row.stage, policy.stages.length - 1),
         stage_started_at: now,
-        // The operator has seen the findings. They must not halt the rollout again.
+        // The operator has seen the findings, which must not halt the rollout again.
         evidence_since: state === 'halted' ? now : row.evidence_since,
       };
     case 'advance':
@@ -305,7 +307,7 @@ function changeOf(
   }
 }
 
-/** Machines that may reserve capacity, and those that were sampled too recently to be controls again. */
+/** Times that select the rows for an offer: machines that may reserve capacity, and recent controls, which are not sampled again. */
 function relevantTo({ providerId, chipFamily }: MachineTraits, now: number): RelevantMachines {
   return {
     providerId,
@@ -322,7 +324,7 @@ export function traitsOf({ provider_id, chip_family, models, slots }: ConnectedM
   return { providerId: provider_id, chipFamily: chip_family, models, slots };
 }
 
-/** A policy that another version of this program wrote is not guessed at. */
+/** A stored policy that this version of the program cannot read counts as the default. */
 function parsePolicy(text: string): RolloutPolicy {
   const value: unknown = JSON.parse(text);
   return checkPolicy.Check(value) ? value : DEFAULT_ROLLOUT_POLICY;

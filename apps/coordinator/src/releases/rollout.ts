@@ -1,4 +1,4 @@
-/** Types of a rollout: the spread of one agent version, and the machines that the decision compares. Times in milliseconds since 1970. */
+/** Types and time limits of a rollout, the spread of one agent version over the machines. Times are in milliseconds since 1970. */
 import type { RolloutPolicy, RolloutState } from '@inference/formats';
 
 export interface Rollout {
@@ -9,7 +9,7 @@ export interface Rollout {
   readonly startedAt: number;
   readonly stageStartedAt: number;
   readonly isUrgent: boolean;
-  /** Machines offered earlier count neither for comparisons nor for capacity: the operator resumed knowing of them. */
+  /** Machines offered the version earlier count neither for comparisons nor for capacity: the operator saw them and resumed. */
   readonly evidenceSince: number;
   readonly endedAt: number | null;
   /** Sentence: why the rollout was halted or paused. */
@@ -26,32 +26,33 @@ export interface MachineTraits {
   readonly slots: number;
 }
 
-/** A machine in the comparison. `updated`: offered the version, or runs it. `control`: sampled when a similar one was. */
+/** A compared machine. `updated`: was offered or runs the version. `control`: sampled when a similar machine was offered the version. */
 export interface ComparedMachine extends MachineTraits {
   readonly part: 'updated' | 'control';
   /** Time of the offer, or of the sampling. */
   readonly at: number;
-  /** Last time connected. */
+  /** Last time that the machine was connected. */
   readonly seenAt: number;
-  /** Ran the version, or a later one, when last seen. */
+  /** Whether the machine ran this or a later version when last seen. */
   readonly isOnVersion: boolean;
   /** The agent reported that the version failed its trial. */
   readonly hasFailed: boolean;
-  /** When last seen: no jobs for a reason other than the owner's. */
+  /** Whether the network gave the machine no jobs when last seen, for example after a quarantine. The owner's pauses do not count. */
   readonly isBlocked: boolean;
   /** 0 none, 1 self_signed, 2 hardware; null: unknown. */
   readonly trustBefore: number | null;
   readonly trust: number | null;
-  /** Restricted by its record, or quarantined. */
+  /** Restricted for bad reputation, or quarantined. */
   readonly isRestricted: boolean;
-  /** Requests since `at`, and those that failed by the machine's fault. */
+  /** Requests since `at`. */
   readonly attempts: number;
+  /** Requests since `at` that failed by the machine's fault. */
   readonly failures: number;
-  /** Decode rate over the one before the offer, of the same model; null: unknown. */
+  /** Decode rate divided by the rate before the offer, for the same model; null: unknown. */
   readonly speedRatio: number | null;
   /** Machines of one owner are one witness. */
   readonly owner: string;
-  /** The owner chose the version; neither the stage nor the operator did. */
+  /** Whether the owner chose the version, ahead of the stage and without the operator. */
   readonly isVolunteer: boolean;
 }
 
@@ -72,23 +73,23 @@ export const RETURN_MS = 10 * MINUTE_MS;
 export const DEPARTURE_MS = 120 * MINUTE_MS;
 /** Time to download, check and switch. Afterwards the offer no longer reserves capacity. */
 export const OFFER_MS = 60 * MINUTE_MS;
-/** Time on the version after which a machine counts for the stage. */
+/** Minimum time on the version before a machine counts for the stage. */
 export const SETTLE_MS = 10 * MINUTE_MS;
 /** A missing machine reserves capacity for this time. */
 export const MISSING_MS = 24 * 60 * MINUTE_MS;
-/** Time since the last sight within which a machine counts as connected: machines are recorded every minute. */
+/** Maximum time since a machine was seen to count as connected. Machines are recorded every minute. */
 export const CONNECTED_MS = 3 * MINUTE_MS;
 
 export function isConnected({ seenAt }: ComparedMachine, now: number): boolean {
   return now - seenAt < CONNECTED_MS;
 }
 
-/** Left soon after the offer or sampling, and not back in time. */
+/** Whether the machine disconnected soon after the offer or sampling and did not return in time. */
 export function isMissing({ at, seenAt }: ComparedMachine, now: number): boolean {
   return now - seenAt >= RETURN_MS && seenAt - at <= DEPARTURE_MS;
 }
 
-/** Whether the machine's slots are lost to the network, or may be at any moment, because of the version. */
+/** Whether the version makes the machine's slots unavailable now, or may do so at any moment. */
 export function reservesCapacity(machine: ComparedMachine, now: number): boolean {
   if (machine.part === 'control') return false;
   if (isMissing(machine, now)) return now - machine.at < MISSING_MS;
@@ -96,12 +97,12 @@ export function reservesCapacity(machine: ComparedMachine, now: number): boolean
   return !machine.hasFailed && now - machine.at < OFFER_MS;
 }
 
-/** Whether the machine counts as updated and well enough known for the next stage. */
+/** Whether the machine has run the version long enough to count for the next stage. */
 export function isSettled(machine: ComparedMachine, now: number): boolean {
   return machine.part === 'updated' && machine.isOnVersion && now - machine.at >= SETTLE_MS && !isMissing(machine, now);
 }
 
-/** Stages of an urgent rollout last an eighth, and twice the capacity may update at once. */
+/** Stages of an urgent rollout last one eighth of the policy's time, and twice the capacity may update at once. */
 const URGENT_SOAK_DIVISOR = 8;
 const URGENT_CAPACITY_FACTOR = 2;
 
@@ -114,16 +115,16 @@ export interface StageRules {
   readonly maxCohortPercent: number;
 }
 
-/** Rules of the rollout's stage. A policy that lost stages meanwhile applies its last one. */
+/** Rules of the rollout's stage. If the policy has fewer stages by now, the last stage applies. */
 export function stageRules({ stage, isUrgent }: Pick<Rollout, 'stage' | 'isUrgent'>, policy: RolloutPolicy): StageRules {
   const index = Math.min(stage, policy.stages.length - 1);
-  const found = policy.stages[index];
-  if (found === undefined) throw new Error('a rollout policy has at least one stage');
+  const chosen = policy.stages[index];
+  if (chosen === undefined) throw new Error('a rollout policy has at least one stage');
   const factor = isUrgent ? URGENT_CAPACITY_FACTOR : 1;
   return {
-    percent: found.percent,
-    soakMs: (found.soak_minutes * MINUTE_MS) / (isUrgent ? URGENT_SOAK_DIVISOR : 1),
-    minMachines: found.min_machines,
+    percent: chosen.percent,
+    soakMs: (chosen.soak_minutes * MINUTE_MS) / (isUrgent ? URGENT_SOAK_DIVISOR : 1),
+    minMachines: chosen.min_machines,
     isLast: index === policy.stages.length - 1,
     maxNetworkPercent: Math.min(100, policy.max_updating_network_percent * factor),
     maxCohortPercent: Math.min(100, policy.max_updating_cohort_percent * factor),

@@ -10,7 +10,7 @@ import { type AnswerTimes, ModelPerformance } from './statistics/model-performan
 /** Seconds. */
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
-/** Maximum number of models with own metrics; later ones share the label `other`. */
+/** Maximum number of models with own metrics; further models share the label `other`. */
 export const MAX_MODELS = 64;
 /** Time span of recent problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
@@ -31,7 +31,7 @@ interface CountedJob {
   readonly ms: number;
   readonly requestBytes: number;
   readonly responseBytes: number;
-  /** Billed usage, or null. The model is one that a provider served. */
+  /** Billed usage, or null. The model was served by a provider. */
   readonly billed: {
     readonly model: string;
     readonly promptTokens: number;
@@ -264,7 +264,7 @@ export class BoundedLabels {
     this.#max = max;
   }
 
-  /** The name itself for the first names, else {@link OTHER}. Limits the number of labels. */
+  /** The name, or {@link OTHER} after the first names. Bounds the number of labels. */
   name(name: string): string {
     if (this.#names.has(name)) return name;
     if (this.#names.size >= this.#max) return OTHER;

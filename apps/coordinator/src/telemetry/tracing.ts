@@ -22,7 +22,7 @@ export async function openTracing(settings: TracingSettings | null, onError: (er
   const named = resourceFromAttributes({ 'service.name': SERVICE }).merge(detectResources({ detectors: [envDetector] }));
   const provider = new BasicTracerProvider({
     resource: defaultResource().merge(named),
-    spanProcessors: [new BatchSpanProcessor(watched(exporter, onError))],
+    spanProcessors: [new BatchSpanProcessor(reportExportErrors(exporter, onError))],
   });
   return {
     tracer: tracerOn(provider.getTracer(SERVICE)),
@@ -49,7 +49,7 @@ async function exporterFor({ protocol }: TracingSettings): Promise<SpanExporter>
 }
 
 /** Reports failed exports, which the packages ignore. */
-function watched(exporter: SpanExporter, onError: (error: unknown) => void): SpanExporter {
+function reportExportErrors(exporter: SpanExporter, onError: (error: unknown) => void): SpanExporter {
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {

@@ -82,7 +82,7 @@ export class TransparencyLog implements KeysetLog {
   readonly #options: TransparencyLogOptions;
   /** Leaf indexes by enclave key, in hexadecimal. */
   readonly #providerIndexes = new BoundedMap<string, number>(MAX_CACHED_PROVIDERS);
-  /** Publications of this process, one after the other. */
+  /** Publications of this process, one at a time. */
   #publishing: Promise<void> = Promise.resolve();
 
   static async open(options: TransparencyLogOptions): Promise<TransparencyLog> {
@@ -159,7 +159,7 @@ export class TransparencyLog implements KeysetLog {
     return this.#checkpointOf(await this.#repository.published());
   }
 
-  /** Number of entries, and of those in the published tree. */
+  /** Number of entries, and number of published entries. */
   async sizes(): Promise<{ readonly appended: number; readonly published: number }> {
     const { size: published } = await this.#repository.published();
     return { appended: await this.#repository.size(), published };
@@ -178,7 +178,7 @@ export class TransparencyLog implements KeysetLog {
   /** Publishes all appended leaves, and renews the cosignatures. A tree without its quorum stays unpublished until a later call. */
   refresh(): Promise<void> {
     const published = this.#publishing.then(() => this.#publish());
-    // The next publication starts after a failed one, too.
+    // A failed publication does not block the next.
     this.#publishing = published.catch(() => {});
     return published;
   }

@@ -43,7 +43,7 @@ export interface AccountServices {
   readonly auth: Auth;
   readonly accounts: AccountRepository;
   readonly ownedProviders: OwnedProviderRepository;
-  /** Codes that link a provider to an account, entered on the provider. */
+  /** Codes for linking a provider to an account. The owner enters them on the provider. */
   /** Codes of the device authorization grant, entered in the console. */
   readonly deviceCodes: DeviceCodeRepository;
   readonly accountKeys: OwnedKeyRepository;
@@ -154,7 +154,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
 
 const QUARTER_MS = 15 * 60_000;
 
-/** Codes of a second step per account. Counted from the start of an attempt, so concurrent ones cannot exceed the limit. */
+/** Second-factor codes per account. Counted when an attempt starts, so concurrent attempts cannot exceed the limit. */
 function secondStepLimit({ rateLimits }: Config, attempts: AttemptCounters): AttemptCounter | undefined {
   const maxAttempts = rateLimits.emailPerQuarter;
   return maxAttempts === 0 ? undefined : attempts.counter('second steps of an account', { maxAttempts, windowMs: QUARTER_MS });

@@ -22,22 +22,22 @@ export interface AppOptions {
   readonly log: Log;
   readonly providerTimings?: Partial<SessionTimings>;
   readonly jobTimings?: Partial<JobTimings>;
-  /** Length of the request queue of one model. */
+  /** Maximum request queue of one model. */
   readonly maxWaitingPerModel?: number;
   /** Maximum time for a client to send its request, in milliseconds. */
   readonly requestMs?: number;
   /** Time within which some bytes of a request body must arrive, in milliseconds. */
   readonly bodyWindowMs?: number;
-  /** Puts a failing ledger in front of the real one. */
+  /** Wraps the real ledger in a failing ledger. */
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   readonly random?: () => number;
-  /** Maximum wait for another process that holds the lock of the database file, in milliseconds. */
+  /** Maximum wait for another process with a lock on the database file, in milliseconds. */
   readonly databaseBusyMs?: number;
-  /** Interval of reads of what other coordinators wrote, and lifetime of cached keys, in milliseconds. */
+  /** Interval of reads of other coordinators' changes, and lifetime of cached keys, in milliseconds. */
   readonly refreshMs?: number;
-  /** Interval of the checks which models the network serves, and of reports of running components, in milliseconds. */
+  /** Interval of model availability checks, and of reports of running components, in milliseconds. */
   readonly availabilityCheckMs?: number;
   /** Interval of readings for the health history, in milliseconds. */
   readonly healthSampleMs?: number;
@@ -68,7 +68,7 @@ export interface App {
   readonly prices: PriceRepository;
   readonly database: Database;
   readonly transparencyLog: TransparencyLog;
-  /** Port of the separate metrics server; null without one. */
+  /** Port of the separate metrics server; null: no such server. */
   readonly metricsPort: number | null;
   /** Refuses new requests (503, `Retry-After`), ends running jobs within `graceMs` or at `abort`, and closes every resource. */
   close(graceMs?: number, abort?: AbortSignal): Promise<void>;

@@ -29,11 +29,11 @@ export interface BillingServices {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly billing: Billing;
-  /** Releases reservations that a crash left behind, now and periodically. Starts to correct budgets after an upgrade. */
+  /** Releases reservations left by a crash, now and periodically. Starts to correct budgets after an upgrade. */
   startSweeping(): Promise<void>;
 }
 
-/** Reservations per second of an account at this coordinator from which on credit leases pay, on PostgreSQL (decision 0047). */
+/** Reservations per second of an account at this coordinator above which credit leases pay, on PostgreSQL (decision 0047). */
 const MIN_LEASED_PER_SECOND = 20;
 /** Interval of the retention job, in milliseconds. */
 const PRUNE_HISTORY_MS = 3_600_000;

@@ -17,7 +17,7 @@ import type { Repositories } from './database.js';
 import type { ImageServices } from './images.js';
 import type { StartContext } from './start-context.js';
 
-/** A database that takes longer to answer counts as unreachable. */
+/** Maximum response time of a reachable database. */
 const DATABASE_TIMEOUT_MS = 2000;
 /** Intervals of the checks. */
 const DATABASE_INTERVAL_MS = 15_000;
@@ -66,7 +66,7 @@ async function readDatabase(database: Database): Promise<DatabaseReading> {
   return { isOk, answerMs, clockDifferenceMs: isOk && dialectOf(database) === 'postgres' ? await readClockDifference(database) : null };
 }
 
-/** The database's clock minus this process's, in milliseconds. Assumes that both directions of the query take equally long. */
+/** The database's clock minus the clock of this process, in milliseconds. Assumes equal durations in both directions. */
 async function readClockDifference(database: Database): Promise<number> {
   const before = Date.now();
   const { rows } = await sql<{ at: number | string }>`select ${databaseTime(database)} as at`.execute(database);

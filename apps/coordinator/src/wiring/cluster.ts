@@ -13,15 +13,15 @@ export interface ClusterServices {
   readonly placements: Placements;
   readonly models: NetworkModels;
   readonly views: NetworkViews;
-  /** Providers that serve a model at other coordinators, as far as known here. */
+  /** Known providers of a model at other coordinators. */
   readonly servingAtPeers: (model: string) => number;
   /** Live peers; 0 outside a cluster. */
   readonly peerCount: () => number;
-  /** Limits that coordinators count together; null outside a cluster. */
+  /** Limits counted by all coordinators together; null outside a cluster. */
   readonly limits: NetworkLimits | null;
-  /** Executes a command of a provider's owner, at whichever coordinator holds the connection. Null: none does. Never rejects. */
+  /** Executes an owner command at the coordinator with the machine's connection. Null: not connected. Never rejects. */
   readonly executeOwnerCommand: ProviderRegistry['executeOwnerCommand'];
-  /** Announces to peers that this coordinator shuts down. */
+  /** Announces the shutdown of this coordinator to peers. */
   readonly announceDrain: () => void;
   /** Resolves when nothing runs here for a peer, such as its client's job on a local provider. */
   readonly whenPeersServed: () => Promise<void>;

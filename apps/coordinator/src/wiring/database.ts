@@ -42,7 +42,7 @@ export interface Repositories {
   readonly apiKeyCache: ApiKeyCache;
   readonly reputations: ReputationRepository;
   readonly lastSeen: LastSeenRepository;
-  /** Quarantines that operators have imposed. */
+  /** Quarantines imposed by operators. */
   readonly quarantines: QuarantineRepository;
   readonly catalogue: CatalogueRepository;
   readonly auditLog: OperatorAuditLog;
@@ -52,7 +52,7 @@ export interface Repositories {
   readonly attempts: AttemptCounters;
   readonly keysets: KeysetRepository;
   readonly failedRequests: FailedRequestRepository;
-  /** Models of the jobs before this process started. */
+  /** Models of jobs before the start of this process. */
   readonly recentModels: readonly string[];
 }
 

@@ -36,7 +36,7 @@ interface DevicesDeps {
   readonly address: () => string;
 }
 
-/** Throws StartupError for a simulated authority or a signing certificate that cannot be used. */
+/** Throws StartupError for an unusable simulated authority or signing certificate. */
 export function openDevices(context: StartContext, { database, metrics, address }: DevicesDeps): ManagedDevices {
   const { config, options, now, log, changeHints } = context;
   const { deviceRules: rules, deviceIntervalMs: tickMs } = options;
@@ -134,7 +134,7 @@ function enrolmentHandler(devices: DeviceManagement): EnrolmentService {
   };
 }
 
-/** Trust anchor of device certificate chains: Apple's, or that of a simulated authority. */
+/** Trust anchor of device certificate chains: Apple's anchor, or the anchor of a simulated authority. */
 function deviceAnchor(path: string | null): TrustAnchor {
   if (path === null) return APPLE_TRUST_ANCHOR;
   try {

@@ -1,4 +1,4 @@
-/** `openHealthHistory`: records this coordinator's health figures until its shutdown, and opens the repository that charts read. */
+/** `openHealthHistory`: records health figures of this coordinator until shutdown, and opens the repository for charts. */
 import { hostname } from 'node:os';
 import { HealthHistoryRepository } from '../database/health-history-repository.js';
 import type { Database } from '../database/tables.js';

@@ -16,7 +16,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
 import type { StartContext } from './start-context.js';
 
-/** Connections that wait to be accepted: thousands of clients reconnect at once after a pause. The system may allow fewer. */
+/** Connections waiting to be accepted: thousands of clients reconnect at once after a pause. The system may allow fewer. */
 const BACKLOG = 4096;
 
 export interface HttpServices {

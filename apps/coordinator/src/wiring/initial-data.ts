@@ -1,4 +1,4 @@
-/** Writes what a new database needs before requests arrive: development keys with a deposit, and the operator's admin key. */
+/** Prepares a new database before requests arrive: development keys with a deposit, and the operator's admin key. */
 import { join } from 'node:path';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { ensureDevelopmentDeposit } from '../billing/payments/deposits.js';

@@ -1,4 +1,4 @@
-/** `joinCluster`: connects to NATS, and constructs the services that coordinators of a cluster have in addition to a single one. */
+/** `joinCluster`: connects to NATS and constructs the additional services of a coordinator in a cluster. */
 import { accessSync, constants } from 'node:fs';
 import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
@@ -36,7 +36,7 @@ import type { StartContext } from './start-context.js';
 const MODELS_TIMEOUT_MS = 3000;
 /** Maximum time for the home of a rate limit's key to grant permits. */
 const PERMITS_TIMEOUT_MS = 500;
-/** Time after a reconnect to NATS in which the heartbeats of all peers arrive. */
+/** Time after a reconnect to NATS within which the heartbeats of all peers arrive. */
 const HEARTBEATS_ARRIVAL_MS = 2500;
 /** Time for a goodbye to reach the peers before the connection is closed. */
 const GOODBYE_MS = 250;
@@ -156,7 +156,7 @@ interface MembershipEventDeps {
   readonly transport: NatsTransport;
   /** Divides the limits of the network among the live coordinators. */
   readonly updatePermits: () => void;
-  /** Services that need the membership themselves, and are constructed after it. */
+  /** Services constructed after the membership, which they use. */
   readonly moved: () => MovedProviders;
   readonly placements: () => ClusterPlacements;
   readonly clusterModels: () => ClusterModels;
@@ -175,7 +175,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
     left: (id) => {
       links.remove(id);
       moved().peerLeft(id);
-      // Peers still serve if only this coordinator lost its connection. It then admits only its part of each limit.
+      // Peers still serve if only this coordinator lost its connection. Meanwhile, this coordinator admits only its share of each limit.
       if (transport.isConnected) updatePermits();
       log.info({ peer: id }, 'coordinator left');
     },
@@ -192,7 +192,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
   };
 }
 
-/** Rules by which this coordinator verifies peers' providers: the same as for its own. */
+/** Rules for verifying peers' providers, equal to the rules for local providers. */
 function descriptionRules({ config, now }: StartContext, { providers: { devices } }: ClusterDeps): DescriptionRules {
   return {
     allowSimulatedEnclave: config.allowSimulatedEnclave,
@@ -223,7 +223,7 @@ function serveRequests(links: PeerLinks, providers: ProviderRegistry, { membersh
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
 }
 
-/** Serves streams that peers open, by kind. Returns the group of open streams, which includes jobs of peers' clients. */
+/** Serves streams of peers by kind. Returns the group of open streams, including jobs of peers' clients. */
 function serveStreams(
   links: PeerLinks,
   log: Log,
@@ -265,7 +265,7 @@ function watchReconnects(transport: NatsTransport, { onConnected, onHeartbeats }
   };
 }
 
-/** Checks the file now, because the NATS client reads it only when it connects. Throws StartupError. */
+/** Checks the file now, because the NATS client reads the file only when connecting. Throws StartupError. */
 function tlsOf({ certificateAuthorityFile: caFile }: ClusterSettings): Pick<NatsTransportOptions, 'tls'> {
   if (caFile === null) return {};
   try {
@@ -276,7 +276,7 @@ function tlsOf({ certificateAuthorityFile: caFile }: ClusterSettings): Pick<Nats
   return { tls: { caFile } };
 }
 
-/** A link as placements, views and images use it. */
+/** Adapts a link for placements, views and images. */
 function peerOver(link: PeerLink): Peer {
   return {
     id: link.peer,
@@ -293,7 +293,7 @@ function clockAlarm(log: Log, now: () => number): (peerId: string, ms: number) =
   };
 }
 
-/** Returns a function that logs a peer whose heartbeats cannot be read, at most once a minute per peer. */
+/** Returns a function that logs a peer with unreadable heartbeats, at most once a minute per peer. */
 function refusalAlarm(log: Log, now: () => number): (peerId: string, refusal: RefusedHeartbeat) => void {
   const isDue = oncePerMinute(now);
   return (peerId, { kind: reason, ...facts }) => {

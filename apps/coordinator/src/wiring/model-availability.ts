@@ -1,4 +1,4 @@
-/** `openModelAvailability`: checks every minute which models the network serves. In a cluster, one coordinator does each check. */
+/** `openModelAvailability`: checks every minute which models the network serves. In a cluster, one coordinator runs each check. */
 import { ModelOfferSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { ModelAvailabilityRepository } from '../database/model-availability-repository.js';

@@ -1,4 +1,4 @@
-/** Opens the status page: reports of running components, incidents, and the board that combines them. */
+/** Opens the status page: reports of running components, incidents, and the board that combines both. */
 import type { PaymentHealth } from '../billing/payments/payment-health.js';
 import { ComponentAvailabilityRepository } from '../database/component-availability-repository.js';
 import { IncidentRepository } from '../database/incident-repository.js';
@@ -34,7 +34,7 @@ interface ReportDeps {
   readonly paymentHealth: PaymentHealth;
 }
 
-/** Reports what this coordinator serves, now and periodically until its shutdown. Call once it listens. */
+/** Reports the components of this coordinator, now and periodically until shutdown. Call once the server listens. */
 export async function reportComponents(context: StartContext, deps: ReportDeps): Promise<void> {
   const { now, options, onWriteError, isDraining, disposal } = context;
   const { database, hasConsole, hasPayments, paymentHealth } = deps;

@@ -1,11 +1,11 @@
-/** Opens the file of agent releases, and the rollouts that decide who is offered which version. */
+/** Opens the file of agent releases, and the rollouts that offer versions to machines. */
 import { randomUUID } from 'node:crypto';
 import { RolloutRepository } from '../database/rollout-repository.js';
 import type { Database } from '../database/tables.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import { connectedMachine } from '../releases/connected-machine.js';
 import type { JobOutcomes } from '../releases/job-outcomes.js';
-import { CHECK_MS, findingsOf, RolloutChecks } from '../releases/rollout-checks.js';
+import { CHECK_MS, RolloutChecks, readFindings } from '../releases/rollout-checks.js';
 import { RolloutService } from '../releases/rollout-service.js';
 import { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -49,7 +49,7 @@ export async function openReleases(
     ...refresh,
   });
   disposal.defer(() => rollouts.close());
-  // Versions that were published before this start are not new.
+  // Versions published before this start are not new.
   await rollouts.begin(await published());
   changeHints.on('rollouts', () => rollouts.changedElsewhere());
   const coordinatorId = config.cluster?.id ?? randomUUID();
@@ -91,7 +91,7 @@ function registerRolloutGauges(metrics: Metrics, rollouts: RolloutService): void
   });
   metrics.gauge('rollout_machines', 'Machines of unfinished rollouts, by state.', ['state'], function* () {
     for (const row of rollouts.rows.values()) {
-      const machines = row.state === 'complete' ? null : (findingsOf(row)?.machines ?? null);
+      const machines = row.state === 'complete' ? null : (readFindings(row)?.machines ?? null);
       if (machines === null) continue;
       for (const [state, count] of Object.entries(machines)) yield [{ state }, count];
     }

@@ -5,7 +5,7 @@ import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
 import type { Config } from '../config/config.js';
 import { programVersion } from '../config/program-version.js';
 import { operatorNames } from '../database/accounts/account-repository.js';
-import { databaseState } from '../database/connection/database-state.js';
+import { type DatabaseState, databaseState } from '../database/connection/database-state.js';
 import { dialectOf } from '../database/connection/dialect.js';
 import type { HealthHistoryRepository } from '../database/health-history-repository.js';
 import { ledgerSummary } from '../database/ledger/ledger-summary.js';
@@ -15,6 +15,7 @@ import { ImageFetcher } from '../inference/request/image-fetcher.js';
 import { isProviderUpgrade } from '../providers/session/provider-server.js';
 import { accountRoutes } from '../routes/accounts/account-routes.js';
 import { adminRoutes } from '../routes/admin/admin-routes.js';
+import type { AdminHealthRoutes } from '../routes/admin/health.js';
 import { billingRoutes } from '../routes/billing/billing-routes.js';
 import { MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from '../routes/billing/console-billing.js';
 import { deviceRoutes } from '../routes/devices/device-routes.js';
@@ -40,7 +41,7 @@ import type { ReleaseServices } from './releases.js';
 import type { StartContext } from './start-context.js';
 import type { Telemetry } from './telemetry.js';
 
-/** A database that takes longer to answer is not ready. */
+/** Maximum response time of a ready database. */
 const READY_TIMEOUT_MS = 2000;
 
 interface RoutesDeps {
@@ -166,29 +167,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     incidents: deps.networkStatus.incidents,
     healthHistory: deps.healthHistory,
     rollouts: deps.agentReleases,
-    health: {
-      version: programVersion(),
-      startedAt: now(),
-      isDraining,
-      dialect: dialectOf(database),
-      database: readDatabaseState,
-      ledger: () => ledgerSummary(database),
-      registry: providers,
-      coordinatorId: config.cluster?.id ?? null,
-      views,
-      quarantines,
-      queues: () => ({
-        running_jobs: runner.running,
-        waiting_requests: requestQueue.waitingOfOwnClients(null),
-        waiting_for_images: imageSupply.waiting,
-        held_request_bytes: server.requestBodies.heldBytes,
-        most_held_request_bytes: config.maxHeldBytes,
-      }),
-      recentJobs: metrics.recentJobs,
-      recentProblems: metrics.recentProblems,
-      now,
-      onFailure,
-    },
+    health: healthSources(context, deps, readDatabaseState),
   });
   await server.register(logRoutes, { transparencyLog: deps.transparencyLog });
   await server.register(systemRoutes, {
@@ -203,6 +182,38 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   if (consoleFiles === null) log.info('no web console: CONSOLE_DIR is not set and no build lies beside this program');
   else await consoleFiles.addTo(server);
   serveUpgradesAsRequests(server.server, isProviderUpgrade);
+}
+
+/** Sources of the admin API's health report. */
+function healthSources(
+  { config, now, onWriteError: onFailure, isDraining }: StartContext,
+  { database, http: { server }, telemetry: { metrics }, repositories, providers, inference }: RoutesDeps,
+  readDatabaseState: () => Promise<DatabaseState>,
+): AdminHealthRoutes {
+  const { runner, requestQueue, imageSupply, cluster } = inference;
+  return {
+    version: programVersion(),
+    startedAt: now(),
+    isDraining,
+    dialect: dialectOf(database),
+    database: readDatabaseState,
+    ledger: () => ledgerSummary(database),
+    registry: providers.providers,
+    coordinatorId: config.cluster?.id ?? null,
+    views: cluster.views,
+    quarantines: repositories.quarantines,
+    queues: () => ({
+      running_jobs: runner.running,
+      waiting_requests: requestQueue.waitingOfOwnClients(null),
+      waiting_for_images: imageSupply.waiting,
+      held_request_bytes: server.requestBodies.heldBytes,
+      most_held_request_bytes: config.maxHeldBytes,
+    }),
+    recentJobs: metrics.recentJobs,
+    recentProblems: metrics.recentProblems,
+    now,
+    onFailure,
+  };
 }
 
 /** Settings that a console page reads before anyone has signed in. */

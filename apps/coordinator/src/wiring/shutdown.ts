@@ -33,7 +33,7 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   if (hasPeers) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
   context.refusing.abort();
   if (hasPeers) {
-    // On an open connection, a client's next request would be refused; on a new one, another coordinator may serve.
+    // The next request of a client would be refused on an open connection, but may reach another coordinator on a new connection.
     responses.endConnections();
     // Node.js also counts connections with unread responses as idle.
     void responses.whenDrained().then(() => server.server.closeIdleConnections());

@@ -16,9 +16,9 @@ export interface StartContext {
   /** Folder for the files of this coordinator. */
   readonly directory: string;
   readonly disposal: DisposalStack;
-  /** Hints to and from other coordinators that rows changed. */
+  /** Hints about changed rows, to and from other coordinators. */
   readonly changeHints: ChangeHints;
-  /** Logs a failed database write that no request waits for. */
+  /** Logs a failed database write outside any request. */
   readonly onWriteError: (error: unknown) => void;
   /** Aborted when the shutdown begins. */
   readonly draining: AbortController;

@@ -32,7 +32,7 @@ export async function openTransparencyLog(
     },
   });
   const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be published');
-  // A coordinator that ended between an append and its publication left a leaf unpublished.
+  // A coordinator that ended between append and publication left a leaf unpublished.
   const first = transparencyLog.refresh().catch(onError);
   disposal.defer(() => first);
   disposal.defer(
@@ -59,7 +59,7 @@ export function recordNetwork({ disposal, log }: StartContext, network: Recorded
     return running;
   };
   const recording = new PeriodicRefresh({ read, everyMs: REFRESH_MS, onError });
-  // Witnesses that do not answer must not delay the start.
+  // Silent witnesses must not delay the start.
   const beginning = recording.begin();
   disposal.defer(async () => {
     await beginning;

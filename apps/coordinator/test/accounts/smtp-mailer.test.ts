@@ -95,7 +95,7 @@ describe('mail by SMTP', () => {
     expect(received).toMatchObject([{ isEncrypted: true, user: 'ada' }]);
   });
 
-  it('sends to one recipient, whatever the address contains', async () => {
+  it('sends to one recipient, for every content of the address', async () => {
     const { port, received } = await listen({ authOptional: true });
     await mailer(`smtp://127.0.0.1:${port}`)
       .send({ ...MAIL, to: 'ada@example.com, eve@example.com' })

@@ -87,7 +87,7 @@ describe('a backup', () => {
     expect(readdirSync(out).map((name) => join(out, name))).toEqual([path]);
   });
 
-  it('replaces the oldest ones, and the rest of those that were killed', async () => {
+  it('replaces the oldest backups, and removes remains of killed backups', async () => {
     const out = temporaryDirectory('backups');
     const killed = join(out, '.partial-coordinator-20200101T000000Z-1');
     mkdirSync(killed);
@@ -179,7 +179,7 @@ describe('a restore refuses', () => {
 });
 
 describePostgres('a restore into a schema in use', (fresh) => {
-  it('refuses tables of other applications, and says what was moved aside if its check fails', async () => {
+  it('refuses tables of other applications, and lists moved tables if its check fails', async () => {
     const place = await fresh('migrated');
     const { databaseUrl = '' } = place.config;
     const database = await openDatabase(place.target);

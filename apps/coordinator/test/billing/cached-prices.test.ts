@@ -39,7 +39,7 @@ describeDatabases('a price for cached prompt tokens', (fresh) => {
     }
   };
 
-  it('is what response, receipt, bill and statistics agree on', () =>
+  it('is equal in response, receipt, bill and statistics', () =>
     withHarness(async (harness) => {
       await harness.provider({ onJob: (job) => answer(job) });
       const before = await harness.money();

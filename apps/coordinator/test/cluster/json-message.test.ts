@@ -5,7 +5,7 @@ import { encodeMessage, parseMessage } from '../../src/cluster/json-message.js';
 
 const validator = Compile(Type.Object({ name: Type.String({ maxLength: 8 }) }));
 
-it('reads what it wrote, from bytes inside a larger buffer, too', () => {
+it('reads its own output, also inside a larger buffer', () => {
   const bytes = encodeMessage({ name: 'größer' });
   const larger = Buffer.concat([Buffer.from('{{'), bytes, Buffer.from('}}')]);
   expect(parseMessage(bytes, validator)).toEqual({ name: 'größer' });

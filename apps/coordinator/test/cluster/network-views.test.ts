@@ -87,7 +87,7 @@ describe('a coordinator without providers', () => {
     ]);
   });
 
-  it('reads the receipt of an answer at once, whichever coordinator gave it', async () => {
+  it('reads the receipt of an answer at once, at every coordinator', async () => {
     const response = await cluster.near.chat({}, { headers: { authorization: `Bearer ${cluster.far.apiKey}` } });
     expect(response.status).toBe(200);
     await response.text();
@@ -99,7 +99,7 @@ describe('a coordinator without providers', () => {
     expect((await cluster.far.get(`/v1/receipts/${receipt.job_id}`, stranger.apiKey)).status).toBe(404);
   });
 
-  it('shows owners their machines, wherever those are connected', async () => {
+  it('shows owners their machines at every coordinator', async () => {
     const owner = new Browser(cluster.near.url);
     await owner.signUp('ada@example.com');
     const { id } = (await (await owner.get('/console/v1/me')).json()) as { id: string };

@@ -79,7 +79,7 @@ describe('three coordinators of one network', () => {
     }
   });
 
-  it('admit exactly the limit of a key for concurrent requests, whichever coordinator counts the key', async () => {
+  it('admit exactly the limit of a key for concurrent requests, at every home', async () => {
     for (let round = 0; round < 6; round++) {
       const { apiKey } = await at(round).customer(0);
       expect(await statusesOf(repeat(45, (index) => models(index, apiKey)))).toEqual(
@@ -203,7 +203,7 @@ describe('counters of one PostgreSQL', () => {
     await place.remove();
   });
 
-  it('count concurrent attempts exactly, forget refunded ones, and begin again after the window', async () => {
+  it('count concurrent attempts exactly, forget refunded attempts, and begin again after the window', async () => {
     const errors: unknown[] = [];
     const counters = databases.map((database) => {
       const attempts = new AttemptRepository({ database, secret: Buffer.alloc(32, 7), onWriteError: (error) => errors.push(error) });

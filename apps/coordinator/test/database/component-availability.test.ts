@@ -31,7 +31,7 @@ describeDatabases('the availability of components', (fresh) => {
     return minutes;
   };
 
-  it('counts each minute once, whichever coordinator reports it', async () => {
+  it('counts each minute once, for any number of reporting coordinators', async () => {
     const [one, other] = databases.map((database) => new ComponentAvailabilityRepository(database));
     await Promise.all([one?.report(['api'], NOON), other?.report(['api', 'console'], NOON)]);
     await one?.report(['api'], NOON + 20_000);

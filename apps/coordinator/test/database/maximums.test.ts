@@ -52,7 +52,7 @@ describeDatabases('concurrent requests', (fresh) => {
     expect(await desks[0]?.create(other, 'first', NO_LIMITS)).not.toBeNull();
   });
 
-  it('playground keys stay within their maximum, and revoked ones are rejected', async () => {
+  it('playground keys stay within their maximum, and revoked keys are rejected', async () => {
     const makers = databases.map((database) => new PlaygroundKeyRepository({ database, apiKeyCache: ringOf(database), now: clock }));
     const made = await Promise.all(Array.from({ length: 40 }, (_, index) => makers[index % makers.length]?.create(accountId)));
     expect(await inUse('playground')).toBe(MAX_PLAYGROUND_KEYS);

@@ -48,7 +48,7 @@ async function misdescribed(
 }
 
 describe('descriptions of migrations', () => {
-  it('say what the migrations do to the schema', async () => {
+  it('state the effect of each migration on the schema', async () => {
     expect(await misdescribed(MIGRATIONS, describeMigration)).toEqual([]);
   });
 

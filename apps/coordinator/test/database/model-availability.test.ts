@@ -85,7 +85,7 @@ describeDatabases('the availability of models', (fresh) => {
     expect(await recent({ days: 7, limit: 1 })).toEqual(['often']);
   });
 
-  it('is recorded for a bounded number of names per day, and for those with a row before others', async () => {
+  it('is recorded for a bounded number of names per day, first for names with a row', async () => {
     const names = (from: number) => Array.from({ length: 1600 }, (_, index) => `model-${from + index}`);
     await availability.record(names(0), NOON);
     await availability.record([...names(1600), 'model-0'], NOON + MINUTE_MS);

@@ -22,7 +22,7 @@ describe("inspection of a provider's image", () => {
     expect(await inspectImage(await picture(size), expected)).toBe('image.size');
   });
 
-  it('requires a complete image, whatever its beginning claims', async () => {
+  it('requires a complete image, for every header', async () => {
     const image = await picture('64x48');
     expect(await inspectImage(image.subarray(0, image.length - 24), expected)).toBe('image.unreadable');
     expect(await inspectImage(image.subarray(0, 33), expected)).toBe('image.unreadable');

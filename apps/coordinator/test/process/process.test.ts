@@ -143,7 +143,7 @@ describe('SIGTERM', () => {
 });
 
 describe('a second start', () => {
-  it('reuses the development keys, replaces revoked ones, and keeps the file private', async () => {
+  it('reuses the development keys, replaces revoked keys, and keeps the file private', async () => {
     const first = launch({});
     await listening(first);
     const made = keys();

@@ -148,7 +148,7 @@ describe('offers', () => {
 });
 
 describe('comparisons', () => {
-  it('ignore what concerns all machines alike, and departures long after the update', () => {
+  it('ignore changes of all machines alike, and departures long after the update', () => {
     const gone = { seenAt: NOW - 15 * MINUTE };
     expect(verdicts([...many(10, gone), ...many(30, { ...gone, part: 'control', isOnVersion: false })]).missing).toBe('good');
     const later = { at: NOW - 600 * MINUTE, seenAt: NOW - 15 * MINUTE };

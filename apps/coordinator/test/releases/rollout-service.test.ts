@@ -41,7 +41,7 @@ describe.each([
   ['SQLite', freshSqlite],
   ['PostgreSQL', freshPostgres],
 ] as const)('rollouts on %s', (_name, fresh) => {
-  it('record what happened, whatever else is written meanwhile', async () => {
+  it('record the event during concurrent writes', async () => {
     const temporary = await fresh();
     const database = await temporary.open();
     let now = 1_800_000_000_000;

@@ -129,7 +129,7 @@ describeDatabases('transparency log', (fresh) => {
     expect(other).toMatchObject({ ok: true, stored: { size: 20 } });
   });
 
-  it('continues after a restart, and publishes what a crash left unpublished', async () => {
+  it('continues after a restart, and publishes entries that a crash left unpublished', async () => {
     const before = await openLog();
     for (let index = 0; index < 5; index++) await before.append(provider(index));
     const verified = await verifierOf(before).verifyCheckpoint(await before.checkpoint(), null, Date.now());

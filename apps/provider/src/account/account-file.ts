@@ -1,4 +1,4 @@
-/** `account.json`: the machine token and its coordinator, which alone gets the token. Mode 0600, written atomically. */
+/** `account.json`: the machine token, and the only coordinator that may receive the token. Mode 0600, written atomically. */
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Type, { type Static } from 'typebox';

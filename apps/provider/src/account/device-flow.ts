@@ -136,7 +136,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
     answer = await requestCoordinator(coordinator, '/oauth/token', ask);
   } catch (error) {
     signal.throwIfAborted();
-    // A captive portal or proxy may interfere for a while, so an invalid response is retried like a missing one.
+    // A captive portal or proxy may interfere temporarily, so an invalid response is retried like a missing response.
     if (error instanceof CoordinatorError) return { kind: 'trouble', message: error.message };
     throw error;
   }

@@ -26,7 +26,7 @@ export interface ElectricityEstimate {
 }
 
 /**
- * Estimates the machine's electricity: maximum power while it serves, idle power in the rest of the day.
+ * Estimates the machine's electricity: maximum power while serving, idle power in the rest of the day.
  *
  * @returns Null if the chip's power or the machine's activity is unknown.
  */

@@ -36,7 +36,7 @@ export class LinkClient {
 
   /** Sends the stored token. Call after registration, and after the owner signed in or out. */
   show(): void {
-    this.#rest();
+    this.#stopTimer();
     const account = this.#read();
     if (account === null) return;
     this.#set(status('waiting'));
@@ -47,7 +47,7 @@ export class LinkClient {
   onAnswer(message: CoordinatorMessage & { type: 'linked' | 'link_refused' }): void {
     // Ignores an answer to a token that has since been removed.
     if (this.#read() === null) return;
-    this.#rest();
+    this.#stopTimer();
     if (message.type === 'linked') {
       this.#set(status('linked', { account_name: message.account_name }));
       return;
@@ -58,7 +58,7 @@ export class LinkClient {
 
   /** Call when the connection ended. The next registration sends the token again. */
   disconnected(): void {
-    this.#rest();
+    this.#stopTimer();
   }
 
   /** Resolves with the first status other than `waiting`, or with `waiting` after `ms`. */
@@ -77,7 +77,7 @@ export class LinkClient {
   }
 
   stop(): void {
-    this.#rest();
+    this.#stopTimer();
     for (const done of [...this.#waiters]) done();
   }
 
@@ -104,7 +104,7 @@ export class LinkClient {
     return null;
   }
 
-  #rest(): void {
+  #stopTimer(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }

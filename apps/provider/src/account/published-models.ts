@@ -42,7 +42,7 @@ type Price = Static<typeof PricesSchema>['data'][number];
 export interface ModelDemand {
   /** Estimated prompt and completion tokens of the last 24 hours. */
   readonly tokensPerDay: number;
-  /** Decode speeds in tokens per second, of those of the model's providers whose speed is known. */
+  /** Known decode speeds of the model's providers, in tokens per second. */
   readonly speeds: readonly number[];
   readonly providerCount: number;
   /** Completion tokens / all tokens, from 0 to 1. */
@@ -55,7 +55,7 @@ export interface PublishedModels {
   readonly catalogue: readonly CatalogueEntry[];
   /** Demand by model id. */
   readonly demand: ReadonlyMap<string, ModelDemand>;
-  /** Reason why `demand` is empty; null if it is not. */
+  /** Reason why `demand` is empty; null: not empty. */
   readonly noDemand: string | null;
 }
 
@@ -116,9 +116,9 @@ export function demandByModel(stats: NetworkStatistics, prices: readonly Price[]
 const SECONDS_PER_DAY = 86_400;
 
 /**
- * Estimates what one more machine would earn with a model, in micro-USD per day before the network's fee.
+ * Estimates the earnings of one more machine with a model, in micro-USD per day before the network's fee.
  *
- * The machine's share of the demand is its speed / all speeds, and at most what it can compute in a day.
+ * The machine's share of the demand is its speed / all speeds, limited to the tokens that it can compute in a day.
  */
 export function estimatedEarningsPerDay(demand: ModelDemand, tokensPerSecond: number): number {
   const { speeds, providerCount, completionShare, pricePerMillion, tokensPerDay } = demand;

@@ -96,7 +96,7 @@ export function overview(commands: readonly Command[] = COMMANDS): string {
   ].join('\n');
 }
 
-/** Two-word commands that begin with this word. */
+/** Two-word commands with this first word. */
 export function groupOf(word: string, commands: readonly Command[] = COMMANDS): readonly Command[] {
   return commands.filter(({ name }) => name.startsWith(`${word} `));
 }

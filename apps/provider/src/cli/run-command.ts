@@ -34,7 +34,7 @@ export async function runCommand(command: Command, args: readonly string[]): Pro
   }
 }
 
-/** What helps where no provider answers. A refusal of a running one has its own message. */
+/** Advice if no provider answers. Refusals of a running provider have their own messages. */
 const NEXT_COMMANDS: Partial<Record<ControlError['problem'], string>> = {
   not_running: 'To start it, run "inference-provider start"; on a new machine, "inference-provider setup".',
   no_answer: 'Find the cause: inference-provider doctor',

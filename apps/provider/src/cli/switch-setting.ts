@@ -1,4 +1,4 @@
-/** Commands that show a setting of `config.toml` and turn it on or off, such as `remote-control off`. */
+/** Commands that show a setting of `config.toml`, or turn the setting on or off, such as `remote-control off`. */
 import { configPath } from '../config/data-dir.js';
 import { editConfig } from '../config/edit-config.js';
 import { readConfig } from '../config/read-config.js';
@@ -12,7 +12,7 @@ interface SwitchedSetting {
   readonly name: string;
   /** Key in `config.toml`. */
   readonly key: 'remote_control' | 'notifications';
-  /** Further arguments in the usage text. The calling command handles them. */
+  /** Further arguments in the usage text, handled by the calling command. */
   readonly otherArguments?: readonly string[];
   readonly summary: string;
   readonly help: string;

@@ -87,7 +87,7 @@ export const ConfigSchema = Type.Object(
     enrolment: Type.Object({ enrol: yesOrNo(false) }, SECTION),
     hardening: Type.Object(
       {
-        /** Whether processes that hold a model are denied the network, where the system supports that. */
+        /** Whether processes with a model have no network access, if the system supports the restriction. */
         engine_network: oneOf(['deny', 'allow'], 'deny'),
       },
       SECTION,

@@ -7,8 +7,8 @@ export function dataDirOf(
   flags: { readonly 'data-dir'?: string | boolean | undefined },
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): string {
-  const given = flags['data-dir'];
-  if (typeof given === 'string' && given !== '') return resolve(given);
+  const option = flags['data-dir'];
+  if (typeof option === 'string' && option !== '') return resolve(option);
   return env.INFERENCE_PROVIDER_HOME ? resolve(env.INFERENCE_PROVIDER_HOME) : join(homedir(), '.inference-provider');
 }
 

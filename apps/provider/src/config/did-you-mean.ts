@@ -1,4 +1,4 @@
-/** Suggests the nearest known word for a misspelt one. Pure. */
+/** Suggests the nearest known word for a misspelt word. Pure. */
 
 /** The nearest known word; null if more than a third of the letters, and more than one, would change. */
 export function nearest(typed: string, known: readonly string[]): string | null {

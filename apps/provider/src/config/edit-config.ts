@@ -42,14 +42,14 @@ export function withChange(text: string, { path, value }: Change): string {
   if (value === null) return without(text, places, path);
   if (old !== undefined && ownValues(places).has(pointer(path))) return splice(text, old.from, old.to, inline(value));
   const [section, key] = path;
-  if (key !== undefined) return inserted(without(text, places, path), section, key, value);
+  if (key !== undefined) return insertSetting(without(text, places, path), section, key, value);
   const members = membersOf(places, section);
   const isList = old?.kind === 'header' && text.startsWith('[[', old.start);
   if (isTable(value) && !isList && (old !== undefined || members.length > 0)) return withMembers(text, section, members, value);
   return insertBeforeTables(without(text, places, path), `${keyText(section)} = ${inline(value)}\n`);
 }
 
-/** A table with several statements keeps its header, layout and comments; its settings change one by one. */
+/** A table with several statements keeps header, layout and comments; its settings change individually. */
 function withMembers(text: string, section: string, members: readonly string[], value: Readonly<Record<string, TomlValue>>): string {
   const removals = members
     .filter((member) => !Object.hasOwn(value, member))
@@ -60,7 +60,7 @@ function withMembers(text: string, section: string, members: readonly string[], 
 }
 
 /** Text with a new setting. */
-function inserted(text: string, section: string, key: string, value: TomlValue): string {
+function insertSetting(text: string, section: string, key: string, value: TomlValue): string {
   const places = locate(text);
   const line = `${keyText(key)} = ${inline(value)}\n`;
   const table = places.get(pointer([section]));
@@ -80,7 +80,7 @@ function without(text: string, places: Places, path: Change['path']): string {
   const headers = new Set(under.filter(([, { kind }]) => kind === 'header').map(([, { start }]) => start));
   const spans = [...headers].map((start) => ({ start, to: start }));
   for (const [each, { start, to }] of under) if (values.has(each)) spans.push({ start, to });
-  // Last first, so that earlier offsets stay valid; nested spans go with the outer one.
+  // Edits the last span first, so that earlier offsets stay valid. An outer span includes nested spans.
   const outer = spans.filter((one) => !spans.some((other) => other.start < one.start && one.to < other.to));
   const ofTables = [...places].filter(([each]) => values.has(each)).map(([, place]) => place);
   return outer
@@ -91,7 +91,7 @@ function without(text: string, places: Places, path: Change['path']): string {
     }, text);
 }
 
-/** Removes a statement with its lines, and one of two empty lines that would meet. */
+/** Removes the lines of a statement, and one of two empty lines that would become adjacent. */
 function withoutLines(text: string, start: number, to: number): string {
   const before = text.slice(0, text.lastIndexOf('\n', start - 1) + 1);
   const end = text.indexOf('\n', to);

@@ -98,7 +98,7 @@ class TomlScanner {
       this.#skip(/[ \t.]*/y);
       const at = this.#at;
       const raw = this.#skip(/"(?:[^"\\]|\\.)*"|'[^']*'|[^\s=.\][]+/y);
-      keys.push({ name: raw.startsWith('"') ? unquoted(raw) : raw.startsWith("'") ? raw.slice(1, -1) : raw, at });
+      keys.push({ name: raw.startsWith('"') ? unquote(raw) : raw.startsWith("'") ? raw.slice(1, -1) : raw, at });
     } while (this.#skip(/[ \t]*\./y) !== '');
     return keys;
   }
@@ -145,7 +145,7 @@ class TomlScanner {
   }
 }
 
-function unquoted(raw: string): string {
+function unquote(raw: string): string {
   try {
     return JSON.parse(raw) as string;
   } catch {

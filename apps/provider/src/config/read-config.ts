@@ -64,7 +64,7 @@ export function parseConfig(text: string, path: string): Config {
   if (!compiled.Check(value)) throw problemOf(text, path, value);
   const { time_zone: zone } = value.availability;
   if (zone !== undefined && !isTimeZone(zone)) {
-    throw at(text, path, '/availability/time_zone', `availability.time_zone: there is no time zone ${JSON.stringify(zone)}`);
+    throw errorAt(text, path, '/availability/time_zone', `availability.time_zone: there is no time zone ${JSON.stringify(zone)}`);
   }
   return value;
 }
@@ -88,19 +88,19 @@ function problemOf(text: string, path: string, value: unknown): ConfigError {
     if (key === undefined) continue;
     const known = Object.keys(schemaAt(error.instancePath)?.properties ?? {});
     const where = `${error.instancePath}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    return at(text, path, where, `there is no setting ${dotted(where)}${didYouMean(key, known)}`);
+    return errorAt(text, path, where, `there is no setting ${toDottedPath(where)}${didYouMean(key, known)}`);
   }
   // The deepest path is the most specific.
   const worst = errors.reduce((best, error) => (error.instancePath.length > best.instancePath.length ? error : best));
   if (worst.keyword === 'required') {
     const [key] = worst.params.requiredProperties;
-    return at(text, path, worst.instancePath, `${dotted(worst.instancePath)} needs ${key}`);
+    return errorAt(text, path, worst.instancePath, `${toDottedPath(worst.instancePath)} needs ${key}`);
   }
   const expected = schemaAt(worst.instancePath)?.expected ?? worst.message;
-  return at(text, path, worst.instancePath, `${dotted(worst.instancePath)} must be ${expected}`);
+  return errorAt(text, path, worst.instancePath, `${toDottedPath(worst.instancePath)} must be ${expected}`);
 }
 
-function at(text: string, path: string, where: string, problem: string): ConfigError {
+function errorAt(text: string, path: string, where: string, problem: string): ConfigError {
   const places = locate(text);
   for (let name = where; name !== ''; name = name.slice(0, name.lastIndexOf('/'))) {
     const place = places.get(name);
@@ -111,7 +111,7 @@ function at(text: string, path: string, where: string, problem: string): ConfigE
   return new ConfigError(path, 1, 1, problem);
 }
 
-function dotted(where: string): string {
+function toDottedPath(where: string): string {
   return where
     .split('/')
     .slice(1)

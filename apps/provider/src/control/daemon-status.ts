@@ -107,7 +107,7 @@ const DaemonStatusSchema = Type.Object({
     engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
     engine_network_problem: nullable(Type.String()),
   }),
-  /** Newer version at the last check, and what comes next; null: none. Absent: an earlier agent, or starting. */
+  /** Newer version at the last check, and the next step; null: none. Absent: an earlier agent, or starting. */
   update: Type.Optional(nullable(Type.Object({ version: Type.String(), text: Type.String() }))),
   /** Commands from the console; absent while starting. */
   remote_control: Type.Optional(RemoteControlStatusSchema),

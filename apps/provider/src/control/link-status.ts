@@ -1,4 +1,4 @@
-/** State of the link between this machine and an account, as the daemon reports it to commands. */
+/** State of the link between this machine and an account, in the daemon's report to commands. */
 import Type, { type Static } from 'typebox';
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);

@@ -107,7 +107,7 @@ export class CoordinatorConnection {
     return this.#session?.registered === true;
   }
 
-  /** Token of this registration, which authorizes status requests to the coordinator; null if not registered. */
+  /** Token of this registration for status requests to the coordinator; null if not registered. */
   get token(): ConnectionState['token'] {
     return this.#state.token;
   }
@@ -145,7 +145,7 @@ export class CoordinatorConnection {
     else this.announceModels();
   }
 
-  /** Sends the settings that the owner sees in the console, if they changed since the last message. */
+  /** Sends the settings shown to the owner in the console, if changed since the last message. */
   announceSettings(): void {
     if (this.#session?.hasRemoteControl !== true || !this.registered) return;
     const settings = this.#options.machineSettings();

@@ -123,7 +123,7 @@ export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): vo
 export function logRefusedModels(log: Logger, refused: ModelsRefused['models']): void {
   for (const { id, reason, remedy } of refused) {
     const model = cleanLabel(id, 256, 'unknown');
-    // The hash is sent as soon as it is computed.
+    // The hash is sent after its computation.
     const level = reason === 'hash_missing' ? 'info' : 'error';
     log[level]({ event: 'model_refused', model, reason }, `the network does not accept ${model}: ${cleanLabel(remedy, 512, reason)}`);
   }
@@ -196,7 +196,7 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
 
 /** A sentence for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
 export function trustSentence(trust: TrustMessage, simulated = false): string {
-  // A missing part is not the cause where the status has another one, such as a pause.
+  // A missing part is not the cause if the status has another cause, such as a pause.
   const isCause = trust.routable || trust.status === 'untrusted' || trust.status === 'below_min_trust_level';
   const gap = isCause ? trust.parts.find(({ state }) => state !== 'ok') : undefined;
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';

@@ -1,4 +1,4 @@
-/** `DaemonModels`: the models that the daemon serves, and changes of the selection by the owner while it runs. */
+/** `DaemonModels`: the served models of the daemon, and changes of the owner's selection at run time. */
 import { join } from 'node:path';
 import { MAX_SETTINGS_MODELS, type MachineSettings, type OwnerCommandRefusal } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -23,7 +23,7 @@ interface DaemonModelsOptions {
   /** Memory of the machine in bytes; 0 if unknown. */
   readonly totalMemory: number;
   readonly confinement: Confinement;
-  /** Called for events of a model, such as loaded or disabled, after they are logged. */
+  /** Called for events of a model, such as loaded or disabled, after logging. */
   readonly onEvent: (event: ModelEvent) => void;
   /** Called when the offers change. */
   readonly onChange: () => void;
@@ -36,7 +36,7 @@ export class DaemonModels {
   readonly #opened: OpenedModels;
   readonly #store: ModelStore;
 
-  /** Plans the memory of the selected models without loading them. Logs models that do not fit. Throws like {@link openModels}. */
+  /** Plans the memory of the selected models without loading. Logs models that do not fit. Throws like {@link openModels}. */
   constructor({ daemon, totalMemory, confinement, onChange, onEvent }: DaemonModelsOptions) {
     const { dataDir, log, models: choices, slots, context, reserve } = daemon;
     this.#options = daemon;
@@ -107,7 +107,7 @@ export class DaemonModels {
     }
   }
 
-  /** Reloads the selection. If that fails, the models stay as they are. */
+  /** Reloads the selection. After a failure, the models are unchanged. */
   #reloadOrContinue(config: Config): void {
     try {
       this.reload(config);

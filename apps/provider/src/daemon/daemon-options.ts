@@ -12,7 +12,7 @@ export interface DaemonOptions {
   readonly simulatedEnclave: boolean;
   /** Requests device-management enrolment of this Mac. */
   readonly enrol: boolean;
-  /** Address of the simulated management server that installs profiles; null: the owner installs them. */
+  /** Address of the simulated management server for profiles; null: the owner installs profiles. */
   readonly simulatedManagement: string | null;
   readonly slots: number | null;
   readonly context: number | null;
@@ -28,7 +28,7 @@ export interface DaemonOptions {
   readonly readConfig: () => Config;
   /** Models and reserved memory that a configuration selects. */
   readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
-  /** True if the models come from the command line, so that the owner does not select them. */
+  /** True if the command line names the models. The owner then selects none. */
   readonly modelsAreNamed: boolean;
   /** Log level from the environment, which overrides the settings; null if unset. */
   readonly fixedLogLevel: string | null;

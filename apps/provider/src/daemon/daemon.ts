@@ -253,7 +253,7 @@ export class Daemon {
   }
 }
 
-/** `connection`: null before the first connection. Closes the parts that already started if a later one fails. */
+/** `connection`: null before the first connection. If a part fails, closes the parts that have started. */
 async function startParts(
   options: DaemonOptions,
   helper: readonly string[],

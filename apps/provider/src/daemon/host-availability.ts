@@ -32,7 +32,7 @@ interface HostAvailabilityOptions {
   readonly resume: () => void;
 }
 
-/** Short, because an owner who returns to the Mac must not wait for it. */
+/** Short, because an owner who returns to the Mac must not wait. */
 const OWNER_POLL_INTERVAL_MS = 5_000;
 /** Bounds the effect of a changed system clock; all other changes trigger a review. */
 const MAX_REVIEW_INTERVAL_MS = 10_000;
@@ -75,7 +75,7 @@ export class HostAvailability {
     this.#sleepInhibitor.setActive(this.#controller.state !== 'away');
   }
 
-  /** Resolves after the first sensor reading, so that no model loads on a machine that must not work now. */
+  /** Resolves after the first sensor reading, so that an unavailable machine loads no model. */
   static async open(options: HostAvailabilityOptions): Promise<HostAvailability> {
     const { simulatedHost, policy } = options;
     const speedup = simulatedHost === null ? 1 : SIMULATED_SPEEDUP;
@@ -196,7 +196,7 @@ export class HostAvailability {
 export function reportedAvailability({ state, reasons, nextChangeAt }: CurrentAvailability): ReportedAvailability {
   const [first] = reasons;
   if (state === 'serving' || first === undefined) return { state };
-  // The end of `owner_active` is the earliest possible one and therefore unknown.
+  // The end of `owner_active` is only the earliest possible end, and therefore unknown.
   const until = first.until === null ? null : (nextChangeAt ?? first.until);
   return { state, reason: first.code, ...(until === null ? {} : { until: Math.ceil(until) }) };
 }

@@ -215,7 +215,7 @@ function engineTypeOf({ embedding, vision }: ModelFacts): NonNullable<EngineSett
   return vision === null ? 'text' : 'vision';
 }
 
-/** Hashes the models one by one in the background. Each hash is reported to the coordinator when known. */
+/** Hashes the models in the background, one at a time. Reports each hash to the coordinator. */
 async function hashAll(models: ModelPool, known: Map<string, string>, { hashes, onChange }: OpenModelsOptions): Promise<void> {
   for (const { serving } of models.all()) {
     const key = filesKey(serving.facts);

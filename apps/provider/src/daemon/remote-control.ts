@@ -25,7 +25,7 @@ export interface RemoteControlOptions {
   /** Account that the machine is linked to; null: none. `name`: null if unknown. */
   readonly account: () => { readonly name: string | null } | null;
   readonly pause: () => Pause | null;
-  /** Sets or ends the pause. Throws if the change cannot be stored; it applies then until a restart. */
+  /** Sets or ends the pause. Throws if the change cannot be stored; the change then applies until a restart. */
   readonly setPause: (pause: Pause | null) => void;
   /** Stores and applies the windows. Throws ConfigError, or an error of the disk. */
   readonly setSchedule: (windows: readonly Window[]) => void;
@@ -41,13 +41,13 @@ export interface RemoteControlOptions {
 
 /** Facts for the log, without the account's name, which is personal. */
 export interface RemoteCommandEvent {
-  /** Null: an action that this agent does not support. */
+  /** Null: the agent does not support the action. */
   readonly action: OwnerAction | null;
   /** Null: the command was executed. */
   readonly refusal: OwnerCommandRefusal | null;
 }
 
-/** Maximum answers that are retained, so that a repeated command is answered without being executed again. */
+/** Maximum retained answers. A repeated command gets the retained answer, without another execution. */
 const MAX_RETAINED_ANSWERS = 64;
 const MAX_COMMANDS_PER_MINUTE = 30;
 const MINUTE_MS = 60_000;
@@ -83,7 +83,7 @@ export class RemoteControl {
     const { account, now, onCommand } = this.#options;
     const action = isAction.Check(requested) ? requested : null;
     const refusal = this.#refusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
-    // These refusals are not retained, because a repetition may succeed later.
+    // Not retained, because a repetition may succeed later.
     if (refusal !== 'expired' && refusal !== 'too_many_commands') this.#answered.set(commandId, refusal);
     for (const oldest of this.#answered.keys()) {
       if (this.#answered.size <= MAX_RETAINED_ANSWERS) break;
@@ -96,7 +96,7 @@ export class RemoteControl {
     return refusal;
   }
 
-  /** Reason to refuse the command whatever its action; null: none. */
+  /** Reason to refuse any command; null: none. */
   #refusal(expiresAt: number): OwnerCommandRefusal | null {
     const { account, clockSkewMs, isAllowed, now } = this.#options;
     const at = now();

@@ -1,4 +1,4 @@
-/** `daemonRoutes`: routes of the control socket, through which commands reach the daemon. While it starts, changes are refused. */
+/** `daemonRoutes`: routes of the control socket between commands and daemon. While the daemon starts, changes are refused. */
 import Type from 'typebox';
 import { availabilityRoutes } from '../control/availability-routes.js';
 import { modelsRoutes } from '../control/models-routes.js';
@@ -24,7 +24,7 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
       reload: async () => running()?.reload() ?? starting().settings,
       stop: async () => options.onStop(),
     }),
-    // Commands of the agent ask the coordinator with this token, in the name of this machine.
+    // With this token, commands of the agent query the coordinator in the name of this machine.
     get('/v1/session-token', async () => ({ token: running()?.sessionToken ?? null })),
     ...modelsRoutes(() => required().reloadModels()),
     ...availabilityRoutes({

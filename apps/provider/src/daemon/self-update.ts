@@ -29,7 +29,7 @@ interface SelfUpdateOptions {
 
 const REACH_MS = 3_000;
 const STATUS_MS = 5_000;
-/** An attempt that runs out of time leaves a partial download, which the next attempt resumes. */
+/** After a timeout, the next attempt resumes the partial download. */
 const UPDATE_TIMEOUT_MS = 3_600_000;
 const MAX_OUTPUT = 64 << 10;
 

@@ -64,7 +64,7 @@ export async function checkSecrets(dataDir: string): Promise<Finding[]> {
   return findings.length > 0 ? findings : [ok('keys, tokens and logs are yours alone')];
 }
 
-/** `isFrozen`: the check of the provider already reports that it is not responding. */
+/** `isFrozen`: the check of the provider already reports an unresponsive provider. */
 export async function checkService(
   manager: ServiceManager,
   label: string,

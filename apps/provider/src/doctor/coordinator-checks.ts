@@ -46,7 +46,7 @@ export function checkCoordinatorView(status: DaemonStatus, isReachable = true): 
     if (remedy !== undefined && isListed(findings, remedy)) continue;
     const finding = trust?.trust_level === 'none' ? problem : note;
     const what = `${name.replaceAll('_', ' ')} is ${part}`;
-    // Without these parts, some networks and clients send no requests; others do.
+    // Without these parts, some clients exclude the machine.
     const forWhat = trust?.trust_level === 'self_signed' ? 'for trust level hardware, ' : 'trust: ';
     findings.push(finding(`${forWhat}${what}${reason === undefined ? '' : ` (${reason})`}`, remedy ?? 'See the log.'));
   }
@@ -73,7 +73,7 @@ function isListed(findings: readonly Finding[], text: string): boolean {
   return findings.some(({ remedy }) => remedy?.includes(text) === true);
 }
 
-/** Requests placed on this machine, and reasons for missed ones. */
+/** Requests placed on this machine, and reasons for missed requests. */
 export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[] {
   if (view === null) return [skipped('no answer from the coordinator')];
   const { placements, share, decisions } = view;
@@ -85,7 +85,7 @@ export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[
   return [ok(part), ...last.map(({ model, text, count }) => ok(`${model}: ${text}${count > 1 ? ` (${count} times)` : ''}`))];
 }
 
-/** `isReachable`: whether the coordinator that this machine uses answers. */
+/** `isReachable`: whether this machine's coordinator answers. */
 export function checkAccount({ state, account_name, reason, remedy }: LinkStatus, isReachable = true): Finding[] {
   // The unreachable address is the problem, and this may be its cause.
   if (!isReachable && state === 'other_coordinator') return [note('this machine was linked at another coordinator', remedy ?? '')];

@@ -22,7 +22,7 @@ export async function checkEnclave(dataDir: string, running: boolean, simulated:
   if (command === null) return [noHelper()];
   if (!existsSync(folder) || readdirSync(folder).length === 0) return [skipped('the provider never ran here, so no key exists yet')];
   try {
-    return [await signs(command, version)];
+    return [await checkSigning(command, version)];
   } catch (error) {
     if (!(error instanceof EnclaveError)) throw error;
     return [problem(`the enclave does not sign: ${error.message}`, error.code === 'key_unavailable' ? keyRemedy(folder) : REMEDY)];
@@ -43,7 +43,7 @@ function noHelper(): Finding {
   return problem('the enclave helper has not been built', `Run xcode-select --install, then: sh '${nativeHelperBuild()}'`);
 }
 
-async function signs(command: readonly string[], version: string): Promise<Finding> {
+async function checkSigning(command: readonly string[], version: string): Promise<Finding> {
   const enclave = await openEnclave({ command, timeoutMs: HELPER_MS, onEvent: () => {} });
   try {
     await enclave.attest({ version });

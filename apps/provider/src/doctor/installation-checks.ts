@@ -61,7 +61,7 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
   if (findUpdate === null) return findings.length > 0 ? findings : [skipped('the source of newer versions is unknown')];
   try {
     const choice = await findUpdate();
-    if (choice.kind === 'update') findings.push(offered(found, choice.release, automatic));
+    if (choice.kind === 'update') findings.push(offeredReleaseFinding(found, choice.release, automatic));
     else if (choice.kind === 'current' && choice.later !== null) findings.push(ok(rolloutText(choice.later)));
     else if (findings.length === 0)
       findings.push(ok(`version ${found.version} is up to date${automatic ? '' : '; automatic updates are off'}`));
@@ -72,7 +72,7 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
   return findings;
 }
 
-function offered(found: Installation, { version }: Release, automatic: boolean): Finding {
+function offeredReleaseFinding(found: Installation, { version }: Release, automatic: boolean): Finding {
   const text = `version ${version} is available`;
   const advice = updateAdvice(found);
   if (advice !== null) return note(text, advice);

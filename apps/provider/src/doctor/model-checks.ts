@@ -1,4 +1,4 @@
-/** Checks that selected models are unchanged since their pull. Hashes only files that take a few seconds. */
+/** Checks that selected models are unchanged since their pull. Hashes only files that need a few seconds. */
 import { stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { type FileHashes, modelHash } from '../models/file-hash.js';

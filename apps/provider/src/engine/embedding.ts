@@ -11,7 +11,7 @@ export interface Vectors {
 export class Embedding {
   readonly #vectors: string[] = [];
   #tokens = 0;
-  #ended = false;
+  #hasEnded = false;
   #settle: (ended: Ended) => void = () => {};
   readonly #end: Promise<Ended>;
 
@@ -35,7 +35,7 @@ export class Embedding {
   }
 
   cancel(): void {
-    if (!this.#ended) this.command('cancel');
+    if (!this.#hasEnded) this.command('cancel');
   }
 
   /** For the engine client only, as `end`. */
@@ -45,7 +45,7 @@ export class Embedding {
   }
 
   end(ended: Ended): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     this.#settle(ended);
   }
 }

@@ -35,7 +35,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   #started: Started | null = null;
   #ended: Ended | null = null;
   #workCount = 0;
-  #paused = false;
+  #isPaused = false;
   #wake: (() => void) | null = null;
 
   constructor(
@@ -83,8 +83,8 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
 
   push(piece: Piece): void {
     this.#unread.push(piece);
-    if (!this.#paused && this.#unread.length >= PAUSE_AT && this.#ended === null) {
-      this.#paused = true;
+    if (!this.#isPaused && this.#unread.length >= PAUSE_AT && this.#ended === null) {
+      this.#isPaused = true;
       this.command('pause');
     }
     this.#notify();
@@ -112,8 +112,8 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   }
 
   #goOn(): void {
-    if (!this.#paused || this.#unread.length > RESUME_AT) return;
-    this.#paused = false;
+    if (!this.#isPaused || this.#unread.length > RESUME_AT) return;
+    this.#isPaused = false;
     if (this.#ended === null) this.command('resume');
   }
 

@@ -159,7 +159,7 @@ export type Ended =
   | { readonly job: number; readonly kind: 'cancelled' }
   | { readonly job: number; readonly kind: 'context_length_exceeded'; readonly limit: number; readonly actual: number }
   | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
-  /** The model cannot do what the field asks for. */
+  /** The model does not support the request in the field. */
   | { readonly job: number; readonly kind: 'unsupported'; readonly field: 'suffix' }
   /** An image cannot be decoded. `path`: its place in the client's request. */
   | { readonly job: number; readonly kind: 'invalid_image'; readonly path: string }
@@ -178,7 +178,7 @@ export type EngineEvent =
       readonly started: readonly Started[];
       /** Flat triples of job, token count and text; flat because every token is written and read here. */
       readonly pieces: readonly (number | string)[];
-      /** Log probabilities of the pieces of streams that requested them, in the same order. */
+      /** Log probabilities of streams that requested them, in the order of the pieces. */
       readonly logprobs: readonly PieceLogprobs[];
       readonly ended: readonly Ended[];
     }

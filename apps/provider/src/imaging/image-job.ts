@@ -30,7 +30,7 @@ export class ImageJob {
   readonly #images: Uint8Array[] = [];
   readonly #since = performance.now();
   #promptTokens = 0;
-  #ended = false;
+  #hasEnded = false;
   #settle: (end: ImageJobEnd) => void = () => {};
   readonly #end: Promise<ImageJobEnd>;
 
@@ -52,7 +52,7 @@ export class ImageJob {
   }
 
   cancel(): void {
-    if (!this.#ended) this.command('cancel');
+    if (!this.#hasEnded) this.command('cancel');
   }
 
   /** Called by the engine client only, like the methods below. */
@@ -69,7 +69,7 @@ export class ImageJob {
   }
 
   end(end: ImageJobEnd): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     this.#settle(end);
   }
 }

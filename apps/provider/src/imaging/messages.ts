@@ -25,7 +25,7 @@ export interface ImageSettings {
   readonly modelPath: string;
   /** `auto` uses the available GPU (Metal on a Mac); `none` uses the CPU. */
   readonly gpu: 'auto' | 'none';
-  /** Bytes above which the process ends itself to protect the owner's machine. Null: unlimited. */
+  /** Memory in bytes above which the process ends, to protect the owner's machine. Null: unlimited. */
   readonly memoryLimit: number | null;
   /** Folder of the installed add-on, for stable-diffusion.cpp. */
   readonly addOnPath: string | null;

@@ -8,7 +8,7 @@ const FRAME_BYTES = 64 * 1024;
 const MAX_BUFFERED_BYTES = 64 * 1024;
 
 export interface FrameSink {
-  /** Sends a frame. `sent` is called after the bytes were written, or when they never will be. */
+  /** Sends a frame. `sent` is called after the write, or when the bytes will never be written. */
   sendFrame(bytes: Uint8Array, sent: () => void): void;
 }
 
@@ -22,7 +22,7 @@ export class ResponseFrames {
   #buffered: BufferedBytes[] = [];
   #bufferedBytes = 0;
   /** A frame is still being written to the socket; further text joins the next frame. */
-  #sending = false;
+  #isSending = false;
   #credit: number;
   /** Bytes reserved for the final frame. */
   #reserved = 0;
@@ -85,7 +85,7 @@ export class ResponseFrames {
 
   #sendAllowed(): void {
     if (this.signal.aborted) return;
-    while (this.#bufferedBytes > this.#reserved && this.#credit > 0 && !this.#sending) {
+    while (this.#bufferedBytes > this.#reserved && this.#credit > 0 && !this.#isSending) {
       this.#send(this.#take(Math.min(this.#bufferedBytes, this.#credit, FRAME_BYTES)), false);
     }
   }
@@ -94,9 +94,9 @@ export class ResponseFrames {
     this.#credit -= bytes.length;
     const frame = this.sealer.seal(bytes, final);
     if (own) bytes.fill(0);
-    this.#sending = true;
+    this.#isSending = true;
     this.sink.sendFrame(frame, () => {
-      this.#sending = false;
+      this.#isSending = false;
       this.#sendPending();
     });
   }

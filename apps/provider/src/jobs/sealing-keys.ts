@@ -31,7 +31,7 @@ export class SealingKeys {
   #renewal: NodeJS.Timeout | null = null;
   #statement: SignedStatement | null = null;
   #current: KeyId | null = null;
-  #closed = false;
+  #isClosed = false;
 
   private constructor(private readonly options: SealingKeysOptions) {}
 
@@ -55,12 +55,12 @@ export class SealingKeys {
 
   /** Creates and announces a new key early, such as after a clock jump. */
   replace(): void {
-    if (!this.#closed) this.#renew().catch(() => this.options.onFailure());
+    if (!this.#isClosed) this.#renew().catch(() => this.options.onFailure());
   }
 
   /** Drops all keys. */
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
     this.#keys.clear();
@@ -77,7 +77,7 @@ export class SealingKeys {
       notAfter: notBefore + lifetimeMs,
       attestationSha256,
     });
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     const previous = this.#current;
     this.#keys.set(id, { id, pair, seen: new Set() });
     this.#current = id;

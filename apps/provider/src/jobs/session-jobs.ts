@@ -35,13 +35,13 @@ interface SessionJobsOptions extends Omit<JobDependencies, 'replays'> {
   readonly machine?: () => MachineState;
 }
 
-/** Changes of load within this time share one message, in milliseconds. */
+/** Time to gather changes of load for one message, in milliseconds. */
 const LOAD_DELAY_MS = 100;
 
 export class SessionJobs {
   readonly #running = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
-  #draining = false;
-  #abandoned = false;
+  #isDraining = false;
+  #isAbandoned = false;
   #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
   #loadTimer: NodeJS.Timeout | null = null;
 
@@ -92,7 +92,7 @@ export class SessionJobs {
    * After `graceMs` or at `forced`, jobs without output are handed back, and the others cancelled.
    */
   async drain(graceMs: number, forced?: AbortSignal): Promise<void> {
-    this.#draining = true;
+    this.#isDraining = true;
     this.#send({ type: 'draining' });
     const running = [...this.#running.values()];
     const leaveAll = (): void => running.forEach(({ job }) => void job.leave('draining'));
@@ -139,7 +139,7 @@ export class SessionJobs {
 
   /** Stops all jobs after the end of the session. */
   abandon(): void {
-    this.#abandoned = true;
+    this.#isAbandoned = true;
     if (this.#loadTimer !== null) clearTimeout(this.#loadTimer);
     this.#giveUpAll();
   }
@@ -155,7 +155,7 @@ export class SessionJobs {
         modelIds: this.options.modelIds(),
         activeJobs: this.#running.size,
         slots: this.options.slots,
-        draining: this.#draining,
+        draining: this.#isDraining,
         away: this.options.away?.() ?? null,
         now: (this.options.now ?? Date.now)(),
       });
@@ -185,25 +185,25 @@ export class SessionJobs {
   }
 
   #reportLoad(): void {
-    if (this.#loadTimer !== null || this.#abandoned) return;
+    if (this.#loadTimer !== null || this.#isAbandoned) return;
     this.#loadTimer = setTimeout(() => {
       this.#loadTimer = null;
       const { decodeTps, prefillTps } = this.#rates;
       this.#send({
         type: 'load',
         active_jobs: this.#running.size,
-        ...(decodeTps === null ? {} : { decode_tps: tenths(decodeTps) }),
-        ...(prefillTps === null ? {} : { prefill_tps: tenths(prefillTps) }),
+        ...(decodeTps === null ? {} : { decode_tps: roundToTenths(decodeTps) }),
+        ...(prefillTps === null ? {} : { prefill_tps: roundToTenths(prefillTps) }),
         ...this.options.machine?.(),
       });
     }, LOAD_DELAY_MS);
   }
 
   #send(message: ProviderMessage): void {
-    if (!this.#abandoned) this.options.send(message);
+    if (!this.#isAbandoned) this.options.send(message);
   }
 }
 
-function tenths(rate: number): number {
+function roundToTenths(rate: number): number {
   return Math.round(rate * 10) / 10;
 }

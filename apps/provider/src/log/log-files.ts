@@ -23,7 +23,7 @@ export function trimOutput(dataDir: string): void {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT_BYTES) truncateSync(path, 0);
 }
 
-/** Last whole lines, oldest first; continues in the previous file if the current one has too few. */
+/** Last complete lines, oldest first. Continues in the previous file if the current file has too few lines. */
 export function lastLines(path: string, count: number): string[] {
   const file = open(path);
   try {
@@ -85,7 +85,7 @@ interface FollowOptions {
 /**
  * Yields the last lines, then whole new lines, also after a rotation, until the signal. A truncated file is read anew.
  *
- * One open file yields both, so no line is lost or repeated between them.
+ * One open file serves both reads, so that no line between them is lost or repeated.
  */
 export async function* follow(
   path: string,

@@ -1,7 +1,7 @@
 /** `logLineText` formats one JSON log line as text. Pure. Logs contain ids and codes, never content of jobs. */
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const MAX = 4000;
-/** Members that the rest of the line repeats, or that are the same on every line. */
+/** Members repeated in the rest of the line, or equal on every line. */
 const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'event']);
 
 /** A line that is not JSON is returned without control characters. */
@@ -11,7 +11,7 @@ export function logLineText(line: string): string {
     entry = JSON.parse(line) as Record<string, unknown>;
     if (typeof entry !== 'object' || entry === null) throw new Error('no object');
   } catch {
-    return printable(line);
+    return toPrintable(line);
   }
   const { time, level, msg, event } = entry;
   const facts = Object.entries(entry)
@@ -23,7 +23,7 @@ export function logLineText(line: string): string {
     String(msg ?? event ?? ''),
     ...facts,
   ];
-  return printable(words.join(' '));
+  return toPrintable(words.join(' '));
 }
 
 function localTime(ms: number): string {
@@ -34,6 +34,6 @@ function localTime(ms: number): string {
 }
 
 /** Replaces characters that move the cursor or reverse text by question marks. */
-function printable(text: string): string {
+function toPrintable(text: string): string {
   return text.slice(0, MAX).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

@@ -1,4 +1,4 @@
-/** `ModelProcess`: one child process with a model. The process is pinged, and killed after a silence too long for its kind. */
+/** `ModelProcess`: one child process with a model. Pings the process, and kills a process that stays silent too long for its kind. */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { type Confinement, forkedIn } from '../host/hardening/confinement.js';
@@ -7,7 +7,7 @@ import type { ModelProcessEvent, ModelProcessRequest } from './messages.js';
 
 const PING_EVERY_MS = 10_000;
 /** Maximum characters of one line of output. */
-const MAX_LINE = 512;
+const MAX_LINE_CHARACTERS = 512;
 
 /** Common properties of one kind of process. */
 export interface ProcessKind {
@@ -25,7 +25,7 @@ export interface ProcessKind {
 }
 
 interface ProcessHandlers<Event> {
-  readonly onMessage: (news: Event) => void;
+  readonly onMessage: (event: Event) => void;
   /** One output line of the native library, truncated. */
   readonly onOutput: (line: string) => void;
 }
@@ -39,9 +39,9 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
   /** Settles with the reason when the process has ended. */
   readonly exited: Promise<string>;
   readonly #pingEveryMs: number;
-  #alive = true;
-  /** Pings since the last message. Counted, not timed: a machine that slept or a frozen agent has sent none. */
-  #unanswered = 0;
+  #isAlive = true;
+  /** Pings since the last message. A count is safer than a time: a sleeping Mac or a frozen agent sends no pings. */
+  #unansweredPings = 0;
   #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
 
   constructor(kind: ProcessKind, handlers: ProcessHandlers<Event>, confinement: Pick<Confinement, 'wrap'> = { wrap: [] }) {
@@ -54,10 +54,10 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
       env: engineEnvironment(kind.env),
       serialization: kind.serialization ?? 'json',
     });
-    const watchdog = setInterval(() => this.#watch(), this.#pingEveryMs);
+    const watchdog = setInterval(() => this.#pingOrKill(), this.#pingEveryMs);
     this.exited = new Promise((resolve) => {
       const onEnd = (reason: string): void => {
-        this.#alive = false;
+        this.#isAlive = false;
         clearInterval(watchdog);
         resolve(reason);
       };
@@ -66,7 +66,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
     });
     for (const output of [this.#child.stdout, this.#child.stderr]) {
       if (output === null) continue;
-      createInterface({ input: output }).on('line', (line) => handlers.onOutput(line.slice(0, MAX_LINE)));
+      createInterface({ input: output }).on('line', (line) => handlers.onOutput(line.slice(0, MAX_LINE_CHARACTERS)));
     }
     this.#child.on('message', (message) => this.#receive(message as ModelProcessEvent<Facts> | Event));
   }
@@ -92,7 +92,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
           signal?.addEventListener('abort', onAbort, { once: true });
         }),
       ]);
-      this.#unanswered = 0;
+      this.#unansweredPings = 0;
       if (end.type === 'load_failed') throw new Error(end.message);
       return end.facts;
     } finally {
@@ -104,27 +104,27 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
 
   send(message: ModelProcessRequest<Settings> | Request): void {
     // Ignores errors of a closing channel; `exited` reports the end.
-    if (this.#alive && this.#child.connected) this.#child.send(message, () => {});
+    if (this.#isAlive && this.#child.connected) this.#child.send(message, () => {});
   }
 
   /** Kills the process and waits for its exit. The process has no state to save. */
   async kill(): Promise<void> {
-    if (this.#alive) this.#child.kill('SIGKILL');
+    if (this.#isAlive) this.#child.kill('SIGKILL');
     await this.exited;
   }
 
   #receive(message: ModelProcessEvent<Facts> | Event): void {
-    this.#unanswered = 0;
+    this.#unansweredPings = 0;
     if (!isProcessEvent<Facts>(message)) this.#handlers.onMessage(message);
     else if (message.type !== 'pong') this.#onLoad?.(message);
   }
 
-  #watch(): void {
-    if (this.#onLoad === null && this.#unanswered * this.#pingEveryMs >= this.#kind.silenceLimitMs) {
+  #pingOrKill(): void {
+    if (this.#onLoad === null && this.#unansweredPings * this.#pingEveryMs >= this.#kind.silenceLimitMs) {
       this.#child.kill('SIGKILL');
       return;
     }
-    this.#unanswered++;
+    this.#unansweredPings++;
     this.send({ type: 'ping' });
   }
 }

@@ -30,7 +30,7 @@ export interface SupervisionOptions<Settings> {
 }
 
 interface SupervisedProcessHandlers<Facts, Event> {
-  readonly onMessage: (news: Event) => void;
+  readonly onMessage: (event: Event) => void;
   /** The model is loaded, at the start and after every restart. */
   readonly onReady: (facts: Facts) => void;
   /** The process has ended; called before any restart. */
@@ -55,7 +55,7 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
   /** Times of crashes, in milliseconds. */
   #deaths: number[] = [];
   #retryTimer: NodeJS.Timeout | null = null;
-  #closed = false;
+  #isClosed = false;
 
   constructor(kind: ProcessKind, options: SupervisionOptions<Settings>, handlers: SupervisedProcessHandlers<Facts, Event>) {
     this.#kind = kind;
@@ -99,7 +99,7 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
 
   /** Ends the process, for good. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
     await this.#loading?.kill();
     await this.#process?.kill();
@@ -109,7 +109,7 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
     if (this.#process !== child) return;
     this.#process = null;
     this.#handlers.onExit(reason);
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     if (Date.now() - since > STABLE_AFTER_MS) this.#retryMs = this.#options.firstRetryMs ?? FIRST_RETRY_MS;
     this.#retry(reason);
   }
@@ -121,7 +121,7 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
       const now = performance.now();
       this.#deaths = [...this.#deaths, now].filter((death) => now - death < giveUpAfter.withinMs);
       if (this.#deaths.length >= giveUpAfter.deaths) {
-        this.#closed = true;
+        this.#isClosed = true;
         onEvent({ type: 'given_up', reason });
         return;
       }
@@ -131,7 +131,7 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
     onEvent({ type: 'died', reason, retryInMs });
     this.#retryTimer = setTimeout(() => {
       this.start().catch((error: unknown) => {
-        if (!this.#closed) this.#retry(error instanceof Error ? error.message : 'the engine could not start');
+        if (!this.#isClosed) this.#retry(error instanceof Error ? error.message : 'the engine could not start');
       });
     }, retryInMs);
   }

@@ -36,7 +36,7 @@ const MAX_EMBEDDING_CONTEXT = 8192;
 const IMAGE_BYTES_PER_WEIGHT_BYTE = { onnx: 1.5, 'stable-diffusion.cpp': 1 } as const;
 /** Image jobs run in sequence. */
 const IMAGE_SLOTS = 1;
-/** Admitted concurrent embedding requests; the engine computes them in sequence. */
+/** Maximum concurrent embedding requests; the engine computes them in sequence. */
 const EMBEDDING_SLOTS = 8;
 
 /**
@@ -98,7 +98,7 @@ function baseBytes({ fileBytes, vision }: ModelFacts): number {
   return PROCESS_OVERHEAD_BYTES + fileBytes + (vision?.imageBytes ?? 0);
 }
 
-/** Bytes that a text model of this file size needs at least, with room for a few short conversations. */
+/** Minimum memory of a text model of this file size, in bytes, with room for a few short conversations. */
 export function minMemoryNeed(fileBytes: number): number {
   return MIN_BYTES_PER_WEIGHT_BYTE * fileBytes + PROCESS_OVERHEAD_BYTES;
 }
@@ -122,7 +122,7 @@ export interface PlannedModel<W extends ListedModel> {
 /**
  * Plans models that share a machine. Always-loaded models share memory in proportion to their sizes.
  *
- * The others share the rest if they fit together with slots. Otherwise each is planned alone, and they are loaded alternately.
+ * Other models share the remaining memory if all fit with slots. Otherwise each is planned alone, and the models load alternately.
  */
 export function planModels<W extends ListedModel>(
   models: readonly W[],
@@ -156,7 +156,7 @@ function bytesOf(models: readonly ListedModel[]): number {
   return models.reduce((sum, { facts }) => sum + facts.fileBytes, 0);
 }
 
-/** Share of memory bandwidth that llama.cpp uses on Apple silicon with one stream, by published measurements. */
+/** Share of memory bandwidth used by llama.cpp on Apple silicon with one stream, by published measurements. */
 const BANDWIDTH_EFFICIENCY = 0.7;
 
 /** Estimated tokens per second of one stream, for display; null without bandwidth. Each token reads every active weight once. */

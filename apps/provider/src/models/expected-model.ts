@@ -36,7 +36,7 @@ export function expectedModel({ bytes, projectorBytes = 0, name }: Download, mac
   };
 }
 
-/** Share of the weights that one token reads: `30B-A3B` names 3 of 30 billion parameters. */
+/** Share of the weights read per token: `30B-A3B` names 3 of 30 billion parameters. */
 function activeShare(name: string): number {
   const [, total, active] = /(?:^|[^\d.])(\d+(?:\.\d+)?)B-A(\d+(?:\.\d+)?)B(?![a-z0-9])/i.exec(name) ?? [];
   const share = Number(active) / Number(total);

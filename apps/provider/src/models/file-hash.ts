@@ -1,4 +1,4 @@
-/** `FileHashes`: SHA-256 of model files, cached by size, time and inode. An unusable cache only costs time. */
+/** `FileHashes`: SHA-256 of model files, cached by size, modification time and inode. Without a usable cache, files are hashed again. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
@@ -31,14 +31,14 @@ export class FileHashes {
   async of(path: string, signal?: AbortSignal): Promise<string> {
     const known = await this.known(path);
     if (known !== null) return known;
-    const before = await stamp(path);
+    const before = await readStamp(path);
     const hash = createHash('sha256');
     for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES, ...(signal === undefined ? {} : { signal }) })) {
       hash.update(chunk as Buffer);
     }
     const sha256 = hash.digest('hex');
-    // The hash of a file written meanwhile is not cached.
-    if (same(before, await stamp(path))) await this.store(path, sha256);
+    // A file that changed during the hashing is not cached.
+    if (isSameStamp(before, await readStamp(path))) await this.store(path, sha256);
     return sha256;
   }
 
@@ -53,13 +53,13 @@ export class FileHashes {
   async known(path: string): Promise<string | null> {
     const entry = (await this.#read()).get(path);
     if (entry === undefined) return null;
-    return same(entry, await stamp(path)) ? entry.sha256 : null;
+    return isSameStamp(entry, await readStamp(path)) ? entry.sha256 : null;
   }
 
   /** Caches a hash computed during a download. */
   async store(path: string, sha256: string): Promise<void> {
     const entries = await this.#read();
-    entries.set(path, { ...(await stamp(path)), sha256 });
+    entries.set(path, { ...(await readStamp(path)), sha256 });
     try {
       writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }));
     } catch {
@@ -91,11 +91,11 @@ export function modelHash(hashes: readonly string[]): string {
 
 type Stamp = Omit<Entry, 'sha256'>;
 
-async function stamp(path: string): Promise<Stamp> {
+async function readStamp(path: string): Promise<Stamp> {
   const { size, mtimeMs, ino } = await stat(path, { bigint: false });
   return { size, mtime_ms: mtimeMs, inode: String(ino) };
 }
 
-function same(a: Stamp, b: Stamp): boolean {
+function isSameStamp(a: Stamp, b: Stamp): boolean {
   return a.size === b.size && a.mtime_ms === b.mtime_ms && a.inode === b.inode;
 }

@@ -45,7 +45,7 @@ export interface ModelFacts {
  * Reads and checks a model: a GGUF file, or the folder of an image model.
  *
  * @param projectorPath Projector of a vision model; null: the model is served for text only.
- * @throws {ModelFileError} One of the files is unusable, or they do not belong together.
+ * @throws {ModelFileError} A file is unusable, or the files do not belong together.
  */
 export function readModelFacts(path: string, projectorPath: string | null = null): ModelFacts {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
@@ -61,7 +61,7 @@ export function modelTypeOf({ embedding, image }: Pick<ModelFacts, 'embedding' |
 
 /** Throws {@link ModelFileError} if the folder contains no servable image model. */
 function imageModelFacts(path: string): ModelFacts {
-  const { name, quantization, promptTokens, facts, files, bytes } = guarded(path, () => readImageFolder(path));
+  const { name, quantization, promptTokens, facts, files, bytes } = withModelFileError(path, () => readImageFolder(path));
   return {
     path,
     id: slug(name) || slug(basename(path)) || 'model',
@@ -82,7 +82,7 @@ function imageModelFacts(path: string): ModelFacts {
 }
 
 /** Converts file system errors, such as missing permissions, to a sentence for the owner. */
-function guarded<Read>(path: string, read: () => Read): Read {
+function withModelFileError<Read>(path: string, read: () => Read): Read {
   try {
     return read();
   } catch (error) {
@@ -157,7 +157,7 @@ export function slug(name: string): string {
     .slice(0, 128);
 }
 
-/** Tensors in other files of a split model are assumed to resemble those of the first file that has any. */
+/** Assumes that other files of a split model have tensors like the first file with tensors. */
 function activeBytes(header: GgufHeader, architecture: string, bytes: number): number {
   const experts = headerNumber(header, `${architecture}.expert_count`) ?? 0;
   const used = headerNumber(header, `${architecture}.expert_used_count`) ?? 0;

@@ -13,7 +13,7 @@ export interface VisionFacts {
   readonly imageBytes: number;
 }
 
-/** A projector for audio alone. The language model can be served without it. */
+/** The projector is for audio alone. The language model can be served without the projector. */
 export class AudioProjectorError extends ModelFileError {
   constructor(path: string) {
     super(`the projector ${path} is for audio, and only projectors for images are supported`);
@@ -25,7 +25,7 @@ export function isProjector({ values }: GgufHeader): boolean {
   return values.get('general.architecture') === 'clip' || values.get('general.type') === 'mmproj';
 }
 
-/** Path of `mmproj-NAME.gguf` beside the local file `NAME.gguf`; null without one, or for a projector of audio alone. */
+/** Path of `mmproj-NAME.gguf` beside the local file `NAME.gguf`; null: no such file, or a projector for audio alone. */
 export function projectorBeside(path: string): string | null {
   const projector = join(dirname(path), `mmproj-${basename(path)}`);
   if (!existsSync(projector)) return null;
@@ -39,7 +39,7 @@ export function projectorBeside(path: string): string | null {
   return projector;
 }
 
-/** Images that fit into one request beside some text and an answer; at least 1, so that a small context gives a clear error. */
+/** Images that fit into a request beside some text and an answer; at least 1, so that a small context gives a clear error. */
 export function maxImagesOf(contextSize: number, maxImageTokens: number): number {
   const room = contextSize - Math.min(TEXT_TOKENS, contextSize / 4);
   return Math.min(MAX_INPUT_IMAGES, Math.max(1, Math.floor(room / maxImageTokens)));
@@ -73,9 +73,9 @@ export function readProjector(path: string, embeddingLength: number | null): Vis
   };
 }
 
-/** Types whose early converters wrote another number as `projection_dim`; llama.cpp itself compares tensors. */
+/** Types with a wrong `projection_dim` from early converters. llama.cpp compares the tensors instead. */
 const LEGACY_TYPES: ReadonlySet<string> = new Set(['mlp', 'ldp', 'ldpv2', 'resampler', 'adapter']);
-/** Tokens that mark one tile, and those around the whole image, in the formats of llama.cpp's mtmd.cpp. */
+/** Marker tokens of a tile and of the whole image, in the formats of llama.cpp's mtmd.cpp. */
 const TOKENS_PER_TILE = 8;
 const BOUNDARY_TOKENS = 16;
 

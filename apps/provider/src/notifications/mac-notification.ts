@@ -1,7 +1,7 @@
 /** `showMacNotification`: shows a notification on macOS by `osascript`, which needs no app bundle and works from a LaunchAgent. */
 import { type RunTool, runTool } from '../service/run-tool.js';
 
-/** AppleScript that takes title and text as arguments, so that a text is never executed. */
+/** AppleScript with title and text as arguments, so that a text is never executed. */
 const SCRIPT = ['on run argv', 'display notification (item 2 of argv) with title (item 1 of argv)', 'end run'];
 /** First argument after the script. Must not begin with a dash, because `osascript` would read an option. */
 const TITLE = 'Inference Provider';

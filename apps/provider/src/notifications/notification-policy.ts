@@ -1,4 +1,4 @@
-/** `NotificationPolicy`: decides from events and the time which notifications the owner sees. `Notifier` feeds it and shows them. */
+/** `NotificationPolicy`: decides the owner's notifications from events and the time. Called by `Notifier`, which shows them. */
 import { cleanLabel, type TrustMessage } from '@inference/protocol';
 
 export type NotificationEvent =
@@ -12,7 +12,7 @@ export type NotificationEvent =
   /** The coordinator reported a linked account: after linking, or after a reconnect. */
   | { readonly type: 'linked' }
   | { readonly type: 'earnings'; readonly earnings: TotalEarnings }
-  /** A new version is prepared, and the owner must start it, because no service manager does. */
+  /** A new version is prepared. The owner must start it, because no service manager does. */
   | { readonly type: 'update_ready'; readonly version: string }
   /** The coordinator no longer supports the protocol versions of this agent. */
   | { readonly type: 'version_unsupported' }
@@ -44,7 +44,7 @@ const MINUTE_MS = 60_000;
 export const OFFLINE_MS = 10 * MINUTE_MS;
 /** Minimum time between two notifications of a kind. */
 export const MIN_INTERVAL_MS = 60 * MINUTE_MS;
-/** Time without events that means that the machine slept: a `tick` comes every 30 seconds. */
+/** Time without events after which the machine must have slept: a `tick` comes every 30 seconds. */
 export const SLEEP_GAP_MS = 5 * MINUTE_MS;
 /** Failed jobs in a row before the owner is notified. */
 export const FAILURES_BEFORE_NOTIFICATION = 5;
@@ -66,7 +66,7 @@ export class NotificationPolicy {
   #level: TrustLevel | null = null;
   /** Level below which the owner is notified: the highest so far, or the level in the last `trust_lost` notification. */
   #expectedLevel: TrustLevel = 'none';
-  /** Start of the time with a level below the expected one; null: none. */
+  /** Start of the time with a level below the expected level; null: none. */
   #lowSince: number | null = null;
   /** Latest reading. */
   #earnings: TotalEarnings | null = null;
@@ -180,7 +180,7 @@ export class NotificationPolicy {
     } else this.#lowSince ??= now;
   }
 
-  /** Compares a total with the previous one. The first total of an account shows nothing, because it may be of earlier days. */
+  /** Compares a total with the previous total. The first total of an account shows nothing, because it may be of earlier days. */
   #setEarnings(earnings: TotalEarnings): void {
     const before = this.#earnings;
     this.#earnings = earnings;

@@ -1,4 +1,4 @@
-/** `Notifier`: passes the daemon's events and the account's earnings to `NotificationPolicy`, and shows the notifications it returns. */
+/** `Notifier`: passes the daemon's events and the account's earnings to `NotificationPolicy`, and shows the returned notifications. */
 import type { Logger } from 'pino';
 import { systemProblem } from '../files/system-error.js';
 import { showMacNotification } from './mac-notification.js';
@@ -8,7 +8,7 @@ import { readShownTimes, writeShownTimes } from './shown-times.js';
 interface NotifierOptions {
   readonly dataDir: string;
   readonly isOn: () => boolean;
-  /** Shows a notification. Resolves to null, or to the reason why it was not shown. Never rejects. */
+  /** Shows a notification. Resolves to null, or to the reason for not showing it. Never rejects. */
   readonly show: (body: string) => Promise<string | null>;
   /** Reads the account's earnings. Null: the machine is not linked, or the coordinator does not answer. Never rejects. */
   readonly earnings: () => Promise<TotalEarnings | null>;
@@ -47,7 +47,7 @@ export class Notifier {
         else log.warn({ event: 'notification_failed', kind, reason: problem }, 'a notification could not be shown');
       });
     }
-    // Reads now, so that the policy has a total to compare later ones with.
+    // Reads now, so that the policy can compare later totals.
     if (event.type === 'linked') void this.#readEarnings();
   }
 
@@ -55,7 +55,7 @@ export class Notifier {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Stores the times of notifications before they are shown. False: not stored; showing them could repeat them in a crash loop. */
+  /** Stores the times of notifications before showing them. False: not stored; showing could repeat in a crash loop. */
   #store(): boolean {
     const { dataDir, log } = this.#options;
     try {

@@ -38,19 +38,19 @@ export class Launchd implements ServiceManager {
     const state = await this.#print(label);
     if (state !== null && !changed) {
       if (state.kind === 'running') return 'already_running';
-      await this.#do(['kickstart', this.#target(label)]);
+      await this.#runLaunchctl(['kickstart', this.#target(label)]);
       return 'started';
     }
     if (state !== null) await this.#bootOut(label);
-    await this.#do(['enable', this.#target(label)]);
-    await this.#do(['bootstrap', this.#domain, this.#plist(label)]);
+    await this.#runLaunchctl(['enable', this.#target(label)]);
+    await this.#runLaunchctl(['bootstrap', this.#domain, this.#plist(label)]);
     return 'started';
   }
 
   async stop(label: string): Promise<'stopped' | 'was_not_running'> {
     const state = await this.#print(label);
     // Otherwise the next login would start the service.
-    await this.#do(['disable', this.#target(label)]);
+    await this.#runLaunchctl(['disable', this.#target(label)]);
     if (state === null) return 'was_not_running';
     await this.#bootOut(label);
     return state.kind === 'running' ? 'stopped' : 'was_not_running';
@@ -65,11 +65,11 @@ export class Launchd implements ServiceManager {
       return;
     }
     if (state.kind === 'running') {
-      // SIGTERM lets the jobs finish; `kickstart -k` alone would kill them.
+      // SIGTERM lets jobs finish; `kickstart -k` alone would kill the jobs.
       await this.#launchctl(['kill', 'SIGTERM', this.#target(label)]);
-      await this.#until(label, (now) => now?.kind !== 'running');
+      await this.#waitUntil(label, (now) => now?.kind !== 'running');
     }
-    await this.#do(['kickstart', '-k', this.#target(label)]);
+    await this.#runLaunchctl(['kickstart', '-k', this.#target(label)]);
   }
 
   async remove(label: string): Promise<void> {
@@ -113,10 +113,10 @@ export class Launchd implements ServiceManager {
   async #bootOut(label: string): Promise<void> {
     const result = await this.#launchctl(['bootout', this.#target(label)]);
     if (result.code !== 0 && result.code !== IN_PROGRESS && !NOT_LOADED.includes(result.code)) throw refused('bootout', result);
-    await this.#until(label, (now) => now === null);
+    await this.#waitUntil(label, (now) => now === null);
   }
 
-  async #until(label: string, isSo: (state: ServiceState | null) => boolean): Promise<void> {
+  async #waitUntil(label: string, isSo: (state: ServiceState | null) => boolean): Promise<void> {
     const deadline = performance.now() + MAX_STOP_MS;
     while (!isSo(await this.#print(label))) {
       if (performance.now() > deadline) throw new ServiceError('the provider did not stop in time; check its log, or log out and back in');
@@ -124,7 +124,7 @@ export class Launchd implements ServiceManager {
     }
   }
 
-  async #do(args: readonly string[]): Promise<void> {
+  async #runLaunchctl(args: readonly string[]): Promise<void> {
     const result = await this.#launchctl(args);
     if (result.code !== 0) throw refused(args[0] ?? '', result);
   }

@@ -1,7 +1,7 @@
 /**
  * `showMenuBar` and `hideMenuBar`: install and remove the menu bar item on macOS.
  *
- * The item is a program in the data directory, which updates of the agent do not touch, and a launchd agent that starts it.
+ * The item consists of a program in the data directory, which updates leave unchanged, and a launchd agent to start the program.
  */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -40,7 +40,7 @@ export function menuBarHost(): MenuBarHost {
   };
 }
 
-/** Builds or copies the program and starts it, now and at each login. Throws {@link MenuBarError}, ServiceError. */
+/** Builds or copies the program, and starts it now and at each login. Throws {@link MenuBarError}, ServiceError. */
 export async function showMenuBar(dataDir: string, host: MenuBarHost): Promise<void> {
   requireMac(host);
   const program = programOf(dataDir);
@@ -75,7 +75,7 @@ function programOf(dataDir: string): string {
   return join(dataDir, 'menu-bar', 'inference-menu-bar');
 }
 
-/** Copies the built program, or builds it from its sources. */
+/** Copies the built program, or builds the program from its sources. */
 async function install(program: string, { source, run }: MenuBarHost): Promise<void> {
   mkdirSync(dirname(program), { recursive: true, mode: 0o700 });
   const prebuilt = join(source, 'bin', 'inference-menu-bar');

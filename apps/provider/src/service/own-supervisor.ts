@@ -65,7 +65,7 @@ export class OwnSupervisor implements ServiceManager {
       if (error.problem === 'no_answer' && (await this.supervisorState()) !== null)
         throw new ServiceError('the supervisor of the provider is not responding');
     }
-    await this.#until(
+    await this.#waitUntil(
       async () => (await this.supervisorState()) === null,
       SUPERVISOR_EXIT_MS,
       "the provider's supervisor did not stop in time",
@@ -120,10 +120,10 @@ export class OwnSupervisor implements ServiceManager {
       if (failed !== null) throw new ServiceError(`the provider's supervisor could not be started: ${failed}`);
       return (await this.supervisorState()) !== null;
     };
-    await this.#until(isUp, START_MS, "the provider's supervisor failed to start");
+    await this.#waitUntil(isUp, START_MS, "the provider's supervisor failed to start");
   }
 
-  async #until(isSo: () => Promise<boolean>, ms: number, sentence: string): Promise<void> {
+  async #waitUntil(isSo: () => Promise<boolean>, ms: number, sentence: string): Promise<void> {
     const deadline = performance.now() + ms;
     while (!(await isSo())) {
       if (performance.now() > deadline) throw new ServiceError(sentence);

@@ -9,7 +9,7 @@ export interface ServiceDefinition {
   readonly command: readonly string[];
   /** The whole environment of the daemon. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Receives the output of crashes; the daemon's log is beside it. */
+  /** Output of crashes; the daemon's log is a file beside it. */
   readonly outputFile: string;
   /** Stop timeout in seconds: drain plus shutdown. */
   readonly stopSeconds: number;
@@ -23,7 +23,7 @@ export type ServiceState =
 
 export interface ServiceManager {
   readonly name: 'launchd' | 'systemd' | 'supervisor';
-  /** Writes a changed definition and starts the service. No effect if it already runs. */
+  /** Writes a changed definition and starts the service. No effect on a running service. */
   start(definition: ServiceDefinition): Promise<'started' | 'already_running'>;
   /** Resolves when the service stopped. Stays stopped until `start`. */
   stop(label: string): Promise<'stopped' | 'was_not_running'>;

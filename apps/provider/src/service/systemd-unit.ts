@@ -8,10 +8,10 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=exec
-ExecStart=${command.map((word) => quoted(word).replaceAll('$', '$$$$')).join(' ')}
+ExecStart=${command.map((word) => quote(word).replaceAll('$', '$$$$')).join(' ')}
 WorkingDirectory=${path(dataDir)}
 ${Object.entries(environment)
-  .map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`)
+  .map(([name, value]) => `Environment=${quote(`${name}=${value}`)}`)
   .join('\n')}
 StandardOutput=append:${path(outputFile)}
 StandardError=inherit
@@ -38,7 +38,7 @@ WantedBy=default.target
 }
 
 /** Quotes a word of a command line or assignment, and escapes specifiers (%). */
-function quoted(text: string): string {
+function quote(text: string): string {
   const escaped = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('\n', '\\n');
   return `"${escaped}"`;
 }

@@ -24,10 +24,10 @@ export class Systemd implements ServiceManager {
     const changed = await this.#write(definition);
     const unit = unitOf(definition.label);
     const state = await this.state(definition.label);
-    await this.#do(['enable', unit]);
+    await this.#runSystemctl(['enable', unit]);
     if (state.kind === 'running' && !changed) return 'already_running';
     // `restart` also ends the wait for a delayed restart.
-    await this.#do(['restart', unit]);
+    await this.#runSystemctl(['restart', unit]);
     return 'started';
   }
 
@@ -36,20 +36,20 @@ export class Systemd implements ServiceManager {
     const state = await this.state(label);
     const { stdout } = await this.#systemctl(['show', '--property=LoadState', unit]);
     if (!stdout.includes('LoadState=loaded')) return 'was_not_running';
-    await this.#do(['disable', '--now', unit]);
+    await this.#runSystemctl(['disable', '--now', unit]);
     return state.kind === 'running' ? 'stopped' : 'was_not_running';
   }
 
   async restart(definition: ServiceDefinition): Promise<void> {
     await this.#write(definition);
-    await this.#do(['enable', unitOf(definition.label)]);
-    await this.#do(['restart', unitOf(definition.label)]);
+    await this.#runSystemctl(['enable', unitOf(definition.label)]);
+    await this.#runSystemctl(['restart', unitOf(definition.label)]);
   }
 
   async remove(label: string): Promise<void> {
     await this.stop(label);
     rmSync(this.#path(label), { force: true });
-    await this.#do(['daemon-reload']);
+    await this.#runSystemctl(['daemon-reload']);
   }
 
   async state(label: string): Promise<ServiceState> {
@@ -71,11 +71,11 @@ export class Systemd implements ServiceManager {
   /** Returns whether the unit changed. */
   async #write(definition: ServiceDefinition): Promise<boolean> {
     if (!writeDefinitionFile(this.#path(definition.label), systemdUnit(definition))) return false;
-    await this.#do(['daemon-reload']);
+    await this.#runSystemctl(['daemon-reload']);
     return true;
   }
 
-  async #do(args: readonly string[]): Promise<void> {
+  async #runSystemctl(args: readonly string[]): Promise<void> {
     const result = await this.#systemctl(args);
     if (result.code !== 0) throw refused(args[0] ?? '', result);
   }

@@ -75,7 +75,7 @@ export function removePart({ path, kind }: Part): void {
   }
 }
 
-/** Link on the PATH, if it still points to this installation. */
+/** Link on the PATH, if the link still points to this installation. */
 function linkOf(prefix: string): string | null {
   try {
     const value: unknown = JSON.parse(readFileSync(join(prefix, 'install.json'), 'utf8'));

@@ -43,7 +43,7 @@ interface ConnectionHandlers {
 
 export class Connection {
   #lastHeardAt = performance.now();
-  #closed = false;
+  #isClosed = false;
   #closing: NodeJS.Timeout | null = null;
   #probe: NodeJS.Timeout | null = null;
   #watch: NodeJS.Timeout;
@@ -63,7 +63,7 @@ export class Connection {
     });
     socket.on('error', (error) => this.#close(`the connection failed: ${error.message}`));
     socket.on('close', (code) => this.#close(`the coordinator closed the connection (${code})`));
-    // `setImmediate` reads pending frames first, after this process itself was blocked.
+    // `setImmediate` reads pending frames first, in case this process was blocked.
     this.#watch = setInterval(() => setImmediate(() => this.#checkLife()), liveness.pingMs);
   }
 
@@ -95,13 +95,13 @@ export class Connection {
 
   /** Shortens the check interval, so that a silent coordinator is left within two heartbeats. */
   setHeartbeat(intervalMs: number): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     clearInterval(this.#watch);
     this.#watch = setInterval(() => setImmediate(() => this.#checkHeartbeat(intervalMs)), intervalMs * HEARTBEAT.check);
   }
 
   get closed(): boolean {
-    return this.#closed;
+    return this.#isClosed;
   }
 
   send(message: ProviderMessage): void {
@@ -110,20 +110,20 @@ export class Connection {
 
   /** Sends a frame. `sent` is called after the bytes were written, or when the connection ended. */
   sendFrame(bytes: Uint8Array, sent: () => void): void {
-    if (this.#closed) sent();
+    if (this.#isClosed) sent();
     else this.#write(bytes, sent);
   }
 
   /** Checks a socket that may have died during sleep: the coordinator must answer within seconds. Earlier frames do not count. */
   probe(reason: string): void {
-    if (this.#closed || this.#probe !== null) return;
+    if (this.#isClosed || this.#probe !== null) return;
     this.#probe = setTimeout(() => this.end(reason), this.liveness.probeMs ?? PROBE_MS);
     this.socket.ping(PROBE);
   }
 
-  /** Closes orderly: earlier sends go out if the coordinator reads them soon. */
+  /** Closes orderly: earlier messages are sent if the coordinator reads them soon. */
   close(): void {
-    if (this.#closed || this.#closing !== null) return;
+    if (this.#isClosed || this.#closing !== null) return;
     this.#closing = setTimeout(() => this.end('closed'), CLOSE_TIMEOUT_MS);
     this.socket.close(1000);
   }
@@ -135,7 +135,7 @@ export class Connection {
   }
 
   #write(data: string | Uint8Array, sent?: () => void): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     if (this.socket.bufferedAmount > MAX_UNSENT_BYTES) {
       this.end('the coordinator does not read from the connection');
       sent?.();
@@ -145,7 +145,7 @@ export class Connection {
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     this.#sign();
     if (isBinary) {
       let frame: Frame;
@@ -176,13 +176,13 @@ export class Connection {
 
   /** Pings, or ends a silent connection. */
   #checkLife(): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     if (performance.now() - this.#lastHeardAt > this.liveness.silenceMs) this.end(SILENT);
     else this.socket.ping();
   }
 
   #checkHeartbeat(intervalMs: number): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     const silentMs = performance.now() - this.#lastHeardAt;
     if (silentMs >= intervalMs * HEARTBEAT.silence) this.end(SILENT);
     else if (silentMs >= intervalMs * HEARTBEAT.ping) this.socket.ping();
@@ -193,8 +193,8 @@ export class Connection {
   }
 
   #close(reason: string): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     clearInterval(this.#watch);
     if (this.#probe !== null) clearTimeout(this.#probe);
     if (this.#closing !== null) clearTimeout(this.#closing);

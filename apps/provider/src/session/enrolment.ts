@@ -9,7 +9,7 @@ export type EnrolmentEvent =
 
 interface EnrolmentOptions {
   readonly send: (message: ProviderMessage) => void;
-  /** Installs the profile from a one-time address; null: the owner installs it. */
+  /** Installs the profile at a one-time address; null: the owner installs the profile. */
   readonly install: ((url: string) => Promise<void>) | null;
   readonly onEvent: (event: EnrolmentEvent) => void;
   readonly askAfterMs?: number;
@@ -23,7 +23,7 @@ const TRY_LATER_MS = 30_000;
 
 export class Enrolment {
   readonly #options: EnrolmentOptions;
-  #missing = false;
+  #isMissing = false;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: EnrolmentOptions) {
@@ -32,9 +32,9 @@ export class Enrolment {
 
   /** Processes the coordinator's trust message. */
   onTrust(trust: TrustMessage): void {
-    this.#missing = trust.parts.some(({ reason }) => reason === 'not_enrolled');
-    if (this.#missing && this.#timer === null) this.#askIn(this.#options.askAfterMs ?? ASK_AFTER_MS);
-    if (!this.#missing) this.stop();
+    this.#isMissing = trust.parts.some(({ reason }) => reason === 'not_enrolled');
+    if (this.#isMissing && this.#timer === null) this.#askIn(this.#options.askAfterMs ?? ASK_AFTER_MS);
+    if (!this.#isMissing) this.stop();
   }
 
   onAnswer(answer: CoordinatorMessage & { readonly type: 'enrolment' | 'enrolment_refused' }): void {
@@ -51,7 +51,7 @@ export class Enrolment {
       () => onEvent({ type: 'installed' }),
       (error: unknown) => {
         onEvent({ type: 'failed', error });
-        if (this.#missing) this.#askIn(TRY_LATER_MS);
+        if (this.#isMissing) this.#askIn(TRY_LATER_MS);
       },
     );
   }
@@ -66,7 +66,7 @@ export class Enrolment {
     this.stop();
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      if (this.#missing) this.#options.send({ type: 'enrolment_request' });
+      if (this.#isMissing) this.#options.send({ type: 'enrolment_request' });
     }, ms);
     this.#timer.unref();
   }

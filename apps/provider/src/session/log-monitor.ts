@@ -1,5 +1,5 @@
 /**
- * `LogMonitor`: downloads the transparency log's checkpoint regularly, and verifies that it extends the previous one.
+ * `LogMonitor`: downloads the transparency log's checkpoint regularly, and verifies that the new tree extends the previous tree.
  *
  * Answers to sealed requests contain the checkpoint. A client that was shown another log notices the difference (split view).
  */
@@ -36,10 +36,10 @@ interface LogMonitorOptions {
   readonly onContradiction: (reason: string) => void;
 }
 
-/** State of the monitored log. Its key is the one that the coordinator published at the first download. */
+/** State of the monitored log, with the key that the coordinator published at the first download. */
 interface MonitoredLog {
   readonly verifier: LogVerifier;
-  /** Newest verified tree, which later ones must extend; null: none yet. */
+  /** Newest verified tree, which later trees must extend; null: no tree yet. */
   readonly stored: StoredCheckpoint | null;
   /** Signed note of the newest verified checkpoint, with the log's own signatures; null: none yet. */
   readonly note: string | null;
@@ -75,7 +75,7 @@ export class LogMonitor {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** Checkpoint (signed note) for a client that knows this tree head; null: none was verified recently. */
+  /** Checkpoint (signed note) for a client with this tree head; null: no recently verified tree. */
   checkpointFor({ size, root }: E2eLogHead): string | null {
     const stored = this.#log?.stored ?? null;
     // A client's tree head is not signed, so the monitor only downloads in response and never repeats the head.
@@ -89,7 +89,7 @@ export class LogMonitor {
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh()
       .catch((error: unknown) => {
-        // A failed download is no contradiction: the checkpoint stays as it is.
+        // A failed download is not a contradiction, so the checkpoint stays.
         if (!(error instanceof Unavailable)) this.#report(error instanceof Error ? error.message : String(error));
       })
       .finally(() => {
@@ -168,7 +168,7 @@ export class LogMonitor {
   }
 }
 
-/** Removes witnesses' cosignatures, to shorten the note. Clients do not require them of a provider's checkpoint. */
+/** Removes witnesses' cosignatures to shorten the note. Clients do not require cosignatures in a provider's checkpoint. */
 function withoutCosignatures(note: string, origin: string): string {
   const { text, signatures } = parseSignedNote(note);
   return formatSignedNote({ text, signatures: signatures.filter(({ name }) => name === origin) });

@@ -64,7 +64,7 @@ export interface SessionOptions {
   readonly onTrust?: (trust: TrustMessage) => void;
   /** Models that the coordinator refuses, with reasons; an empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
-  /** Clock difference, this machine's minus the coordinator's, and whether it endangers jobs. */
+  /** This machine's clock minus the coordinator's clock, and whether the difference endangers jobs. */
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
   /** The coordinator's answer to an `enrolment_request`. */
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
@@ -89,7 +89,7 @@ export class Session {
   #keys: SealingKeys | null = null;
   #jobHandler: JobHandler | null = null;
   #sessionId: string | null = null;
-  #registered = false;
+  #isRegistered = false;
   #version = 0;
   #receiptVersion: 1 | 2 = 1;
   #hasPeers = false;
@@ -106,13 +106,13 @@ export class Session {
     const session = new Session(options);
     const unsubscribe = options.wakeDetector?.on(() => session.wake());
     const deadline = setTimeout(() => {
-      if (!session.#registered) session.#connection?.end('the coordinator did not register this provider in time');
+      if (!session.#isRegistered) session.#connection?.end('the coordinator did not register this provider in time');
     }, REGISTER_TIMEOUT_MS);
     const welcomeDeadline =
       options.welcomeTimeoutMs === undefined ? undefined : setTimeout(() => session.#welcomeIsDue(), options.welcomeTimeoutMs);
     try {
       const end = await session.#run(signal);
-      return { ...end, registered: session.#registered, hasPeers: session.#hasPeers };
+      return { ...end, registered: session.#isRegistered, hasPeers: session.#hasPeers };
     } finally {
       clearTimeout(deadline);
       clearTimeout(welcomeDeadline);
@@ -122,7 +122,7 @@ export class Session {
   }
 
   get registered(): boolean {
-    return this.#registered && this.#connection?.closed === false;
+    return this.#isRegistered && this.#connection?.closed === false;
   }
 
   /** Receipt version of this session; final after `welcome`. */
@@ -144,7 +144,7 @@ export class Session {
     this.#connection?.send(message);
   }
 
-  /** Sends a frame. `sent` is called after the bytes were written, or when they never will be. */
+  /** Sends a frame. `sent` is called after the write, or when the bytes will never be written. */
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#connection === null) sent();
     else this.#connection.sendFrame(bytes, sent);
@@ -196,7 +196,7 @@ export class Session {
         this.#step(this.#register(message));
         return;
       case 'registered':
-        this.#registered = true;
+        this.#isRegistered = true;
         this.options.onRegistered(this, message.trust_level, message.token ?? null);
         return;
       case 'trust':

@@ -1,4 +1,4 @@
-/** `updateAutomatically` checks for releases every few hours, with jitter, and prepares them. The caller activates. */
+/** `updateAutomatically` checks for releases every few hours, with jitter, and prepares an update. The caller activates the update. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 interface AutomaticOptions {

@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compareVersions, type Release } from '@inference/protocol';
-import { DownloadError, download, type Progress, type Tuning } from '../models/store/download.js';
+import { download } from '../models/store/download.js';
+import { DownloadError, type Progress, type Tuning } from '../models/store/transfer.js';
 import { DRAFT_PREFIX, downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
 import { UpdateError } from './releases.js';
 import { unpack } from './unpack.js';

@@ -10,7 +10,7 @@ import { Compile } from 'typebox/compile';
 
 export type Installation =
   | { readonly kind: 'own'; readonly prefix: string; readonly version: string; readonly root: string }
-  /** `launcher`: command outside the versioned files; it stays valid over updates. */
+  /** `launcher`: command outside the versioned files, unchanged by updates. */
   | { readonly kind: 'homebrew' | 'pkg'; readonly launcher: string; readonly version: string; readonly root: string }
   | { readonly kind: 'npm' | 'clone'; readonly version: string; readonly root: string };
 
@@ -57,7 +57,7 @@ export function launcher(found: Installation): string | null {
   return found.kind === 'homebrew' || found.kind === 'pkg' ? found.launcher : null;
 }
 
-/** How the owner updates an installation that another installer manages; null if the agent updates itself. */
+/** Instructions to update an installation of another installer; null if the agent updates itself. */
 export function updateAdvice({ kind }: Installation): string | null {
   switch (kind) {
     case 'own':
@@ -75,7 +75,7 @@ export function updateAdvice({ kind }: Installation): string | null {
   }
 }
 
-/** What removes the program itself; null if `uninstall` does. */
+/** Command that removes the program; null if `uninstall` does. */
 export function removalAdvice(found: Installation): string | null {
   switch (found.kind) {
     case 'own':

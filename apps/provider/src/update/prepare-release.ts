@@ -1,6 +1,6 @@
 /** `checkForUpdate` and `prepareRelease`: find and prepare an update, for the command `update` and the daemon. */
 import { compareVersions, type Release, type RolloutNotice } from '@inference/protocol';
-import type { Progress } from '../models/store/download.js';
+import type { Progress } from '../models/store/transfer.js';
 import { prepare } from './download-release.js';
 import { currentVersion } from './layout.js';
 import { type AskingMachine, fetchRelease, type ReleaseQuery } from './releases.js';
@@ -8,7 +8,7 @@ import type { BrokenVersion } from './trial.js';
 import { brokenVersions } from './trial.js';
 import { lockUpdates } from './update-lock.js';
 
-/** Asks the coordinator for a release and compares it with the installed one. `prefix`: installation folder. Throws UpdateError. */
+/** Asks the coordinator for a release and compares versions. `prefix`: installation folder. Throws UpdateError. */
 export async function checkForUpdate(
   question: Omit<ReleaseQuery, 'machine'> & { readonly machine: Omit<AskingMachine, 'failed'> },
   prefix: string | null,
@@ -17,7 +17,7 @@ export async function checkForUpdate(
   const failed = prefix === null ? null : (brokenVersions(prefix).at(-1)?.version ?? null);
   const { release, notice } = await fetchRelease({ ...question, machine: { ...question.machine, failed } });
   const current = (prefix === null ? null : currentVersion(prefix)) ?? installed;
-  // A version that the owner names is accepted even if it failed before.
+  // A version named by the owner is accepted even after an earlier failure.
   const broken = prefix === null || question.version !== null ? [] : brokenVersions(prefix);
   return chooseUpdate(release, current, broken, notice);
 }
@@ -42,7 +42,7 @@ export async function prepareRelease(options: PrepareOptions): Promise<void> {
 
 export type UpdateChoice =
   | { readonly kind: 'update'; readonly release: Release }
-  /** The installed version stays. `later`: newer version that the rollout does not offer to this machine yet; null: none. */
+  /** The installed version stays. `later`: newer version that the rollout withholds from this machine for now; null: none. */
   | { readonly kind: 'current'; readonly later: RolloutNotice | null }
   /** The offered version failed on this machine before. */
   | { readonly kind: 'broken'; readonly version: string; readonly reason: string };

@@ -1,4 +1,4 @@
-/** `releaseKeys`: public keys in this build's package.json, which may sign the next releases. */
+/** `releaseKeys`: public keys in this build's package.json, which may sign later releases. */
 import { createRequire } from 'node:module';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';

@@ -38,7 +38,7 @@ export interface ReleaseQuery {
   readonly machine?: AskingMachine;
 }
 
-/** What a machine tells with its question, so that its turn in a rollout is known. */
+/** Facts of a machine in its request for releases, which decide its turn in a rollout. */
 export interface AskingMachine {
   /** Session token; null while not connected. */
   readonly token: string | null;
@@ -116,7 +116,7 @@ async function readAnswer(
   }
 }
 
-/** Release platform of this machine; null if there are no releases for it. */
+/** Release platform of this machine; null: no releases for the platform. */
 export function releasePlatform(): ReleasePlatform | null {
   return RELEASE_PLATFORMS.find((platform) => platform === `${process.platform}-${process.arch}`) ?? null;
 }

@@ -51,7 +51,7 @@ export function beginTrial(prefix: string, version: string, previous: string, tr
   point(prefix, 'current', version);
 }
 
-/** Records a start before it happens. */
+/** Records a start in advance. */
 export function countStart(prefix: string, trial: Trial): Trial {
   const counted = { ...trial, starts: trial.starts + 1 };
   writeRecord(trialPath(prefix), counted);
@@ -63,7 +63,7 @@ export function endTrial(prefix: string): void {
   rmSync(trialPath(prefix), { force: true });
 }
 
-/** Records the version as failed and restores the previous one. */
+/** Records the version as failed and restores the previous version. */
 export function rollBack(prefix: string, trial: Trial, reason: string, now: number): void {
   rememberBroken(prefix, { version: trial.version, at: now, reason });
   if (presentVersions(prefix).includes(trial.previous)) point(prefix, 'current', trial.previous);

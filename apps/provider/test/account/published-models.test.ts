@@ -12,7 +12,7 @@ const stats = {
 };
 const prices = ['busy', 'calm', 'unserved'].map((model) => ({ model, prompt_per_million: 100_000, completion_per_million: 500_000 }));
 
-it('divides the tokens of a day by what the providers of each model generated', () => {
+it('divides the tokens of a day by the tokens that the providers of each model generated', () => {
   const demand = demandByModel(stats, prices, 7_000_000);
   expect(demand.get('busy')).toEqual({
     tokensPerDay: 4_000_000,
@@ -25,7 +25,7 @@ it('divides the tokens of a day by what the providers of each model generated', 
   expect(demand.get('unserved')).toMatchObject({ tokensPerDay: 0, providerCount: 0 });
 });
 
-it('shares the demand by speed, within what one stream generates', () => {
+it('shares the demand by speed, up to the tokens of one stream', () => {
   const busy = demandByModel(stats, prices, 7_000_000).get('busy');
   if (busy === undefined) throw new Error('no demand');
   // The provider without a measured speed counts with this machine's own.

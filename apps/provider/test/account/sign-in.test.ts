@@ -143,7 +143,7 @@ describe('a sign-in', () => {
     expect(troubles.slice(-2)).toEqual([null, null]);
   });
 
-  it('gives up when the code has run out, whatever the clock on the wall says', async () => {
+  it('gives up when the code has expired, for every wall-clock time', async () => {
     const { outcome, pauses } = await grant({ status: 503, text: 'down' });
     expect(outcome).toEqual({ kind: 'expired' });
     expect(pauses.reduce((all, ms) => all + ms, 0)).toBe(600_000);

@@ -62,7 +62,7 @@ function run(...args: readonly string[]): Promise<{ code: number; stdout: string
 }
 
 describe('models search', () => {
-  it('finds what pull can download, and marks estimates', async () => {
+  it('finds models that pull can download, and marks estimates', async () => {
     const { code, stdout } = await run('search', 'small');
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^hf:lab\/Small-4B-GGUF:(?:Q4_K_M|Q8_0) +\d\.\d GB/m)]);
     expect(stdout).not.toContain('Wanted');

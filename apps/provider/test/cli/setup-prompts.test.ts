@@ -79,7 +79,7 @@ function offer(repository: string, downloads: number): void {
   hub.repositories.push({ id: repository, downloads });
 }
 
-it('offers the recommended models, says what is published, and explains enrolment', async () => {
+it('offers the recommended models, lists published facts, and explains enrolment', async () => {
   offer('lab/Some-4B-GGUF', 5);
   offer('lab/Other-8B-GGUF', 9);
   const view = open(`setup --no-link --coordinator http://127.0.0.1:${(coordinator.address() as AddressInfo).port}`);

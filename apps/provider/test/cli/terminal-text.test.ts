@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { clean, wrapped } from '../../src/cli/output/terminal.js';
 
-test('quotes and whatever else a command is made of stay', () => {
+test('quotes and other command syntax stay unchanged', () => {
   const command = `Run: export PATH="$HOME/.local/bin:$PATH" && echo '<a>' \`b\` \\`;
   expect(clean(command)).toBe(command);
 });

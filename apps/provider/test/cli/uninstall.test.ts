@@ -20,7 +20,7 @@ const put = (name: string): string => {
   return path;
 };
 
-it('reports as kept only what remains', async () => {
+it('reports only remaining files as kept', async () => {
   const [config, account, socket] = [put('config.toml'), put('account.json'), put('control.sock')];
   const { code, stdout } = await run('uninstall', '--yes', '--keep-data', '--json');
   expect(code).toBe(0);

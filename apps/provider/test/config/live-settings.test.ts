@@ -36,7 +36,7 @@ function open(everyMs: number, now: Config = readConfig(path)): LiveSettings {
   });
 }
 
-it('applies live settings and lists those that need a restart', () => {
+it('applies live settings and lists settings that need a restart', () => {
   writeFileSync(path, 'log_level = "debug"\n[models]\nslots = 3\n[availability]\nwhen_hot = "serve"');
   expect(settings.reload()).toMatchObject({ problem: null, needs_restart: ['models.slots'] });
   expect(events).toEqual([

@@ -74,7 +74,7 @@ describe('a daemon', () => {
     await expect(start()).rejects.toBeInstanceOf(AlreadyRunningError);
   });
 
-  it('with a real enclave is unique per user, whatever the data directory', async () => {
+  it('with a real enclave is unique per user, for every data directory', async () => {
     const home = join(dataDir, 'home');
     const giveBack = await lockMachine(home);
     const refused: unknown = await lockMachine(home).catch((error: unknown) => error);

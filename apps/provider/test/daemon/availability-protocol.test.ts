@@ -47,7 +47,7 @@ test('a coordinator of version 1 gets no models while the machine is away', asyn
   expect(session.messages.some(({ type }) => type === 'availability')).toBe(false);
 });
 
-test('a coordinator of version 2 gets the state; running jobs finish and new ones are refused', async () => {
+test('a coordinator of version 2 gets the state; running jobs finish and new jobs are refused', async () => {
   battery('Discharging');
   const { session, register } = await start(2);
   expect(register).toMatchObject({ models: [{ id: MODEL, state: 'on_demand' }], availability: { state: 'away', reason: 'on_battery' } });

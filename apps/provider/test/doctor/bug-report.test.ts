@@ -69,7 +69,7 @@ const expectNone = (text: string): void => {
 };
 
 describe('a report', () => {
-  it('holds what explains a fault, and nothing that is its owner’s', async () => {
+  it('contains facts that explain a fault, and no data of the owner', async () => {
     const base = startingStatus(
       { dataDir, socketUrl: `ws://${CANARIES.login}@h/provider/v1/socket`, simulatedEnclave: true, models: [{ path: `${home}/a.gguf` }] },
       0,

@@ -30,7 +30,7 @@ const folder = temporaryDirectory('doctor');
 const states = (findings: readonly Finding[]): string[] => findings.map(({ state }) => state);
 
 describe('checks', () => {
-  it('end, whatever hangs or throws', async () => {
+  it('end, even if a check hangs or throws', async () => {
     const results = await runChecks(
       [
         { name: 'hangs', run: () => new Promise(() => {}) },
@@ -72,7 +72,7 @@ describe('this machine', () => {
     expect([null, 0, -12_000, 90_000].map((skew) => states(checkClock(skew))[0])).toEqual(['skipped', 'ok', 'note', 'problem']);
   });
 
-  it('needs valid settings, and lists those that need a restart', async () => {
+  it('needs valid settings, and lists settings that need a restart', async () => {
     const path = join(folder, 'config.toml');
     expect(states(await checkSettings(folder, null))).toEqual(['ok']);
     writeFileSync(path, 'log_level = "info"\n[update]\nautomatik = false\n');
@@ -138,7 +138,7 @@ describe('this machine', () => {
     expect(states(await checkCommand(found, path('other', 'on-path')))).toEqual(['problem']);
   });
 
-  it('reports newer versions, versions on trial and failed ones', async () => {
+  it('reports newer versions, versions on trial and failed versions', async () => {
     const prefix = mkdtempSync(join(folder, 'prefix-'));
     mkdirSync(join(prefix, 'versions/1.0.0'), { recursive: true });
     mkdirSync(join(prefix, 'versions/1.1.0'));

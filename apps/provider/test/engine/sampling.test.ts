@@ -216,7 +216,7 @@ const settings: [string, Partial<Sampling>][] = [
   ],
 ];
 
-describe('samples equal those of the reference', () => {
+describe('samples equal the samples of the reference', () => {
   test.each(settings)('with %s', async (_what, changes) => {
     for (const seed of [1, 2 ** 31 + 7]) {
       const request = ask('go', 120, { temperature: 1, seed, ...changes });
@@ -241,7 +241,7 @@ describe('samples equal those of the reference', () => {
   });
 });
 
-test('log probabilities are those of the unmodified logits', async () => {
+test('log probabilities belong to the unmodified logits', async () => {
   const logprobs: TokenLogprob[] = [];
   const sampling = { temperature: 2, seed: 4, topK: 9, logitBias: [[idOf('a'), 9]] as const };
   for await (const batch of engine.generate({ ...ask('go', 30, sampling), logprobs: 3 })) {

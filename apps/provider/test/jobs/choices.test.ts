@@ -65,7 +65,7 @@ test('calls of different choices have different ids', async () => {
   expect(new Set(ids).size).toBe(3);
 });
 
-test('a reader who leaves during the second choice pays for what was written, and no third begins', async () => {
+test('a client that leaves during the second choice pays for the written text, and no third choice begins', async () => {
   const { context: sent } = await bench.start(three(), context);
   await bench.finish(['a', 'b']);
   await bench.write('c');

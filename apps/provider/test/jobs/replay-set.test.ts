@@ -10,7 +10,7 @@ test('accepts each value once, until it expires', () => {
   expect(replays.add(['nonce 2'], { until: 1000, now: 1000 })).toBe('added');
 });
 
-test('refuses new values while full, and takes some once old ones have expired', () => {
+test('refuses new values while full, and accepts values after old values expired', () => {
   const replays = new ReplaySet(4);
   expect(replays.add(['a', 'b'], { until: 100, now: 0 })).toBe('added');
   expect(replays.add(['c', 'd'], { until: 200, now: 0 })).toBe('added');

@@ -136,7 +136,7 @@ test('a forced drain does not wait', async () => {
 describe('a machine that leaves', () => {
   const stays = new AbortController().signal;
 
-  test('takes no new jobs, hands back unstarted ones, finishes the rest, and resumes later', async () => {
+  test('takes no new jobs, hands back unstarted jobs, finishes the rest, and resumes later', async () => {
     bench = new Bench(constraints, 8);
     const [bodiless] = (await fourJobs(bench)) as [JobContext];
     bench.away = 'away';

@@ -129,7 +129,7 @@ test('models that fit together are planned to stay together', () => {
   expect(unwished.reduce((sum, { need }) => sum + need, 0)).toBeLessThanOrEqual(38e9);
 });
 
-test('models that do not fit together take turns, and oversized ones are detected before loading', () => {
+test('models that do not fit together take turns, and oversized models are detected before loading', () => {
   const ceiling = 20e9;
   const [small, large, huge] = planModels([model(4 * gigabyte, true), model(12 * gigabyte), model(40 * gigabyte)], {
     ceiling,

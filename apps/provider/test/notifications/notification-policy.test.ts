@@ -167,7 +167,7 @@ it('reports updates that need the owner', () => {
   expect(kinds('version_unsupported')).toEqual(['update']);
 });
 
-it('is quiet when turned off, and reports what still holds when turned on', () => {
+it('is quiet when turned off, and reports current problems when turned on', () => {
   isOn = false;
   expect(bodies({ type: 'model_disabled', model: 'one' })).toEqual([]);
   expect(pass(OFFLINE_MS)).toEqual([]);
@@ -176,7 +176,7 @@ it('is quiet when turned off, and reports what still holds when turned on', () =
   expect(bodies({ type: 'model_disabled', model: 'one' })).toHaveLength(1);
 });
 
-it('shows at most one of each kind an hour, whatever happens', () => {
+it('shows at most one notification of each kind an hour, for all events', () => {
   const shown = new Map<string, number[]>();
   const events: NotificationEvent[] = [
     { type: 'model_disabled', model: 'one' },

@@ -51,7 +51,7 @@ describe('the daemon', () => {
 });
 
 describe('a crash loop', () => {
-  it('repeats no notification, whatever the file holds, and shows none that cannot be remembered', () => {
+  it('repeats no notification, for any content of the file, and shows none that cannot be stored', () => {
     const dataDir = temporaryDirectory('notifier');
     const shown: string[] = [];
     const lines: string[] = [];

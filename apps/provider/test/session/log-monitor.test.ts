@@ -62,7 +62,7 @@ async function reported(): Promise<number | null> {
   return note === null ? null : Number(parseSignedNote(note).text.split('\n')[1]);
 }
 
-test('follows a log that grows, and reports its signatures without those of witnesses', async () => {
+test('follows a log that grows, and reports its signatures without cosignatures', async () => {
   expect(await reported()).toBeNull();
   await monitor.refresh();
   expect(await reported()).toBe(280);

@@ -214,7 +214,7 @@ test('pauses double up to their limit, half of each at random', () => {
   expect([0, 1, 2, 10, 100].map((attempt) => backoffMs(backoff, attempt, 1))).toEqual([500, 1000, 2000, 30_000, 30_000]);
 });
 
-test('sealing keys are replaced before expiry, and old ones dropped after a grace time', async () => {
+test('sealing keys are replaced before expiry, and old keys are dropped after a grace time', async () => {
   const updates: { payload: string; signature: string }[] = [];
   const keys = await SealingKeys.open({
     enclave,

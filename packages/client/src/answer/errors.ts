@@ -1,4 +1,4 @@
-/** HTTP errors that the client renders itself, in the shape of the endpoint's SDK. */
+/** HTTP errors from the client itself, in the shape of the endpoint's SDK. */
 import type { Endpoint } from '@inference/protocol';
 import type { E2ERefused } from '../refusal.js';
 

@@ -27,7 +27,7 @@ import { TerminalEventGate } from './terminal-event.js';
 import { type VerifiedProof, verifyProof } from './verify-proof.js';
 
 const JOB_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Statuses without a body (Fetch Standard, null body status). No provider answers with one. */
+/** Statuses without a body (Fetch Standard, null body status). No provider answers with such a status. */
 const NULL_BODY_STATUSES = [204, 205, 304];
 /** Headers of the sealed head that callers see. All others are the client's own. */
 const PASSED_HEADERS = /^(?:x-should-retry|x-inference-ignored|retry-after)$/;
@@ -48,7 +48,7 @@ export interface AnswerToOpen {
 }
 
 /**
- * Opens an answer. A plain one is verified first; a stream ends only after its verification.
+ * Opens an answer. A plain answer is verified first; a stream ends only after its verification.
  *
  * @throws {E2ERefused} Also as the error of a stream that is not verified.
  */
@@ -62,7 +62,7 @@ export async function openAnswer(input: AnswerToOpen): Promise<Response> {
   const first = await parts.next();
   if (first.done) throw new E2ERefused('truncated', 'The answer has no head.');
   const answer = new AnswerReader(input, origin, headOf(first.value), opener);
-  return answer.isStream ? streamed(parts, answer, input) : collected(parts, answer, input);
+  return answer.isStream ? streamAnswer(parts, answer, input) : collectAnswer(parts, answer, input);
 }
 
 interface Origin {
@@ -184,7 +184,7 @@ class AnswerReader {
 }
 
 /** Collects and verifies a plain answer. */
-async function collected(parts: OpenedParts, answer: AnswerReader, input: AnswerToOpen): Promise<Response> {
+async function collectAnswer(parts: OpenedParts, answer: AnswerReader, input: AnswerToOpen): Promise<Response> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const part of parts) {
@@ -201,8 +201,8 @@ async function collected(parts: OpenedParts, answer: AnswerReader, input: Answer
   return setVerdict(response, new VerdictCell(verifiedVerdict(answer, verified), input.onFinal));
 }
 
-/** Passes a stream on as the caller reads it, so that a slow caller slows the provider down. */
-function streamed(parts: OpenedParts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
+/** Passes a stream on at the speed of the caller, so that a slow caller slows the provider down. */
+function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
   const { provider, jobId } = answer.origin;
   const cell = new VerdictCell({ state: 'pending', provider, jobId }, onFinal);
   const gate = new TerminalEventGate(request.endpoint);
@@ -296,7 +296,7 @@ function signatureHeaders({ proof }: VerifiedProof): Record<string, string> {
   };
 }
 
-/** A provider's text as a header carries it: visible ASCII, trimmed (RFC 9110 section 5.5). */
+/** A provider's text as a header value: visible ASCII, trimmed (RFC 9110 section 5.5). */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

@@ -1,4 +1,4 @@
-/** Opens a sealed answer part by part. Every part is authenticated before it is passed on. */
+/** Opens a sealed answer part by part. Every part is authenticated before the caller gets it. */
 import { E2E_REFUSALS, type E2eAbort, type E2eAnswerOpener, E2eError, type E2eErrorCode, type E2ePart } from '@inference/protocol';
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 

@@ -1,4 +1,4 @@
-/** Withholds the final event of a stream until the answer is verified. The client itself writes the `[DONE]` of chat streams. */
+/** Withholds the final event of a stream until the answer is verified. The `[DONE]` of chat streams comes from the client. */
 import { concatBytes, type Endpoint } from '@inference/protocol';
 
 /** First lines of events after which an SDK considers the answer complete. */
@@ -18,7 +18,7 @@ export class TerminalEventGate {
     this.#terminal = TERMINAL[endpoint] ?? null;
   }
 
-  /** Bytes to pass on now: whole events before the terminal one. */
+  /** Bytes to pass on now: whole events before the terminal event. */
   push(bytes: Uint8Array): Uint8Array {
     this.#pending = this.#pending.length === 0 ? bytes : concatBytes(this.#pending, bytes);
     if (this.#isHolding) return EMPTY;

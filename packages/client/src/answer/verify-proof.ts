@@ -38,7 +38,7 @@ export interface AnswerToVerify {
   readonly responseBytes: number;
   /** Lowercase hexadecimal hash of the sealed answer before its final frame. */
   readonly sealedSha256: string;
-  /** Usage that the answer itself reports. */
+  /** Usage stated in the answer. */
   readonly usage: UsageReport;
 }
 

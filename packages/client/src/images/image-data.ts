@@ -1,12 +1,12 @@
-/** Image data as requests carry it: media type by content, and base64. */
+/** Image data in the form of requests: media type by content, and base64. */
 import { type InputImageType, imageTypeOf } from '@inference/formats';
 import { MAX_INPUT_IMAGE_BYTES, toBase64 } from '@inference/protocol';
 
 export interface ImageData {
   readonly mediaType: InputImageType;
-  /** Padded base64, as the Messages format takes it. */
+  /** Padded base64, for the Messages format. */
   readonly base64: string;
-  /** `data:` address, as chat completions and responses take it. */
+  /** `data:` address, for chat completions and responses. */
   readonly dataUri: string;
 }
 

@@ -15,7 +15,7 @@ export interface InlineOptions {
   readonly signal: AbortSignal;
 }
 
-/** Body with image data instead of addresses; the same bytes if it names none. Throws RequestError that names the part. */
+/** Replaces addresses in a body by image data. Without addresses, returns the same bytes. Throws RequestError that names the part. */
 export async function inlineImages(body: Uint8Array, { fetchImage, signal }: InlineOptions): Promise<Uint8Array> {
   if (!hasAddress(body)) return body;
   const json = readJsonBody(body);

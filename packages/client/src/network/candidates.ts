@@ -15,7 +15,7 @@ export function orderedCandidates(
   return [...chosen, ...weightedShuffle(crypto, others)];
 }
 
-/** The choice to store after `used` providers served as candidates. Earlier ones that are offline keep their place. */
+/** Choice to store after `used` providers served as candidates. Earlier candidates stay in place while offline. */
 export function nextChoice(
   model: string,
   before: Choice | null,
@@ -25,7 +25,7 @@ export function nextChoice(
   const isValid = before !== null && now - before.chosen_at < stickyFor;
   if (!isValid) return { model, provider_ids: used.slice(0, MAX_CHOICE_PROVIDERS), chosen_at: now };
   const added = used.filter((id) => !before.provider_ids.includes(id));
-  // The first ones are the preferred ones, so the newest replacements leave first.
+  // The first candidates are preferred, so the newest replacements leave first.
   return { ...before, provider_ids: [...before.provider_ids, ...added].slice(0, MAX_CHOICE_PROVIDERS) };
 }
 

@@ -47,7 +47,7 @@ export async function download(
 ): Promise<Uint8Array> {
   const init = {
     headers: { accept, ...headers },
-    // Browsers: a cached keyset could hide that two callers get different ones.
+    // For browsers: a cached keyset could hide that two callers get different keysets.
     cache: 'no-store',
     credentials: 'omit',
     redirect: 'manual',
@@ -63,7 +63,7 @@ export async function download(
   return await boundedBytes(response, maxBytes);
 }
 
-/** Redirects are never followed; browsers show them with status 0 (Fetch, section 2.2.6: opaque-redirect filtered response). */
+/** Redirects are never followed. Browsers report a redirect with status 0 (Fetch, section 2.2.6: opaque-redirect filtered response). */
 function isRedirect({ status, type }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }

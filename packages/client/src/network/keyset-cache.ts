@@ -1,4 +1,4 @@
-/** The current keyset: verified, shared by all requests, and compared with what each of the caller's API keys gets. */
+/** `KeysetCache`: the current keyset, verified, shared by all requests, and compared with the keysets for the caller's API keys. */
 import { type E2eCrypto, type E2eKeyset, type E2eLogHead, keysetLeafBytes, toHex, utf8 } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
 import { BoundedMap } from './bounded-map.js';
@@ -6,15 +6,15 @@ import { downloadKeyset, type KeysetSource } from './keyset.js';
 import type { LogVerifier } from './log-verifier.js';
 import type { ClientState } from './store.js';
 
-/** A keyset and the records behind it are verified again after this time, in milliseconds. */
+/** Time after which a keyset and its records are verified again, in milliseconds. */
 export const REFRESH_AFTER_MS = 5 * 60_000;
-/** Maximum epochs whose public keyset is remembered for comparisons. */
+/** Maximum epochs with a remembered hash of the public keyset. */
 const MAX_EPOCHS = 16;
-/** Maximum API keys whose comparison is remembered; another one is compared again. */
+/** Maximum API keys with a remembered comparison; further keys are compared again. */
 const MAX_CREDENTIALS = 256;
-/** Maximum downloads per comparison: between two of them, a new epoch may be published. */
+/** Maximum downloads per comparison, because a new epoch may be published between two downloads. */
 const MAX_COMPARED_DOWNLOADS = 3;
-/** Maximum comparisons in a row, of one API key, that find no common epoch. */
+/** Maximum consecutive comparisons of one API key without a common epoch. */
 const MAX_UNCOMPARED = 3;
 
 /** Headers of the caller's API key. */
@@ -57,24 +57,24 @@ export class KeysetCache {
     return this.#current?.verifiedAt ?? null;
   }
 
-  /** Forgets the keyset, also one on its way, so that the next request downloads it. */
+  /** Forgets the keyset and any running download, so the next request downloads again. */
   invalidate(): void {
     this.#current = null;
     this.#refreshing = null;
   }
 
-  /** A verified keyset of the last five minutes, the same with `authorization` as without. Throws {@link E2ERefused}. */
+  /** Returns a keyset verified in the last five minutes, equal with and without `authorization`. Throws {@link E2ERefused}. */
   async current(authorization: Authorization = {}): Promise<CurrentKeyset> {
-    const current = await this.#fresh();
+    const current = await this.#getFresh();
     if (Object.keys(authorization).length > 0) await this.#compareOnce(authorization);
     return current;
   }
 
-  async #fresh(): Promise<CurrentKeyset> {
+  async #getFresh(): Promise<CurrentKeyset> {
     const now = this.#options.now();
     // After a step of the clock, nothing counts as fresh.
     if (this.#current !== null && Math.abs(now - this.#current.verifiedAt) < REFRESH_AFTER_MS) return this.#current;
-    // One download for concurrent requests. Their abort signals do not reach it.
+    // Concurrent requests share one download, which no abort signal cancels.
     this.#refreshing ??= this.#startRefresh();
     return this.#refreshing;
   }
@@ -112,7 +112,7 @@ export class KeysetCache {
     return { keyset, log, verifiedAt: now() };
   }
 
-  /** Without credentials. Remembers the hash of this epoch. */
+  /** Downloads the keyset without credentials, and remembers the hash for this epoch. */
   async #downloadPublic(): Promise<E2eKeyset> {
     const keyset = await downloadKeyset(this.#options, {}, this.#options.now());
     const hash = this.#hashOf(keyset);
@@ -122,7 +122,7 @@ export class KeysetCache {
     return keyset;
   }
 
-  /** Once per keyset and API key. Concurrent requests share one comparison. */
+  /** Compares once per keyset and API key. Concurrent requests share one comparison. */
   #compareOnce(authorization: Authorization): Promise<void> {
     const digest = this.#digestOf(authorization);
     const running = this.#comparisons.get(digest);
@@ -147,7 +147,7 @@ export class KeysetCache {
     return comparing;
   }
 
-  /** False: each download was of another epoch. Throws {@link E2ERefused} `targeted` for two keysets of one epoch. */
+  /** Returns false if no download had a known epoch. Throws {@link E2ERefused} `targeted` for two keysets of one epoch. */
   async #compare(headers: Authorization): Promise<boolean> {
     for (let download = 1; download <= MAX_COMPARED_DOWNLOADS; download++) {
       const keyset = await downloadKeyset(this.#options, { headers }, this.#options.now());
@@ -164,7 +164,7 @@ export class KeysetCache {
     return toHex(this.#options.crypto.sha256(keysetLeafBytes(keyset)));
   }
 
-  /** Names an API key without holding it. */
+  /** Digest that identifies an API key, so the key itself is not stored. */
   #digestOf(authorization: Authorization): string {
     const sorted = Object.entries(authorization).sort(([a], [b]) => (a < b ? -1 : 1));
     return toHex(this.#options.crypto.sha256(utf8(JSON.stringify(sorted))));

@@ -10,7 +10,7 @@ const MAX_ENTRIES = 1024;
 /** Maximum remembered comparisons of checkpoints. */
 const MAX_COMPARISONS = 256;
 
-/** Belongs to one client, whose accepted trees are consistent, so an entry of one is in every later one. */
+/** Belongs to one client. Its accepted trees are consistent, so an entry in one tree is in every later tree. */
 export class LogEvidence {
   readonly #crypto: Pick<E2eCrypto, 'sha256'>;
   readonly #verifier: LogVerifier;

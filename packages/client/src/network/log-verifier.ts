@@ -1,4 +1,4 @@
-/** Verification of the transparency log, as the client uses it. */
+/** Verification of the transparency log by a client. */
 import {
   type E2eCrypto,
   type E2eKeyset,
@@ -21,7 +21,7 @@ import { E2ERefused } from '../refusal.js';
 export type { LoggedLeaf, LogTree };
 
 export interface AcceptedKeyset {
-  /** Tree head that requests carry, so that providers can compare theirs. */
+  /** Tree head for requests, so that providers can compare tree heads. */
   readonly head: E2eLogHead;
   /** State to pass to the next verification. */
   readonly state: string;
@@ -77,7 +77,7 @@ const HEAD_INTERVAL_MS = 6 * 60 * 60_000;
 
 const StateSchema = Type.Object({
   stored: Type.Unknown(),
-  /** Tree sizes and the times at which this client accepted them, oldest first. */
+  /** Accepted tree sizes with their times, oldest first. */
   heads: Type.Array(Type.Object({ size: Type.Integer({ minimum: 0 }), root: Sha256HexSchema, accepted_at: Type.Integer({ minimum: 0 }) }), {
     maxItems: MAX_HEADS,
   }),
@@ -125,7 +125,7 @@ function treeOf({ size, root }: E2eLogHead): LogTree {
   return { size, root: fromHex(root) };
 }
 
-/** The first head stays: it dates the oldest entries. */
+/** The first head stays, because it dates the oldest entries. */
 function headsAfter(heads: State['heads'], { size, root }: E2eLogHead, now: number): State['heads'] {
   const last = heads.at(-1);
   if (last !== undefined && (last.size >= size || now - last.accepted_at < HEAD_INTERVAL_MS)) return heads;

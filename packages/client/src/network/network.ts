@@ -11,7 +11,7 @@ import { ProviderVerifier } from './provider-verifier.js';
 import type { ClientState } from './store.js';
 import type { VerifiedProvider } from './verified-provider.js';
 
-/** Maximum providers that one selection verifies: each costs a download and some 30 ms. */
+/** Maximum providers verified per selection. Each costs a download and some 30 ms. */
 const MAX_VERIFICATIONS = 24;
 /** Minimum age in milliseconds at which a keyset with too few verified providers is downloaded again. */
 const MIN_RETRY_AGE_MS = 1000;
@@ -62,7 +62,7 @@ export class Network {
     this.#verifier = new ProviderVerifier({ ...options, log });
   }
 
-  /** Forgets the keyset, so that the next request downloads it. */
+  /** Forgets the keyset, so that the next request downloads again. */
   invalidate(): void {
     this.#keysets.invalidate();
   }
@@ -127,7 +127,7 @@ export class Network {
     return { providers, refusals };
   }
 
-  /** Records that a real provider was seen and, unless one was named, the choice, which later requests prefer. */
+  /** Records the sight of a real provider. Also stores the choice for later requests, unless the caller named a provider. */
   async #remember({ providers }: Selection, { model, providerId = null }: CandidateQuery): Promise<void> {
     const { policy, state } = this.#options;
     if (providers.some(({ evidence }) => evidence !== 'simulated')) await state.setSeenReal();

@@ -18,7 +18,7 @@ export async function downloadRecord(
   return record;
 }
 
-/** Anchor that the public feed names when it calls itself simulated; null otherwise. For clients that accept simulations. */
+/** Anchor named by a public feed that declares itself simulated; null otherwise. For clients that accept simulations. */
 export async function downloadSimulatedAnchor({ fetch, base }: KeysetSource, providerId: string): Promise<ActiveTrustAnchor | null> {
   const feed = await downloadJson(fetch, `${base}/v1/providers/attestation?provider_id=${providerId}`, {});
   try {

@@ -20,7 +20,7 @@ export function memoryStore(): Store {
   };
 }
 
-/** Maximum stored models; the one chosen least recently is dropped. */
+/** Maximum stored models; the least recently chosen model is dropped. */
 const MAX_MODELS = 128;
 /** Maximum stored providers of one model. */
 export const MAX_CHOICE_PROVIDERS = 16;
@@ -64,7 +64,7 @@ export class ClientState {
       return;
     }
     const value = parseJson(text);
-    // A damaged state is not replaced: forgetting it would also forget the log and the chosen providers.
+    // A damaged state is not replaced, because the log and the chosen providers would be lost.
     if (!validator.Check(value)) throw new Error('The stored state of the client is not valid. Restore or delete it.');
     this.#state = value;
   }
@@ -96,7 +96,7 @@ export class ClientState {
 
   async #save(state: State): Promise<void> {
     this.#state = state;
-    // One write after another, so that the newest state is the stored one.
+    // Writes one after the other, so that the newest state is stored last.
     this.#saved = this.#saved.catch(() => {}).then(() => this.#store.save(JSON.stringify(state)));
     await this.#saved;
   }

@@ -2,7 +2,7 @@
 
 /** Result of `work`, or a rejection with the signal's reason as soon as the signal aborts. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // The race handles a rejection; this handles the one after an abort before the race.
+  // The race handles a rejection, except after an abort before the race.
   work.catch(() => {});
   signal.throwIfAborted();
   let onAbort = (): void => {};

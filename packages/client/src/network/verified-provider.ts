@@ -1,4 +1,4 @@
-/** Verification of one provider under a policy: its record, its sealing key, and the keyset entry that names both. */
+/** Verifies one provider under a policy: the record, the sealing key, and the keyset entry with both. */
 import {
   type AttestationRecord,
   CLOCK_TOLERANCE_MS,
@@ -51,7 +51,7 @@ export interface VerifiedProvider {
 export interface ProviderToVerify {
   readonly entry: E2eKeysetProvider;
   readonly record: AttestationRecord;
-  /** Anchor of a simulated network, for a policy that accepts one; null otherwise. */
+  /** Anchor of a simulated network, if the policy accepts simulations; null otherwise. */
   readonly simulatedAnchor: ActiveTrustAnchor | null;
   readonly policy: Policy;
   /** Whether this client has verified a real provider of this network. */
@@ -90,7 +90,7 @@ export function verifyProvider(crypto: E2eCrypto, input: ProviderToVerify): Veri
   };
 }
 
-/** Lowercase hexadecimal SHA-256 of a record's canonical JSON; null if it has none. */
+/** Lowercase hexadecimal SHA-256 of a record's canonical JSON; null: not available. */
 function recordSha256(crypto: E2eCrypto, record: AttestationRecord): string | null {
   const bytes = canonicalBytesOrNull(() => canonicalJsonBytes(record as unknown as JsonValue));
   return bytes === null ? null : toHex(crypto.sha256(bytes));
@@ -108,7 +108,7 @@ function sealingKeyOf(
   const enclaveKey = bytesOf(record.se_public_key);
   const statement = record.key_statement;
   const value =
-    enclaveKey === null || statement === null ? null : opened(() => openKeyStatement(statement, enclaveKey, verifyP256InBrowser).value);
+    enclaveKey === null || statement === null ? null : openOrNull(() => openKeyStatement(statement, enclaveKey, verifyP256InBrowser).value);
   if (value === null || enclaveKey === null) return refuse('key_unbound', 'its enclave key did not sign a sealing key.');
   if (value.x25519_public_key !== toBase64(x25519) || value.key_id !== entry.key_id || value.provider_id !== entry.provider_id) {
     return refuse('key_unbound', 'its enclave key signed another sealing key.');
@@ -130,7 +130,7 @@ function sealingKeyOf(
 function requirePosture({ record, policy, now }: ProviderToVerify, enclaveKey: Uint8Array, refuse: Refuse): void {
   const { last_challenge: transcript } = record;
   if (transcript === null) refuse('stale', 'it has answered no challenge.');
-  const answer = opened(() => openChallengeAnswer(transcript.statement, enclaveKey, verifyP256InBrowser).value);
+  const answer = openOrNull(() => openChallengeAnswer(transcript.statement, enclaveKey, verifyP256InBrowser).value);
   if (answer === null || answer.nonce !== transcript.nonce || answer.session_id !== transcript.session_id) {
     refuse('policy', 'its enclave key did not sign the answer to its challenge.');
   }
@@ -198,7 +198,7 @@ function bytesOf(base64: string): Uint8Array | null {
   }
 }
 
-function opened<T>(open: () => T): T | null {
+function openOrNull<T>(open: () => T): T | null {
   try {
     return open();
   } catch (error) {

@@ -62,11 +62,11 @@ const members = {
   stickyFor: milliseconds(90 * DAY_MS),
   /** `required`: the keyset and each chosen provider must be in the transparency log, and providers must know the same log. */
   log: Type.Union([Type.Literal('off'), Type.Literal('required')]),
-  /** Verifier key of the log (C2SP signed-note), as `/e2e/log/key` shows it. */
+  /** Verifier key of the log (C2SP signed-note), from `/e2e/log/key`. */
   logKey: Type.String({ minLength: 1, maxLength: 1024 }),
   /** Verifier keys of witnesses, type cosignature/v1. Default: none. */
   logWitnesses: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), { minItems: 1, maxItems: MAX_WITNESSES }),
-  /** Number of these witnesses that must have cosigned. Default: the majority. */
+  /** Minimum number of cosignatures by these witnesses. Default: the majority. */
   logQuorum: Type.Integer({ minimum: 1, maximum: MAX_WITNESSES }),
 };
 const PolicySchema = Type.Partial(Type.Object(members), { additionalProperties: false });
@@ -115,7 +115,7 @@ export function parsePolicy(input: unknown = {}): Policy {
     if (unknown !== null) throw new PolicyError(unknown, 'is not a known policy member');
     throw new PolicyError(first?.instancePath.slice(1).replaceAll('/', '.') || 'policy', first?.message ?? 'is not valid');
   }
-  // An undefined member must not replace its default: comparisons with it would never refuse.
+  // An undefined member must not replace its default, because comparisons with undefined never refuse.
   const definedMembers = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const policy: Policy = { ...DEFAULT_POLICY, ...definedMembers };
   if (policy.minCandidates > policy.candidates) throw new PolicyError('minCandidates', `is more than candidates (${policy.candidates})`);

@@ -17,7 +17,7 @@ Serves the HTTP API of URL on this machine, end-to-end encrypted between this pr
   --listen HOST:PORT  loopback address; default 127.0.0.1:8086
   --policy FILE       JSON with the evidence that providers must have
   --allow-simulated   accept simulated machines, whose evidence proves nothing
-  --state FILE        where the chosen providers are remembered
+  --state FILE        file for the chosen providers, reused at the next start
 Verdicts of the newest requests: GET http://127.0.0.1:8086/.inference/verdict`;
 
 class UsageError extends Error {}
@@ -41,7 +41,7 @@ export async function runProxy(program: string, args: readonly string[]): Promis
     return 0;
   }
   try {
-    await serveUntilSignal(settingsOf(args));
+    await serveUntilSignal(parseSettings(args));
     return 0;
   } catch (error) {
     const isUsage = error instanceof UsageError || error instanceof PolicyError;
@@ -62,14 +62,14 @@ async function serveUntilSignal({ baseURL, host, port, policy, stateFile }: Sett
   await proxy.close();
 }
 
-function settingsOf(args: readonly string[]): Settings {
-  const { values } = parsed(args);
+function parseSettings(args: readonly string[]): Settings {
+  const { values } = parseOptions(args);
   const baseURL = values['base-url'];
   if (baseURL === undefined || !URL.canParse(baseURL)) throw new UsageError('--base-url is an address such as https://host');
   const listen = /^(127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})$/.exec(values.listen ?? '127.0.0.1:8086');
   if (listen === null || Number(listen[2]) > 65_535)
     throw new UsageError('--listen is a loopback address and port, such as 127.0.0.1:8086');
-  const policy = values.policy === undefined ? {} : policyIn(values.policy);
+  const policy = values.policy === undefined ? {} : readPolicy(values.policy);
   return {
     baseURL,
     host: listen[1] === '[::1]' ? '::1' : '127.0.0.1',
@@ -79,7 +79,7 @@ function settingsOf(args: readonly string[]): Settings {
   };
 }
 
-function parsed(args: readonly string[]) {
+function parseOptions(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const options = { 'base-url': text, listen: text, policy: text, state: text, 'allow-simulated': { type: 'boolean' } } as const;
   try {
@@ -89,7 +89,7 @@ function parsed(args: readonly string[]) {
   }
 }
 
-function policyIn(file: string): PolicyInput {
+function readPolicy(file: string): PolicyInput {
   let value: unknown;
   try {
     value = JSON.parse(readFileSync(file, 'utf8'));

@@ -5,7 +5,7 @@ import { MAX_E2E_VISION_BODY_BYTES } from '@inference/protocol';
 import { createVerifiedFetch, E2ERefused, type VerifiedFetch, type VerifiedFetchOptions } from '../node.js';
 import { type LoggedVerdict, VerdictLog } from './verdict-log.js';
 
-/** Paths of the proxy itself. None is relayed: the coordinator could answer with verdicts of its own. */
+/** Paths of the proxy. Never relayed, because the coordinator could answer with false verdicts. */
 const OWN_PATHS = '/.inference/';
 const VERDICT_PATH = `${OWN_PATHS}verdict`;
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
@@ -29,7 +29,7 @@ export interface ProxyOptions extends Omit<VerifiedFetchOptions, 'onVerdict'> {
 }
 
 export interface LocalProxy {
-  /** Listens on a loopback address; port 0 chooses a free one. Rejects when the address is not free. */
+  /** Listens on a loopback address; port 0 chooses a free port. Rejects if the address is not free. */
   listen(host: '127.0.0.1' | '::1', port: number): Promise<AddressInfo>;
   /** Ends every connection. */
   close(): Promise<void>;
@@ -102,21 +102,21 @@ async function serve({ request, response, server, fetch, base, log }: Served): P
   await send(response, answer, path);
 }
 
-/** Normalized path of the proxy itself; null for a path of the coordinator. */
+/** Normalized path of the proxy; null for a path of the coordinator. */
 function ownPathOf(target: string): string | null {
   if (!target.startsWith('/')) return null;
   const pathname = new URL(`http://localhost${target}`).pathname.replace(/\/{2,}/g, '/');
   return `${pathname}/`.startsWith(OWN_PATHS) ? pathname : null;
 }
 
-/** Why a request is not of a program on this machine; null if it is. */
+/** Reason why a request may not come from a program on this machine; null: accepted. */
 function originProblem({ headers }: IncomingMessage, port: number): string | null {
   const isLocal = LOOPBACK_NAMES.some((name) => headers.host === `${name}:${port}`);
   if (!isLocal) return 'The Host header must name a loopback address and the port of this proxy.';
   return headers.origin === undefined ? null : 'This proxy serves no web pages.';
 }
 
-/** The whole body; undefined when it is too large. */
+/** The whole body; undefined for a body that is too large. */
 async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -136,7 +136,7 @@ async function send(response: ServerResponse, answer: Response, path: string): P
   const isStream = (answer.headers.get('content-type') ?? '').startsWith('text/event-stream');
   try {
     for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-      if (!response.write(chunk)) await drained(response);
+      if (!response.write(chunk)) await untilDrained(response);
     }
     response.end();
   } catch (error) {
@@ -145,8 +145,8 @@ async function send(response: ServerResponse, answer: Response, path: string): P
   }
 }
 
-/** Waits until the program has read what was written, or has disconnected. */
-function drained(response: ServerResponse): Promise<void> {
+/** Waits until the program has read the written bytes, or has disconnected. */
+function untilDrained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off('drain', done).off('close', done);

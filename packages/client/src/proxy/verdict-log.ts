@@ -47,7 +47,7 @@ export function verdictLine({ at, method, path, state, code, message, provider_i
     verified: `provider ${provider_id ?? ''} (${evidence ?? ''}, ${serial_number ?? ''})`,
     refused: `${code ?? ''}: ${message ?? ''}`,
   }[state];
-  return printable(`${at} ${method} ${path} ${state.toUpperCase()} ${details}`.trim());
+  return toPrintable(`${at} ${method} ${path} ${state.toUpperCase()} ${details}`.trim());
 }
 
 function detailsOf(verdict: E2eVerdict): Partial<LoggedVerdict> {
@@ -73,7 +73,7 @@ function detailsOf(verdict: E2eVerdict): Partial<LoggedVerdict> {
 }
 
 /** Foreign text without control characters, which could forge lines or colours on a terminal. */
-function printable(text: string): string {
+function toPrintable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the terminal
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?');
 }

@@ -18,7 +18,7 @@ const ENDPOINTS: ReadonlySet<string> = new Set(EndpointSchema.anyOf.map((literal
 
 export interface SealableRequest {
   readonly endpoint: Endpoint;
-  /** Exact bytes that the caller would have sent, unless images were fetched into them. */
+  /** Exact bytes of the caller, or the bytes with fetched images. */
   readonly body: Uint8Array;
   readonly model: string;
   readonly stream: boolean;
@@ -58,7 +58,7 @@ export function endpointOf(path: string): Endpoint | null {
 /**
  * Reads a POST. Throws {@link InvalidRequest}, or {@link E2ERefused} `not_sealable`.
  *
- * @param fetchImage Fetches images that the request names by address; null: refuses them.
+ * @param fetchImage Fetches images by address; null: images by address are refused.
  */
 export async function readSealableRequest(request: Request, endpoint: Endpoint, fetchImage: Fetch | null): Promise<SealableRequest> {
   if (request.headers.has('content-encoding')) throw new E2ERefused('not_sealable', 'A sealed request has no content-encoding.');

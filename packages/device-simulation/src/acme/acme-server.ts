@@ -6,7 +6,7 @@ import { sendRaw, signedHeaders, type WebhookTarget } from '../management-server
 import { readBody } from '../read-body.js';
 
 export interface AcmeServerOptions {
-  /** Coordinator endpoint for challenge results, and the secret that signs them. */
+  /** Coordinator endpoint for challenge results, and the secret that signs the results. */
   readonly hook: WebhookTarget;
   readonly now?: () => number;
   readonly port?: number;

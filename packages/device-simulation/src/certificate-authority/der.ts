@@ -1,4 +1,4 @@
-/** DER writer (X.690), as far as certificates need. Writes invalid values too: verifier tests depend on them. */
+/** DER writer (X.690) for certificates. Also writes invalid values, for tests of verifiers. */
 import { concatBytes, utf8 } from '@inference/protocol';
 
 export const TAG = {

@@ -79,7 +79,7 @@ export const DEVICE: AttestedDevice = {
 
 const NOW = Date.UTC(2026, 5, 1);
 
-/** An authority, one key per certificate, and the issuing steps that mutations modify. */
+/** An authority, a key per certificate, and the issuing steps, which mutations modify. */
 export class MutationBench {
   readonly now = NOW;
   readonly random: Random;

@@ -1,4 +1,4 @@
-/** Forged chains: a valid chain with one change each, and the rejection code that every verifier must return. */
+/** Forged chains: each is a valid chain with one change, and has the rejection code that every verifier must return. */
 import type { ChainMutation } from './mutation-bench.js';
 import { documentMutations } from './mutations/document.js';
 import { extensionMutations } from './mutations/extensions.js';

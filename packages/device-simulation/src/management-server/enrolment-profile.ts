@@ -4,7 +4,7 @@ import { type PlistValue, parse } from 'plist';
 export interface EnrolmentOrders {
   /** Check-in address of the Mac. */
   readonly checkInUrl: string;
-  /** Query parameters of the check-in address; the server passes them on with every message of the Mac. */
+  /** Query parameters of the check-in address, which the server forwards with every message of the Mac. */
   readonly parameters: Readonly<Record<string, string>>;
   /** ACME directory for the Mac's identity, or null where the profile orders another kind of identity. */
   readonly acme: { readonly directoryUrl: string; readonly clientIdentifier: string } | null;

@@ -59,7 +59,7 @@ export interface ReceivedCommand {
   readonly nonce: Uint8Array | null;
 }
 
-/** Answer to the server: the device's own property list, and the values that the server reads from it. */
+/** Answer to the server: the device's own property list, and the server's parsed values. */
 export interface MacAnswer {
   readonly status: 'Acknowledged' | 'Error' | 'NotNow';
   readonly commandUuid: string;
@@ -109,11 +109,15 @@ export class FakeMac {
 
   /** Answers a command; null when this Mac stays silent. */
   answer(command: ReceivedCommand): MacAnswer | null {
-    if (this.#does('no_answer')) return null;
-    const commandUuid = this.#does('other_command') ? '00000000-0000-4000-8000-000000000000' : command.uuid;
-    const status = this.#does('not_now') ? 'NotNow' : this.#does('device_error') || this.#isUnknown(command) ? 'Error' : 'Acknowledged';
+    if (this.#misbehaves('no_answer')) return null;
+    const commandUuid = this.#misbehaves('other_command') ? '00000000-0000-4000-8000-000000000000' : command.uuid;
+    const status = this.#misbehaves('not_now')
+      ? 'NotNow'
+      : this.#misbehaves('device_error') || this.#isUnknown(command)
+        ? 'Error'
+        : 'Acknowledged';
     const report = {
-      UDID: this.#does('other_udid') ? '11111111-2222-3333-4444-555555555555' : this.identity.udid,
+      UDID: this.#misbehaves('other_udid') ? '11111111-2222-3333-4444-555555555555' : this.identity.udid,
       Status: status,
       CommandUUID: commandUuid,
       ...(status === 'Acknowledged' ? this.#content(command) : {}),
@@ -142,7 +146,7 @@ export class FakeMac {
     return certificates;
   }
 
-  #does(misbehaviour: Misbehaviour): boolean {
+  #misbehaves(misbehaviour: Misbehaviour): boolean {
     return this.misbehaviours.has(misbehaviour);
   }
 
@@ -168,19 +172,19 @@ export class FakeMac {
 
   #information(command: ReceivedCommand): Record<string, PlistValue> {
     const { serialNumber, provisioningUdid, softwareUpdateDeviceId } = this.identity;
-    const chain = command.nonce === null || this.#does('no_attestation') ? null : this.#attestation(command.nonce);
+    const chain = command.nonce === null || this.#misbehaves('no_attestation') ? null : this.#attestation(command.nonce);
     return {
-      SerialNumber: this.#does('wrong_serial') ? 'SIMWRONG0001' : serialNumber,
-      ProvisioningUDID: this.#does('wrong_provisioning_udid') ? '00006041-00000000DEADBEEF' : provisioningUdid,
-      SoftwareUpdateDeviceID: this.#does('wrong_board') ? 'J999xAP' : softwareUpdateDeviceId,
+      SerialNumber: this.#misbehaves('wrong_serial') ? 'SIMWRONG0001' : serialNumber,
+      ProvisioningUDID: this.#misbehaves('wrong_provisioning_udid') ? '00006041-00000000DEADBEEF' : provisioningUdid,
+      SoftwareUpdateDeviceID: this.#misbehaves('wrong_board') ? 'J999xAP' : softwareUpdateDeviceId,
       ...(chain === null ? {} : { DevicePropertiesAttestation: [...chain] }),
     };
   }
 
-  /** Returns the cached chain for the same nonce or within seven days of the last one, else a new chain. */
+  /** Returns the cached chain for the same nonce or within seven days of the last chain, else a new chain. */
   #attestation(nonce: Uint8Array): readonly Uint8Array[] {
     const now = this.#now();
-    const attestedNonce = this.#does('stale_nonce') ? new Uint8Array(32).fill(0x5a) : nonce;
+    const attestedNonce = this.#misbehaves('stale_nonce') ? new Uint8Array(32).fill(0x5a) : nonce;
     const hex = Buffer.from(attestedNonce).toString('hex');
     const cached = this.#cached;
     if (cached !== null && (cached.nonce === hex || now - cached.issuedAt < this.#renewMs)) return cached.chain;
@@ -199,10 +203,10 @@ export class FakeMac {
   }
 
   #encode(value: Record<string, PlistValue>): Uint8Array {
-    if (this.#does('no_plist')) return Buffer.from('{"this":"is no property list"}');
-    if (this.#does('binary_plist')) return buildBinary(value);
-    const text = buildXml(this.#does('huge_answer') ? { ...value, Padding: 'x'.repeat(HUGE_BYTES) } : value);
-    if (!this.#does('entity_bomb')) return Buffer.from(text);
+    if (this.#misbehaves('no_plist')) return Buffer.from('{"this":"is no property list"}');
+    if (this.#misbehaves('binary_plist')) return buildBinary(value);
+    const text = buildXml(this.#misbehaves('huge_answer') ? { ...value, Padding: 'x'.repeat(HUGE_BYTES) } : value);
+    if (!this.#misbehaves('entity_bomb')) return Buffer.from(text);
     return Buffer.from(text.replace(/<!DOCTYPE[^>]*>/, ENTITY_BOMB).replace('<string>Acknowledged</string>', '<string>&c;</string>'));
   }
 }

@@ -95,7 +95,7 @@ export class ManagementServer {
     return this.#macs.get(udid)?.mac ?? null;
   }
 
-  /** Enrols a Mac with a profile: answers the ACME challenge if the profile requests one, then checks in. */
+  /** Enrols a Mac with a profile: answers the ACME challenge if the profile requests a challenge, then checks in. */
   async enrol(udid: string, profile: string): Promise<void> {
     const managed = this.#managed(udid);
     managed.orders = readEnrolmentProfile(profile);
@@ -171,7 +171,7 @@ export class ManagementServer {
     return sent;
   }
 
-  /** Push: the Mac fetches its commands one by one and answers each. */
+  /** Push: the Mac fetches commands one by one and answers each. */
   #push(managed: Managed): void {
     managed.answering = managed.answering.then(() => this.#answerAll(managed)).catch(() => {});
   }
@@ -226,8 +226,8 @@ export class ManagementServer {
 
   #isAuthorized(request: IncomingMessage): boolean {
     const expected = Buffer.from(`Basic ${Buffer.from(`nanomdm:${this.#options.apiKey}`).toString('base64')}`);
-    const given = Buffer.from(request.headers.authorization ?? '');
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    const received = Buffer.from(request.headers.authorization ?? '');
+    return received.length === expected.length && timingSafeEqual(received, expected);
   }
 
   #enqueue(ids: readonly string[], body: Buffer): readonly [number, unknown] {

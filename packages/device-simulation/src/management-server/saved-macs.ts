@@ -1,4 +1,4 @@
-/** Persists Macs, so that a restarted simulated management server still manages them. */
+/** Persists simulated Macs, so that they survive a restart of the management server. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { EnrolmentOrders } from './enrolment-profile.js';
 import type { MacIdentity, MacProtections, Misbehaviour } from './fake-mac.js';

@@ -7,11 +7,11 @@ export interface WebhookTarget {
   readonly secret: string;
 }
 
-/** Options for sending one event; tests forge events with them. */
+/** Options for sending one event. Tests use the options for forged events. */
 export interface SendOptions {
   /** Signed with another secret, or not at all. */
   readonly signature?: 'right' | 'wrong' | 'none';
-  /** Members that replace the correct ones. */
+  /** Members that replace correct members. */
   readonly change?: (event: Record<string, unknown>) => Record<string, unknown>;
 }
 

@@ -33,9 +33,9 @@ export async function startChild(command: readonly string[]): Promise<Child> {
 export async function endChild(child: Child): Promise<void> {
   const exited = untilExit(child);
   child.stdin.end();
-  if (await within(exited, GRACE_MS)) return;
+  if (await endsWithin(exited, GRACE_MS)) return;
   child.kill('SIGTERM');
-  if (await within(exited, GRACE_MS)) return;
+  if (await endsWithin(exited, GRACE_MS)) return;
   child.kill('SIGKILL');
   await exited;
 }
@@ -46,7 +46,7 @@ export async function untilExit(child: Child): Promise<void> {
   await new Promise<void>((resolve) => child.once('exit', () => resolve()));
 }
 
-async function within(ended: Promise<void>, ms: number): Promise<boolean> {
+async function endsWithin(ended: Promise<void>, ms: number): Promise<boolean> {
   const timer = new AbortController();
   const timeout = delay(ms, false, { signal: timer.signal }).catch(() => false);
   const result = await Promise.race([ended.then(() => true), timeout]);

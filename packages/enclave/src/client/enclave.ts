@@ -1,4 +1,4 @@
-/** `Enclave`: client of a helper process that this client supervises. The key stays in that process or its chip. */
+/** `Enclave`: client and supervisor of a helper process. The key stays in the process or its chip. */
 import { fromBase64, type SignedStatement, toBase64 } from '@inference/protocol';
 import type { EnclaveError } from '../contract/errors.js';
 import type { HelperKind, KeyProtection } from '../contract/replies.js';

@@ -65,7 +65,7 @@ export class HelperProcess {
     child.on('error', () => {});
   }
 
-  /** Resolves when the process has exited, possibly after it became unusable. */
+  /** Resolves when the process has exited, possibly after becoming unusable. */
   get exited(): Promise<void> {
     return untilExit(this.#child);
   }
@@ -87,13 +87,13 @@ export class HelperProcess {
     signal?: AbortSignal,
   ): Promise<ResultOf<Op>> {
     if (this.#ended !== null) throw this.#ended;
-    if (signal?.aborted) throw aborted(signal);
+    if (signal?.aborted) throw abortedError(signal);
     if (this.#pending.size >= MAX_PENDING) throw new EnclaveError('busy', `${MAX_PENDING} requests already wait for the enclave helper`);
     const id = ++this.#lastId;
     const line = `${JSON.stringify({ id, op, ...parameters })}\n`;
     if (Buffer.byteLength(line) > MAX_LINE_BYTES) throw new EnclaveError('bad_request', `the request is over ${MAX_LINE_BYTES} bytes`);
     return new Promise((resolve, reject) => {
-      const onAbort = () => reject(aborted(signal));
+      const onAbort = () => reject(abortedError(signal));
       signal?.addEventListener('abort', onAbort, { once: true });
       const timer = setTimeout(() => this.#expire(id), timeoutMs);
       this.#pending.set(id, {
@@ -176,6 +176,6 @@ function parse(text: string): unknown {
   }
 }
 
-function aborted(signal: AbortSignal | undefined): EnclaveError {
+function abortedError(signal: AbortSignal | undefined): EnclaveError {
   return new EnclaveError('aborted', 'the request to the enclave helper was aborted', { cause: signal?.reason });
 }

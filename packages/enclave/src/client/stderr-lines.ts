@@ -9,18 +9,18 @@ export class StderrLines {
   readonly #splitter = new LineSplitter(8 * 1024);
   #passed = 0;
 
-  /** Printable lines completed by these bytes. */
+  /** Printable lines that end in these bytes. */
   *push(bytes: Uint8Array): Generator<string> {
     for (const line of this.#splitter.push(bytes)) {
       if (this.#passed === MAX_LINES) return;
       this.#passed++;
       if (this.#passed === MAX_LINES) yield '(further output of this helper is not shown)';
-      else if (line.kind === 'line') yield printable(line.text);
+      else if (line.kind === 'line') yield toPrintable(line.text);
       else yield line.kind === 'too_long' ? '(a line too long to show)' : '(a line that is not text)';
     }
   }
 }
 
-function printable(text: string): string {
+function toPrintable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LINE);
 }

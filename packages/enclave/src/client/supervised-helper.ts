@@ -56,7 +56,7 @@ export class SupervisedHelper {
     this.#ready = this.#start();
   }
 
-  /** Sends a request to the current helper, or to the next one during a restart. Throws {@link EnclaveError}. */
+  /** Sends a request to the current helper, or to the next helper during a restart. Throws {@link EnclaveError}. */
   async request<Op extends Operation>(op: Op, parameters: ParametersOf<Op>, signal?: AbortSignal): Promise<ResultOf<Op>> {
     this.#refuseIfFailed();
     const helper = this.#serving ?? (await this.#whenReady(signal));

@@ -12,7 +12,7 @@ const LINE_FEED = 0x0a;
 export class LineSplitter {
   #parts: Uint8Array[] = [];
   #length = 0;
-  #skipping = false;
+  #isSkipping = false;
   readonly #cap: number;
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -20,7 +20,7 @@ export class LineSplitter {
     this.#cap = cap;
   }
 
-  /** Lines completed by these bytes. */
+  /** Lines that end in these bytes. */
   *push(bytes: Uint8Array): Generator<Line> {
     let start = 0;
     while (start < bytes.length) {
@@ -31,7 +31,7 @@ export class LineSplitter {
       const overflow = this.#collect(part);
       if (overflow) yield { kind: 'too_long' };
       if (complete) {
-        if (this.#skipping) this.#skipping = false;
+        if (this.#isSkipping) this.#isSkipping = false;
         else yield this.#take();
       }
     }
@@ -39,11 +39,11 @@ export class LineSplitter {
 
   /** True the first time the present line grows over the cap. */
   #collect(part: Uint8Array): boolean {
-    if (this.#skipping) return false;
+    if (this.#isSkipping) return false;
     if (this.#length + part.length > this.#cap) {
       this.#parts = [];
       this.#length = 0;
-      this.#skipping = true;
+      this.#isSkipping = true;
       return true;
     }
     // Copied, because the stream may reuse its buffer.

@@ -18,13 +18,13 @@ export function answer(line: Line, operations: Operations): string {
     if (!idValidator().Check(request.id)) throw new Refusal('bad_request', 'id is not a whole number');
     id = request.id;
     const { id: _, op, ...parameters } = request;
-    return JSON.stringify({ id, ok: true, ...perform(op, parameters, operations) });
+    return JSON.stringify({ id, ok: true, ...performOperation(op, parameters, operations) });
   } catch (error) {
     return JSON.stringify({ id, ok: false, error: errorOf(error) });
   }
 }
 
-function perform(op: unknown, parameters: object, operations: Operations): object {
+function performOperation(op: unknown, parameters: object, operations: Operations): object {
   if (typeof op !== 'string') throw new Refusal('bad_request', 'op is not a string');
   const validator = parameterValidators.get(op)?.();
   if (validator === undefined) throw new Refusal('unknown_op', 'there is no such operation');

@@ -33,7 +33,7 @@ export interface SoftwareKey {
   readonly publicKey: Uint8Array;
 }
 
-/** Reads the key, or creates one if no file exists. Throws {@link Refusal} `key_unavailable` or `io`. */
+/** Reads the key, or creates a key if no file exists. Throws {@link Refusal} `key_unavailable` or `io`. */
 export function loadOrCreateKey(dataDir: string): SoftwareKey {
   const path = join(dataDir, KEY_FILE);
   return readKey(path) ?? createKey(path);
@@ -56,7 +56,7 @@ function readKey(path: string): SoftwareKey | null {
 
 function openExisting(path: string): number | null {
   try {
-    // Links are not followed: the file itself must be owned and private.
+    // Does not follow links: the file must be private and belong to this user.
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
@@ -79,7 +79,7 @@ function parseKey(text: string): SoftwareKey {
   throw new Refusal('key_unavailable', `${KEY_FILE} is damaged`);
 }
 
-/** Creates the file atomically, and never replaces an existing one. */
+/** Creates the file atomically, and never replaces an existing file. */
 function createKey(path: string): SoftwareKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');

@@ -13,7 +13,7 @@ function main(): void {
   const profile = values.profile === undefined ? {} : parseMachine(values.profile, '--profile');
   const operations = simulatedOperations(dataDir, profile, Date.now);
 
-  // Ctrl-C signals the whole foreground group, but the agent needs signatures while it drains and ends this process itself.
+  // Ctrl-C signals the whole foreground group, but the agent still needs signatures while draining, and ends this process.
   process.on('SIGINT', () => {});
   process.on('SIGHUP', () => {});
   process.stdout.on('error', () => process.exit(0));

@@ -65,14 +65,14 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
       return signStatement(key(), 'attestation', statement);
     },
     answer_challenge: ({ nonce, session_id }) => {
-      decoded(nonce, 'nonce');
+      decodeMember(nonce, 'nonce');
       const posture = postureOf(readMachine(dataDir, profile, key().publicKey));
       const statement: ChallengeAnswer = { v: 1, nonce, session_id, posture, issued_at: now() };
       return signStatement(key(), 'challenge', statement);
     },
     sign_key: (parameters) => {
       const { x25519_public_key, not_before, not_after, attestation_sha256 } = parameters;
-      const sealingKey = decoded(x25519_public_key, 'x25519_public_key');
+      const sealingKey = decodeMember(x25519_public_key, 'x25519_public_key');
       checkLifetime(not_before, not_after, now());
       const statement: KeyStatement = {
         v: 1,
@@ -131,7 +131,7 @@ function postureOf(machine: Required<SimulatedMachine>): Posture {
 }
 
 /** Decodes canonical base64; the schema has already fixed the length. */
-function decoded(text: string, member: string): Uint8Array {
+function decodeMember(text: string, member: string): Uint8Array {
   try {
     return fromBase64(text);
   } catch {

@@ -66,7 +66,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
       reportsServiceTier: isPresent(body.service_tier),
       legacyFunctions: isFilled(body.functions),
     }),
-    ignored: [...ignored, ...withoutEffect(body)],
+    ignored: [...ignored, ...listIgnoredMembers(body)],
   };
 }
 
@@ -84,7 +84,7 @@ function thinkingOf({
 }
 
 /** Members with values that have no effect. */
-function withoutEffect(body: ChatCompletionRequest): readonly string[] {
+function listIgnoredMembers(body: ChatCompletionRequest): readonly string[] {
   const ignored: string[] = [];
   if (isPresent(body.reasoning_effort) && body.reasoning_effort !== 'none') ignored.push('reasoning_effort');
   if (isPresent(body.reasoning?.effort) && body.reasoning.effort !== 'none') ignored.push('reasoning.effort');

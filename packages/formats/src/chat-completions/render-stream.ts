@@ -125,7 +125,7 @@ export class ChatStreamRenderer implements StreamRenderer {
 }
 
 /**
- * Signature event and terminator. The event is shaped like a chunk, because clients validate every event as one.
+ * Signature event and terminator. The event has the shape of a chunk, because clients validate every event as a chunk.
  *
  * `comment` serves clients that read a choice from every event.
  */

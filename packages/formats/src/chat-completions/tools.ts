@@ -60,7 +60,7 @@ function allowedTools(choice: Exclude<ChatToolChoice, string>) {
   return { mode: allowed.mode, names: allowed.tools.flatMap((tool) => (tool.function === undefined ? [] : [tool.function.name])) };
 }
 
-/** Constraint members, with the types of `response_format` they belong to. */
+/** Constraint members, with their types of `response_format`. */
 const TYPES_OF_MEMBER = {
   json_schema: ['json_schema'],
   schema: ['json_schema', 'json_object', 'json'],
@@ -109,8 +109,8 @@ export function responseFormatOf(format: ChatResponseFormat | null | undefined):
       if (!isPresent(format?.json_schema) && isPresent(format?.schema)) {
         return { type: 'json_schema', name: 'output', schema: format.schema, strict: true, field: 'response_format.schema' };
       }
-      const given = format?.json_schema ?? reject('response_format.json_schema', 'response_format.json_schema is required.');
-      return { type: 'json_schema', name: given.name, schema: given.schema ?? {}, strict: given.strict ?? false };
+      const jsonSchema = format?.json_schema ?? reject('response_format.json_schema', 'response_format.json_schema is required.');
+      return { type: 'json_schema', name: jsonSchema.name, schema: jsonSchema.schema ?? {}, strict: jsonSchema.strict ?? false };
     }
     default:
       return refuse('response_format', 'response_format must be of type "text", "json_object", "json_schema" or "regex".');

@@ -44,7 +44,7 @@ class CompletionStreamRenderer implements StreamRenderer {
   #offset = 0;
   /** Text to come before the choice's first chunk. */
   #echo: string;
-  #finished = false;
+  #isFinished = false;
 
   constructor(responseMetadata: ResponseMetadata, options: CompletionAnswerOptions) {
     this.#head = head(responseMetadata);
@@ -59,14 +59,14 @@ class CompletionStreamRenderer implements StreamRenderer {
   }
 
   #event(event: OutputEvent): string {
-    if (this.#finished) throw new Error('an event after the finish event');
+    if (this.#isFinished) throw new Error('an event after the finish event');
     switch (event.type) {
       case 'text': {
         const { text, logprobs } = event;
         if (text === '' && logprobs === undefined) return '';
         const shown = this.#options.logprobs && logprobs !== undefined ? legacyLogprobs(logprobs, this.#offset) : null;
         this.#offset += logprobs?.reduce((length, { token }) => length + token.length, 0) ?? 0;
-        return this.#echoed() + this.#chunk([{ text, index: this.#choices, logprobs: shown, finish_reason: null }]);
+        return this.#echoText() + this.#chunk([{ text, index: this.#choices, logprobs: shown, finish_reason: null }]);
       }
       case 'choice_finish': {
         const last = this.#lastChunk(event.reason);
@@ -76,7 +76,7 @@ class CompletionStreamRenderer implements StreamRenderer {
         return last;
       }
       case 'finish': {
-        this.#finished = true;
+        this.#isFinished = true;
         const last = this.#choices > 0 ? '' : this.#lastChunk(event.reason);
         return this.#options.includeUsage ? last + sseData(sseJson({ ...this.#head, choices: [], usage: openAiUsage(event) })) : last;
       }
@@ -93,7 +93,7 @@ class CompletionStreamRenderer implements StreamRenderer {
   }
 
   /** Comes with the first text, so that the prompt is not taken for the model's first word. */
-  #echoed(): string {
+  #echoText(): string {
     if (this.#echo === '') return '';
     const text = this.#echo;
     this.#echo = '';
@@ -101,7 +101,7 @@ class CompletionStreamRenderer implements StreamRenderer {
   }
 
   #lastChunk(reason: CompletedFinishReason): string {
-    return this.#echoed() + this.#chunk([{ text: '', index: this.#choices, logprobs: null, finish_reason: finishReasonOf(reason) }]);
+    return this.#echoText() + this.#chunk([{ text: '', index: this.#choices, logprobs: null, finish_reason: finishReasonOf(reason) }]);
   }
 
   #chunk(choices: readonly object[]): string {

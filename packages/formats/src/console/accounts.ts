@@ -72,7 +72,7 @@ export type ConsoleTwoFactor = Static<typeof ConsoleTwoFactorSchema>;
 export const ConsolePasskeySchema = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** Whether the passkey's provider stores it beyond one device. */
+  /** Whether the passkey is stored beyond one device. */
   synced: Type.Boolean(),
   created_at: timeOrNull,
   /** Last sign-in with the passkey. */

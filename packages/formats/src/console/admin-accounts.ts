@@ -79,7 +79,7 @@ export const AdminEarningsConcentrationSchema = Type.Object({
       earned_micro_usd: Type.Integer(),
       /** Owner's earnings from all accounts except its own. */
       owner_earned_micro_usd: Type.Integer(),
-      /** Payer's payments to all owners except itself. */
+      /** Payer's payments to all other owners. */
       payer_paid_micro_usd: Type.Integer(),
       /** Payer's share of the owner's earnings in whole percent, rounded down. */
       owner_share_percent: Type.Integer(),

@@ -188,7 +188,7 @@ export const AdminHealthSchema = Type.Object({
     /** `attempt_failed:<reason>`, `provider_ended:<code>`, `provider_quarantined`, `ledger_failed:<step>`. */
     problems: Counted,
   }),
-  /** Coordinators that answered, the responding one first. Absent outside a cluster. */
+  /** Coordinators that answered, starting with the responding coordinator. Absent outside a cluster. */
   coordinators: Type.Optional(
     Type.Array(
       Type.Object({

@@ -63,7 +63,7 @@ const billingAddress = Type.String({
 });
 const taxId = Type.String({ minLength: 1, maxLength: 50, pattern: NAME_PATTERN });
 
-/** `GET`, `PUT /console/v1/billing-details`: what the account wants on the receipts of its deposits. */
+/** `GET`, `PUT /console/v1/billing-details`: the account's details for the receipts of its deposits. */
 export const ConsoleBillingDetailsSchema = Type.Object({
   name: nullable(Type.String()),
   address: nullable(Type.String()),
@@ -85,7 +85,7 @@ export type UpdateBillingDetails = Static<typeof UpdateBillingDetailsSchema>;
 export const ConsoleDepositReceiptSchema = Type.Object({
   deposit: ConsoleDepositSchema,
   currency: Type.Literal('usd'),
-  /** As far as the operator stated them. */
+  /** Absent members were not stated by the operator. */
   operator: ConsoleBillingDetailsSchema,
   account: Type.Object({ name: Type.String(), email: Type.String() }),
   billing_details: ConsoleBillingDetailsSchema,

@@ -22,7 +22,7 @@ export type ConsoleLastSeen = Static<typeof ConsoleLastSeenSchema>;
 /** An operator's quarantine of the machine. */
 const MachineHoldSchema = Type.Object({ reason: Type.String(), since: time });
 
-/** What the owner can control from the console. */
+/** Remote control of the machine from the console. */
 export const ConsoleMachineControlSchema = Type.Object({
   /** False: an older agent. */
   supported: Type.Boolean(),

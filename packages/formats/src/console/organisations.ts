@@ -6,7 +6,7 @@ import { body, count, name, nullable, page, time } from './schema-parts.js';
 export const ORGANISATION_ROLES = ['owner', 'admin', 'developer', 'billing', 'viewer'] as const;
 export type OrganisationRole = (typeof ORGANISATION_ROLES)[number];
 
-/** Permissions of roles. A personal account has all of them except those on an organisation. */
+/** Permissions of roles. A personal account has all permissions except permissions on an organisation. */
 export const PERMISSIONS = [
   'account.read',
   'account.export',

@@ -6,7 +6,7 @@ import { body, count, nullable, time } from './schema-parts.js';
 export const ROLLOUT_STATES = ['active', 'paused', 'halted', 'complete'] as const;
 export type RolloutState = (typeof ROLLOUT_STATES)[number];
 
-/** `missing`: did not come back, or failed the trial. `slower`: decode rate relative to the one before. */
+/** `missing`: did not come back, or failed the trial. `slower`: decode rate relative to the rate before. */
 export const ROLLOUT_MEASURES = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'] as const;
 export type RolloutMeasure = (typeof ROLLOUT_MEASURES)[number];
 
@@ -97,10 +97,10 @@ export const AdminRolloutSchema = Type.Object({
   reason: nullable(Type.String()),
   /** `coordinator`, `account:<id>` or `key:<id>`. */
   changed_by: Type.String(),
-  /** Sentence: what the next stage waits for; null unless active and checked. */
+  /** Sentence: missing condition for the next stage; null unless active and checked. */
   waiting_for: nullable(Type.String()),
   checked_at: nullable(time),
-  /** Machines that were offered the version or run it. `updating`: reserve capacity now, missing ones included. */
+  /** Machines that were offered or run the version. `updating`: machines that reserve capacity now, including missing machines. */
   machines: Type.Object({ offered: count, settled: count, updating: count, missing: count }),
   comparisons: Type.Array(RolloutComparisonSchema),
 });

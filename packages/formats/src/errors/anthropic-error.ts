@@ -13,7 +13,7 @@ export function anthropicErrorBody(error: ApiError, requestId?: string): string 
   return JSON.stringify({ type: 'error', error: { type, message: messageOf(error), details }, request_id: requestId ?? null });
 }
 
-/** The format has no code for a prompt that is too long. Coding agents parse this exact sentence. */
+/** The format has no code for a prompt that is too long. Coding agents parse exactly this sentence. */
 function messageOf({ message, tooLong }: ApiError): string {
   return tooLong === undefined ? message : `prompt is too long: ${tooLong.actual} tokens > ${tooLong.limit} maximum`;
 }

@@ -29,7 +29,7 @@ interface CodeRow extends Partial<StatusRow> {
   readonly status: keyof typeof STATUSES;
   /** `error.code` of OpenAI-style bodies. Default: the name of the row. */
   readonly code?: string;
-  /** `error.details` in the Messages format, for clients that act on them. */
+  /** `error.details` in the Messages format, for clients that use the details. */
   readonly anthropicDetails?: Readonly<Record<string, unknown>>;
   /** Default `Retry-After` in seconds. */
   readonly retryAfter?: number;
@@ -166,7 +166,7 @@ const CODES = {
     retryAfter: 30,
     message: 'There is no room to keep images for their URLs now. Ask for them with response_format b64_json, or try again in a moment.',
   },
-  /** `provider_serial` pins a request to one provider. SDK retries cannot make that provider return. */
+  /** `provider_serial` pins a request to one provider. SDK retries cannot bring the provider back. */
   provider_not_available: {
     status: 503,
     retry: false,

@@ -19,7 +19,7 @@ function invalidImage({ param = 'An image' }: JobFailure): ApiError {
   return apiError('invalid_request', { message, ...(param === 'An image' ? {} : { param }) });
 }
 
-/** Fields with a JSON Schema, or parts of one. */
+/** Fields with a JSON Schema, or parts of a JSON Schema. */
 const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
 
 /** Grammars enforce schemas while the answer is generated; their size grows with the counts in the schema. */
@@ -31,7 +31,7 @@ function unsupportedText({ param = '', limit }: JobFailure): string {
   return 'cannot be enforced while the answer is written: the keyword is not supported, or the schema is too complex. Simplify it, or set strict to false where the format has it.';
 }
 
-/** The message repeats the field, because the Messages format has no other member for it. */
+/** The message repeats the field, because the Messages format has no member for a field. */
 function atField({ param }: JobFailure, fault: string): { param?: string; message?: string } {
   return param === undefined ? {} : { param, message: `${param} ${fault}` };
 }

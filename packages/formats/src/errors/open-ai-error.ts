@@ -12,7 +12,7 @@ export function openAiErrorBody(error: ApiError): string {
   return JSON.stringify({ error: { message: messageOf(error), type, param: error.param, code } });
 }
 
-/** Clients that ignore the code recognize a prompt that is too long by these first words. */
+/** Clients that ignore the code recognize a prompt that is too long by the first words. */
 function messageOf({ message, tooLong }: ApiError): string {
   if (tooLong === undefined) return message;
   const { limit, actual } = tooLong;

@@ -15,7 +15,7 @@ export function refuse(param: string, message: string): never {
   throw new RequestError('unsupported_parameter', param, message);
 }
 
-/** Throws for a request that is invalid in every service of this format. */
+/** Throws for a request that no service of this format accepts. */
 export function reject(param: string, message: string): never {
   throw new RequestError('invalid_request', param, message);
 }

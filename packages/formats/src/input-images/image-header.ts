@@ -1,8 +1,8 @@
 /**
  * Reads type, dimensions and completeness of PNG, JPEG, GIF and WebP files from their structure. No pixel is decoded.
  *
- * Every offset is checked against the length, and each loop advances, so arbitrary bytes cost linear time. Loops are plain or bounded,
- * because bytes of an attacker can make every step the shortest possible.
+ * Every offset is checked against the length, and each loop advances, so hostile bytes cost at most linear time. Loops over chunks are
+ * bounded, because each step may advance by only a few bytes.
  */
 import type { InputImageType } from '../request.js';
 
@@ -17,7 +17,7 @@ export interface ImageHeader {
 /** `truncated`: the file ends early. `malformed`: the structure breaks the format. */
 export type HeaderProblem = 'truncated' | 'malformed';
 
-/** Type by the first bytes (WHATWG MIME Sniffing section 6.1); null: none of the four. */
+/** Type by the first bytes (WHATWG MIME Sniffing section 6.1); null: not a supported type. */
 export function imageTypeOf(bytes: Uint8Array): InputImageType | null {
   if (startsWith(bytes, 0, '\x89PNG\r\n\x1a\n')) return 'image/png';
   if (startsWith(bytes, 0, '\xff\xd8\xff')) return 'image/jpeg';
@@ -26,7 +26,7 @@ export function imageTypeOf(bytes: Uint8Array): InputImageType | null {
   return null;
 }
 
-/** Other image and document types by their first bytes, for a refusal that names them; null: unknown. */
+/** Unsupported type by the first bytes, for the text of the refusal; null: unknown. */
 export function otherTypeOf(bytes: Uint8Array): string | null {
   if (startsWith(bytes, 0, '%PDF-')) return 'PDF';
   if (startsWith(bytes, 0, 'II*\0') || startsWith(bytes, 0, 'MM\0*')) return 'TIFF';
@@ -47,17 +47,17 @@ export function readImageHeader(bytes: Uint8Array, mediaType: InputImageType): I
 /** Maximum chunks of a PNG or WebP file. Encoders write one per 8 KiB or more. */
 const MAX_CHUNKS = 20_000;
 
-type Read = Omit<ImageHeader, 'mediaType'> | HeaderProblem;
+type ReadResult = Omit<ImageHeader, 'mediaType'> | HeaderProblem;
 
-const READERS: Readonly<Record<InputImageType, (bytes: Uint8Array) => Read>> = {
+const READERS: Readonly<Record<InputImageType, (bytes: Uint8Array) => ReadResult>> = {
   'image/png': readPng,
   'image/jpeg': readJpeg,
   'image/gif': readGif,
   'image/webp': readWebP,
 };
 
-/** PNG specification sections 5.3 and 11.2; APNG marks itself by an `acTL` chunk. */
-function readPng(bytes: Uint8Array): Read {
+/** PNG specification sections 5.3 and 11.2. An `acTL` chunk marks an animated PNG. */
+function readPng(bytes: Uint8Array): ReadResult {
   const view = viewOf(bytes);
   let at = 8;
   let size: { readonly width: number; readonly height: number } | null = null;
@@ -80,13 +80,13 @@ function readPng(bytes: Uint8Array): Read {
   return 'truncated';
 }
 
-/** Start of frame markers (ITU-T T.81 table B.1): 0xC0 to 0xCF without the tables DHT, JPG and DAC. */
-const NO_FRAMES: ReadonlySet<number> = new Set([0xc4, 0xc8, 0xcc]);
+/** DHT, JPG and DAC: markers from 0xC0 to 0xCF that do not start a frame (ITU-T T.81 table B.1). */
+const NON_FRAME_MARKERS: ReadonlySet<number> = new Set([0xc4, 0xc8, 0xcc]);
 const START_OF_SCAN = 0xda;
 const END_OF_IMAGE = 0xd9;
 
 /** ITU-T T.81 section B.1. */
-function readJpeg(bytes: Uint8Array): Read {
+function readJpeg(bytes: Uint8Array): ReadResult {
   const view = viewOf(bytes);
   let at = 2;
   let size: { readonly width: number; readonly height: number } | null = null;
@@ -107,7 +107,7 @@ function readJpeg(bytes: Uint8Array): Read {
       if (size === null) return 'malformed';
       return lastEndOfImage(bytes) > at ? { ...size, isAnimated: false } : 'truncated';
     }
-    if (marker <= 0xcf && !NO_FRAMES.has(marker)) {
+    if (marker <= 0xcf && !NON_FRAME_MARKERS.has(marker)) {
       if (length < 8 || size !== null) return 'malformed';
       size = { height: view.getUint16(at + 5), width: view.getUint16(at + 7) };
     }
@@ -124,7 +124,7 @@ function lastEndOfImage(bytes: Uint8Array): number {
 }
 
 /** GIF89a specification, sections 18 to 27. */
-function readGif(bytes: Uint8Array): Read {
+function readGif(bytes: Uint8Array): ReadResult {
   if (bytes.length < 13) return 'truncated';
   const view = viewOf(bytes);
   let width = view.getUint16(6, true);
@@ -151,7 +151,7 @@ function colorTableBytes(flags: number): number {
   return (flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 0x07) + 1);
 }
 
-/** Offset after the empty block that ends a chain; beyond the bytes if they end earlier. */
+/** Offset after the empty block that ends a chain; beyond the end of the bytes if no empty block follows. */
 function afterSubBlocks(bytes: Uint8Array, start: number): number {
   let at = start;
   while (at < bytes.length) {
@@ -163,7 +163,7 @@ function afterSubBlocks(bytes: Uint8Array, start: number): number {
 }
 
 /** RFC 9649 section 2. */
-function readWebP(bytes: Uint8Array): Read {
+function readWebP(bytes: Uint8Array): ReadResult {
   const view = viewOf(bytes);
   if (bytes.length < 20) return 'truncated';
   const end = 8 + view.getUint32(4, true);

@@ -26,7 +26,7 @@ const MAX_BASE64_LENGTH = 4 * Math.ceil(MAX_INPUT_IMAGE_BYTES / 3);
 const DATA_URI = /^data:([a-z]+\/[a-z0-9.+-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64$/i;
 const MAX_DATA_URI_HEAD = 256;
 
-/** Coding agents recognize these words, and continue without their images. */
+/** Coding agents recognize these words, and continue without images. */
 export const COULD_NOT_PROCESS = 'could not process image.';
 
 export class ImageReader {

@@ -17,7 +17,7 @@ const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
 /** Names of the output token limit in different formats. */
 const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
 
-/** A token limit under another format's name. Accepted if it equals the format's own limit. */
+/** A token limit under another format's name. Must equal the format's own limit. */
 export function tokenLimitAlias(own: string): Refusal {
   return { allowedValues: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
 }

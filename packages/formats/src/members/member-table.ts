@@ -63,7 +63,7 @@ export function memberTable({
 export type UnknownMembers =
   /** For the provider: a newer coordinator may know more names. */
   | 'ignore'
-  /** For requests with `anthropic-beta`: only names close to a known one are refused. */
+  /** For requests with `anthropic-beta`: only names close to a known name are refused. */
   | 'refuse_misspelt'
   /** Misspellings are refused everywhere, unknown names where a table says so. */
   | 'refuse';

@@ -1,4 +1,4 @@
-/** Suggests a known name for a misspelt one. */
+/** Suggests a known name for a misspelt name. */
 import { distance } from 'fastest-levenshtein';
 
 /** Null if none is similar. Ignores case, underscores and hyphens, so that `maxTokens` matches `max_tokens`. */
@@ -24,7 +24,7 @@ export function nearestNames(typed: string, known: Iterable<string>, max: number
     .map(({ name }) => name);
 }
 
-/** Maximum edit distance. Short names have too many neighbours at distance one. */
+/** Maximum edit distance. Short names have too many neighbours at distance 1. */
 function changesAllowed(length: number): number {
   if (length <= 3) return 0;
   return length <= 6 ? 1 : 2;

@@ -1,4 +1,4 @@
-/** Converts content blocks to text, and images to parts where they are allowed. Other blocks are refused by name. */
+/** Converts content blocks to text, and images to parts where allowed. Other blocks are refused by name. */
 import { refuse, reject } from '../errors/refusal.js';
 import { COULD_NOT_PROCESS, type ImageReader } from '../input-images/image-reader.js';
 import { isJsonObject } from '../json/json-value.js';
@@ -50,9 +50,9 @@ export function textOfBlock(block: Block, path: string): string {
       // A found tool. The model sees all tools from the start, so the name is enough.
       return block.tool_name ?? '';
     case 'search_result':
-      return titled(block, textOfContent(asContent(block.content, `${path}.content`), `${path}.content`));
+      return addTitle(block, textOfContent(asContent(block.content, `${path}.content`), `${path}.content`));
     case 'document':
-      return titled(block, textOfSource(block.source, `${path}.source`));
+      return addTitle(block, textOfSource(block.source, `${path}.source`));
     case 'image':
       return refuse(path, `${path}: ${COULD_NOT_PROCESS} Images are allowed only in messages of the user and in tool results.`);
     default:
@@ -87,6 +87,6 @@ function textOfSource(source: unknown, path: string): string {
 }
 
 /** Title and context of a document are part of the model's input. */
-function titled({ title, context }: Block, text: string): string {
+function addTitle({ title, context }: Block, text: string): string {
   return [title, context, text].filter((part) => part).join('\n');
 }

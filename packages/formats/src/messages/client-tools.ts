@@ -1,4 +1,4 @@
-/** Client tools that the Messages format defines by type and name. Schemas repeat those of the real service, which requests omit. */
+/** Client tools defined by the Messages format, by type and name. Requests omit the schemas, which repeat the real service's schemas. */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import type { JsonSchema, Tool } from '../request.js';
 import { quotedType } from '../tools.js';
@@ -84,7 +84,7 @@ const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
   ['memory_20250818', MEMORY],
 ]);
 
-/** Tools that search tools. The model sees all tools from the start, so ignoring these loses nothing. */
+/** Tools for searching tools. The model sees all tools from the start, so these tools can be ignored. */
 const TOOL_SEARCH = /^tool_search_tool_[a-z0-9_]{1,40}$/;
 
 export function findsTools({ type }: MessagesTool): boolean {

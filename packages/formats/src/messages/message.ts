@@ -7,7 +7,7 @@ export function messageOf({ responseId, model }: ResponseMetadata, content: read
   return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage: { ...usage, ...NOTHING_SPECIAL } };
 }
 
-/** Constant usage members. Clients of the format require them. */
+/** Constant usage members, required by clients of the format. */
 const NOTHING_SPECIAL = {
   cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
   service_tier: 'standard',
@@ -56,7 +56,7 @@ interface CacheReporting {
   readonly usesCacheControl: boolean;
 }
 
-/** Content block of an item. Clients drop thinking blocks without a `signature`; here the response id is one. */
+/** Content block of an item. Clients drop thinking blocks without a `signature`, so the response id serves as the signature. */
 export function blockOf(item: TranscriptItem, { responseId }: ResponseMetadata) {
   switch (item.type) {
     case 'text':

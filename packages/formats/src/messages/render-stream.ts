@@ -12,12 +12,12 @@ export class MessagesStreamRenderer implements StreamRenderer {
   readonly #responseMetadata: ResponseMetadata;
   readonly #options: MessagesAnswerOptions;
   #start: { readonly promptTokens: number; readonly cachedTokens?: number } | null = null;
-  #opened = false;
+  #isOpened = false;
   readonly #items: Transcript;
   #block: TranscriptItem | null = null;
   #index = -1;
-  #visible = false;
-  #finished = false;
+  #isVisible = false;
+  #isFinished = false;
 
   constructor(responseMetadata: ResponseMetadata, options: MessagesAnswerOptions) {
     this.#responseMetadata = responseMetadata;
@@ -32,7 +32,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
   }
 
   #event(event: OutputEvent): string {
-    if (this.#finished) throw new Error('an event after the finish event');
+    if (this.#isFinished) throw new Error('an event after the finish event');
     switch (event.type) {
       case 'start':
         this.#start = event;
@@ -59,7 +59,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     }
   }
 
-  /** Events required before a delta of the event's item: end of the previous block, start of the new one. */
+  /** Events required before a delta of the event's item: end of the previous block, start of the new block. */
   #item(event: OutputEvent): string {
     const item = this.#items.add(event);
     return item === null || item === this.#block ? '' : this.#open(item);
@@ -69,8 +69,8 @@ export class MessagesStreamRenderer implements StreamRenderer {
     const before = this.#opening() + this.#close();
     this.#block = item;
     this.#index++;
-    if (item.type !== 'reasoning') this.#visible = true;
-    const block = { ...blockOf(emptied(item), this.#responseMetadata), ...(item.type === 'reasoning' ? { signature: '' } : {}) };
+    if (item.type !== 'reasoning') this.#isVisible = true;
+    const block = { ...blockOf(withoutContent(item), this.#responseMetadata), ...(item.type === 'reasoning' ? { signature: '' } : {}) };
     const start = sseEvent('content_block_start', sseJson({ type: 'content_block_start', index: this.#index, content_block: block }));
     return before + start + (this.#index === 0 ? PING : '');
   }
@@ -90,24 +90,24 @@ export class MessagesStreamRenderer implements StreamRenderer {
   }
 
   #opening(): string {
-    if (this.#opened) return '';
+    if (this.#isOpened) return '';
     if (this.#start === null) throw new Error('output before the start event');
-    this.#opened = true;
+    this.#isOpened = true;
     const usage = { ...inputUsage(this.#start.promptTokens, this.#start.cachedTokens ?? 0, this.#options), output_tokens: 0 };
     const message = messageOf(this.#responseMetadata, [], endOf(null), usage);
     return sseEvent('message_start', sseJson({ type: 'message_start', message }));
   }
 
   #end(finish: FinishEvent): string {
-    const empty = this.#visible ? '' : this.#open({ type: 'text', text: '', logprobs: [] });
+    const empty = this.#isVisible ? '' : this.#open({ type: 'text', text: '', logprobs: [] });
     const blocks = empty + this.#close();
-    this.#finished = true;
+    this.#isFinished = true;
     const delta = sseJson({ type: 'message_delta', delta: endOf(finish), usage: usageOf(finish, this.#options) });
     return blocks + sseEvent('message_delta', delta) + sseEvent('message_stop', '{"type":"message_stop"}');
   }
 }
 
 /** The item with empty content. */
-function emptied(item: TranscriptItem): TranscriptItem {
+function withoutContent(item: TranscriptItem): TranscriptItem {
   return item.type === 'tool_call' ? { ...item, arguments: '' } : { ...item, text: '' };
 }

@@ -27,7 +27,7 @@ const ChangedToolSchema = Type.Object(
   { description: 'an object with a type' },
 );
 
-/** Accepts blocks of any `type`, so that the parser refuses unsupported ones by path. */
+/** Accepts blocks of any `type`, so that the parser can refuse unsupported blocks with their path. */
 const BlockSchema = Type.Object(
   {
     type: STRING,

@@ -20,18 +20,18 @@ export function toolsAfterChanges(tools: readonly MessagesTool[], messages: read
     if (type === 'tool_definition' && definition !== undefined) {
       const defined = { tool: definition, path: `${path}.tool.definition` };
       known.push(defined);
-      inEffect = [...named(inEffect, definition.name, false), defined];
+      inEffect = [...setNamed(inEffect, definition.name, false), defined];
     } else if (type === 'tool_reference' && block.type === 'tool_removal') {
-      inEffect = named(inEffect, name, false);
-    } else if (type === 'tool_reference' && named(inEffect, name, true).length === 0) {
-      inEffect = [...inEffect, ...named(known, name, true).slice(-1)];
+      inEffect = setNamed(inEffect, name, false);
+    } else if (type === 'tool_reference' && setNamed(inEffect, name, true).length === 0) {
+      inEffect = [...inEffect, ...setNamed(known, name, true).slice(-1)];
     }
   }
   return inEffect;
 }
 
 /** Tools with this name, or all others. */
-function named(tools: readonly PlacedTool[], name: string | undefined, isNamed: boolean): readonly PlacedTool[] {
+function setNamed(tools: readonly PlacedTool[], name: string | undefined, isNamed: boolean): readonly PlacedTool[] {
   return tools.filter(({ tool }) => (tool.name === name) === isNamed);
 }
 

@@ -23,7 +23,7 @@ const EXAMPLE_DETAILS: ErrorExampleDetails = {
   stale_key: { param: 'recipients' },
 };
 
-/** Responses with these errors, by status. `details` replaces the example's message and field. */
+/** Responses with these errors, by status. `details` replaces message and field of the example. */
 export function documentedErrors(
   codes: readonly ErrorCode[],
   format: ErrorSchemaName = 'OpenAiError',

@@ -1,4 +1,4 @@
-/** Schemas of answers, for the API description. Tests compare the renderers with them; members that are not listed may follow. */
+/** Schemas of answers, for the API description. Tests check the renderers against the schemas; further members may follow. */
 import Type from 'typebox';
 import { nullable } from '../console/schema-parts.js';
 import { ERRORS } from '../errors/error-table.js';

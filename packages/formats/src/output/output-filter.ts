@@ -53,7 +53,7 @@ export class OutputFilter {
     return Math.min(this.#tools?.completed ?? 0, this.#startedToolCalls);
   }
 
-  /** Started tool calls. With at least one, a natural end finishes with `tool_calls`. */
+  /** Number of started tool calls. If above 0, a natural end finishes with `tool_calls`. */
   get startedToolCalls(): number {
     return this.#startedToolCalls;
   }
@@ -122,7 +122,7 @@ export class OutputFilter {
     }
   }
 
-  /** A call ends the preceding text, so stop sequences do not span it. */
+  /** A call ends the preceding text, so stop sequences never span a call. */
   #endText(events: OutputEvent[]): void {
     this.#show(this.#stop.end(), events, true);
     this.#stop = new StopMatcher(this.#sequences);

@@ -15,13 +15,13 @@ export class SectionGap {
   /** White space visible only if text follows. */
   #held = '';
   /** The visible text so far is not empty and ends with a line break. */
-  #atLineStart = false;
+  #isAtLineStart = false;
 
   /** Visible part of a text. */
   text(text: string): string {
     if (this.#state === 'in_text') return this.#show(text);
     const start = text.search(/[^ \t\r\n]/);
-    this.#hold(start === -1 ? text : text.slice(0, start));
+    this.#withholdSpace(start === -1 ? text : text.slice(0, start));
     const tooMuch = this.#state === 'start' && this.#held.length > MAX_LEADING_SPACE;
     if (start === -1 && !tooMuch) return '';
     const shown = start === -1 ? this.#held : this.#held + text.slice(start);
@@ -34,7 +34,7 @@ export class SectionGap {
   tag(): void {
     this.#held = '';
     if (this.#state === 'start') this.#state = 'nothing_visible_yet';
-    else if (this.#state === 'in_text' && this.#atLineStart) this.#state = 'after_section';
+    else if (this.#state === 'in_text' && this.#isAtLineStart) this.#state = 'after_section';
   }
 
   /** Remaining visible text at the end. */
@@ -44,7 +44,7 @@ export class SectionGap {
     return shown;
   }
 
-  #hold(space: string): void {
+  #withholdSpace(space: string): void {
     switch (this.#state) {
       case 'start':
         this.#held += space;
@@ -59,7 +59,7 @@ export class SectionGap {
   }
 
   #show(text: string): string {
-    if (text !== '') this.#atLineStart = text.endsWith('\n');
+    if (text !== '') this.#isAtLineStart = text.endsWith('\n');
     return text;
   }
 }

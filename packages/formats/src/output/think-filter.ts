@@ -1,7 +1,7 @@
 /**
  * `ThinkFilter` separates visible text from reasoning. Text that may begin a tag is withheld until decided.
  *
- * Tags count everywhere, code included. Segments nest; an unclosed one extends to the end, and an unmatched closing tag is dropped.
+ * Tags count everywhere, including code. Segments nest; an unclosed segment extends to the end; an unmatched closing tag is dropped.
  */
 import type { OutputEvent } from '../output-event.js';
 import { Automaton } from './automaton.js';

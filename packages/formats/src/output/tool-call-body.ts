@@ -23,13 +23,13 @@ export class ToolCallBody {
   #key = '';
   /** The current literal, unless streamed. */
   #literal = '';
-  #streams = false;
-  #inString = false;
-  #escaped = false;
+  #isStreaming = false;
+  #isInString = false;
+  #isEscaped = false;
   #depth = 0;
   #name: string | null = null;
   #arguments: string | null = null;
-  #started = false;
+  #hasStarted = false;
 
   constructor(listener: BodyListener) {
     this.#listener = listener;
@@ -37,7 +37,7 @@ export class ToolCallBody {
 
   /** The call was started and can no longer become text. */
   get started(): boolean {
-    return this.#started;
+    return this.#hasStarted;
   }
 
   get raw(): string {
@@ -46,10 +46,10 @@ export class ToolCallBody {
 
   /** Reads one UTF-16 unit. `bad`: the unit is not consumed; a started call ends before the unit, another body is text. */
   read(unit: string): 'more' | 'done' | 'bad' {
-    if (!this.#started && this.#raw.length >= MAX_WAITING) return 'bad';
+    if (!this.#hasStarted && this.#raw.length >= MAX_WAITING) return 'bad';
     this.#step(unit);
     if (this.#place === 'bad') return 'bad';
-    if (!this.#started) this.#raw += unit;
+    if (!this.#hasStarted) this.#raw += unit;
     return this.#place === 'done' ? 'done' : 'more';
   }
 
@@ -94,15 +94,15 @@ export class ToolCallBody {
 
   #beginLiteral(unit: string, place: 'key' | 'value'): void {
     this.#place = place;
-    this.#literal = this.#streams ? '' : unit;
-    this.#inString = unit === '"';
-    this.#escaped = false;
+    this.#literal = this.#isStreaming ? '' : unit;
+    this.#isInString = unit === '"';
+    this.#isEscaped = false;
     this.#depth = unit === '{' || unit === '[' ? 1 : 0;
   }
 
   #beginValue(unit: string): void {
-    this.#streams = unit === '{' && this.#isArguments() && this.#name !== null;
-    if (this.#streams) {
+    this.#isStreaming = unit === '{' && this.#isArguments() && this.#name !== null;
+    if (this.#isStreaming) {
       this.#start();
       this.#listener.arguments(unit);
     }
@@ -110,7 +110,7 @@ export class ToolCallBody {
   }
 
   #inValue(unit: string): void {
-    const scalar = !this.#inString && this.#depth === 0;
+    const scalar = !this.#isInString && this.#depth === 0;
     if (scalar && (isSpace(unit) || unit === ',' || unit === '}')) {
       this.#endValue();
       if (this.#place === 'after_value') this.#step(unit);
@@ -119,23 +119,23 @@ export class ToolCallBody {
 
   /** Consumes a unit of the literal; false after the last unit of a string, object or array. */
   #inLiteral(unit: string): boolean {
-    const shown = this.#inString && unit < ' ' ? JSON.stringify(unit).slice(1, -1) : unit;
-    if (this.#streams) this.#listener.arguments(shown);
+    const shown = this.#isInString && unit < ' ' ? JSON.stringify(unit).slice(1, -1) : unit;
+    if (this.#isStreaming) this.#listener.arguments(shown);
     else this.#literal += shown;
-    if (this.#inString) {
-      if (this.#escaped) this.#escaped = false;
-      else if (unit === '\\') this.#escaped = true;
-      else if (unit === '"') this.#inString = false;
-    } else if (unit === '"') this.#inString = true;
+    if (this.#isInString) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (unit === '\\') this.#isEscaped = true;
+      else if (unit === '"') this.#isInString = false;
+    } else if (unit === '"') this.#isInString = true;
     else if (unit === '{' || unit === '[') this.#depth++;
     else if (unit === '}' || unit === ']') this.#depth--;
-    return this.#inString || this.#depth > 0;
+    return this.#isInString || this.#depth > 0;
   }
 
   #endValue(): void {
     this.#place = 'after_value';
-    if (this.#streams) {
-      this.#streams = false;
+    if (this.#isStreaming) {
+      this.#isStreaming = false;
       this.#arguments = '';
       return;
     }
@@ -155,8 +155,8 @@ export class ToolCallBody {
   }
 
   #start(): void {
-    if (this.#started || this.#name === null) return;
-    this.#started = true;
+    if (this.#hasStarted || this.#name === null) return;
+    this.#hasStarted = true;
     this.#raw = '';
     this.#listener.started(this.#name);
     if (this.#arguments !== null) this.#listener.arguments(this.#arguments);

@@ -1,7 +1,7 @@
 /**
  * `ToolCallFilter` extracts `<tool_call>{...}</tool_call>` from streamed text, as Hermes and Qwen models write calls.
  *
- * Invalid calls stay text. Up to 64 white-space characters before a call are dropped, and all after one.
+ * Invalid calls stay text. Up to 64 white-space characters before a call are dropped, and all after a call.
  */
 import type { OutputEvent } from '../output-event.js';
 import { isSpace, ToolCallBody } from './tool-call-body.js';
@@ -38,7 +38,7 @@ export class ToolCallFilter {
   #started = 0;
   #completed = 0;
   /** White space is dropped until text follows. */
-  #afterCall = false;
+  #isAfterCall = false;
   #events: FilteredEvent[] = [];
   #delta = '';
 
@@ -59,7 +59,7 @@ export class ToolCallFilter {
     return this.#take();
   }
 
-  /** End of output: withheld text becomes visible. A truncated call stays as it is. */
+  /** End of output: withheld text becomes visible. A truncated call stays unchanged. */
   end(): FilteredEvent[] {
     if (this.#place === 'text') this.#text(this.#held);
     else if (this.#place === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
@@ -131,7 +131,7 @@ export class ToolCallFilter {
     return '';
   }
 
-  /** The closing tag is optional; without it the rest is text. */
+  /** The closing tag is optional. Without a closing tag, the rest is text. */
   #readClosing(piece: string): string {
     const text = (this.#held + piece).replace(/^[ \t\r\n]+/, '');
     this.#held = '';
@@ -148,7 +148,7 @@ export class ToolCallFilter {
     this.#endArguments();
     const index = this.#started++;
     this.#held = '';
-    this.#afterCall = true;
+    this.#isAfterCall = true;
     this.#events.push({ type: 'tool_call_start', index, id: this.#callId(index), name });
   }
 
@@ -160,9 +160,9 @@ export class ToolCallFilter {
   }
 
   #text(text: string): void {
-    const shown = this.#afterCall ? text.replace(/^[ \t\r\n]+/, '') : text;
+    const shown = this.#isAfterCall ? text.replace(/^[ \t\r\n]+/, '') : text;
     if (shown === '') return;
-    this.#afterCall = false;
+    this.#isAfterCall = false;
     this.#endArguments();
     this.#events.push({ type: 'text', text: shown });
   }

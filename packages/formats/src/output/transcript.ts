@@ -103,7 +103,7 @@ export class Transcript {
     return this.#open({ type: 'text', text: '', logprobs: [] });
   }
 
-  /** The finish event. Throws before it arrived. */
+  /** The finish event. Throws if the event has not arrived. */
   finished(): FinishEvent {
     if (this.#finish === null) throw new Error('the response has not finished');
     return this.#finish;

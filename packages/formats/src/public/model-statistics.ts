@@ -1,4 +1,4 @@
-/** Measured performance and availability of one model, as the public model catalogue shows them. */
+/** Measured performance and availability of one model, in the form of the public model catalogue. */
 import Type, { type Static } from 'typebox';
 
 /** Performance covers the running slice of hours and the whole slices of this many hours before. */

@@ -1,4 +1,4 @@
-/** Normalizes instructions and input items to messages. Neighbouring items of one response become one assistant message. */
+/** Normalizes instructions and input items to messages. Adjacent items of a response become one assistant message. */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import { detailOf, type ImageReader, imageInFile } from '../input-images/image-reader.js';
 import { isJsonObject } from '../json/json-value.js';

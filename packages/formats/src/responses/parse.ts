@@ -48,12 +48,12 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
     request,
     params: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
     answer: responsesAnswer(echoOf(body, request)),
-    ignored: [...ignored, ...ignoredTools(body), ...ignoredItems(body), ...withoutEffect(body)],
+    ignored: [...ignored, ...ignoredTools(body), ...ignoredItems(body), ...listIgnoredMembers(body)],
   };
 }
 
 /** Members with values that have no effect. */
-function withoutEffect({ reasoning, include, truncation }: ResponsesRequest): readonly string[] {
+function listIgnoredMembers({ reasoning, include, truncation }: ResponsesRequest): readonly string[] {
   return [
     ...(isPresent(reasoning?.effort) && reasoning.effort !== 'none' ? ['reasoning.effort'] : []),
     ...(include ?? []).flatMap((name) => (/^[a-z_.]{1,64}$/.test(name) && name !== LOGPROBS ? [`include (${name})`] : [])),

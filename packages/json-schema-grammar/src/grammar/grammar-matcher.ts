@@ -11,7 +11,7 @@ import {
   utf8Length,
 } from './grammar.js';
 
-/** Maximum parallel positions, because llama.cpp compares them pairwise; thousands would block all streams for minutes. */
+/** Maximum parallel positions. llama.cpp compares positions pairwise; thousands would block all streams for minutes. */
 const MAX_POSITIONS = 512;
 /** Maximum depth of nested rules at one character; matching recurses per rule, in llama.cpp too. */
 const MAX_RULE_DEPTH = 1000;
@@ -27,11 +27,11 @@ interface Position {
   /** UTF-8 bytes of the shortest text from here to the end. */
   readonly cost: number;
   readonly depth: number;
-  /** Predecessors of this position, so that equal positions are one object. */
+  /** Predecessors of this position. Makes equal positions one object. */
   readonly before: Map<Sequence, Map<number, Position>>;
 }
 
-/** All parallel positions of a text. Null among them: the text may end here. Immutable. */
+/** All parallel positions of a text. A null position means that the text may end here. Immutable. */
 export type MatcherState = readonly (Position | null)[];
 
 export class GrammarMatcher {
@@ -108,7 +108,7 @@ export class GrammarMatcher {
     return false;
   }
 
-  /** Candidate next characters: one per range; if too many, those of the most positions. */
+  /** Candidate next characters: one per range. Above the maximum, candidates of the most positions. */
   #codes(state: MatcherState): readonly number[] {
     const counts = new Map<number, number>();
     for (const place of state) {
@@ -140,12 +140,12 @@ export class GrammarMatcher {
   rest(state: MatcherState): string {
     let text = '';
     for (let place = cheapest(state); place !== null; place = place.after) {
-      text += this.#spell(place.sequence.slice(place.index));
+      text += this.#shortestText(place.sequence.slice(place.index));
     }
     return text;
   }
 
-  #spell(sequence: Sequence): string {
+  #shortestText(sequence: Sequence): string {
     let text = '';
     const waiting = [...sequence].reverse();
     for (let term = waiting.pop(); term !== undefined; term = waiting.pop()) {

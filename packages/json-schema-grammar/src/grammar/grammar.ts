@@ -12,7 +12,7 @@ export interface Grammar {
   readonly rules: readonly (readonly Sequence[])[];
 }
 
-/** Limit of rules per request. */
+/** Maximum rules per request. */
 const MAX_RULES = 20_000;
 
 export class GrammarTooLarge extends Error {
@@ -29,7 +29,7 @@ export class GrammarBuilder {
   readonly #characters = new Map<string, Term>();
   readonly #rules: Sequence[][] = [];
 
-  /** Rules so far. */
+  /** Number of reserved rules. */
   get size(): number {
     return this.#rules.length;
   }
@@ -60,7 +60,7 @@ export class GrammarBuilder {
     return id;
   }
 
-  /** Exactly the text. */
+  /** Matches exactly this text. */
   text(text: string): Term[] {
     return Array.from(text, (character) => {
       let id = this.#characters.get(character);
@@ -73,11 +73,11 @@ export class GrammarBuilder {
     });
   }
 
-  /** The grammar with this root, without unproductive alternatives. Null if no text matches. */
+  /** Builds the grammar with this root, without alternatives that match no finite text. Null if no text matches. */
   grammar(root: Term): Grammar | null {
     const costs = minRuleBytes(this.#classes, this.#rules);
-    const mayEnd = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;
-    if (!mayEnd(root)) return null;
+    const isProductive = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;
+    if (!isProductive(root)) return null;
     const ids = new Map<Term, number>();
     const order: Term[] = [];
     const idOf = (term: Term): Term => {
@@ -93,7 +93,7 @@ export class GrammarBuilder {
     const rules: Sequence[][] = [];
     for (let at = 0; at < order.length; at++) {
       const alternatives = this.#rules[order[at] as number] ?? [];
-      rules.push(alternatives.filter((sequence) => sequence.every(mayEnd)).map((sequence) => sequence.map(idOf)));
+      rules.push(alternatives.filter((sequence) => sequence.every(isProductive)).map((sequence) => sequence.map(idOf)));
     }
     return { classes: this.#classes, rules };
   }
@@ -101,7 +101,7 @@ export class GrammarBuilder {
 
 /** Representative character of a class in shortest texts; a plain character if possible. */
 export function representative(ranges: CodePointRanges): number {
-  for (const wanted of [0x22, 0x61, 0x30]) if (inRanges(ranges, wanted)) return wanted;
+  for (const preferred of [0x22, 0x61, 0x30]) if (inRanges(ranges, preferred)) return preferred;
   return ranges[0] ?? 0;
 }
 

@@ -71,11 +71,14 @@ export class JsonGrammar {
 
   /** Any of the values. Common prefixes are shared, so many values match as fast as few. */
   anyOf(values: readonly unknown[]): readonly Sequence[] {
-    return this.#endings([...new Set(values.map((value) => JSON.stringify(value)))].map((text) => Array.from(text)).sort(compare), 0);
+    return this.#sequencesAfter(
+      [...new Set(values.map((value) => JSON.stringify(value)))].map((text) => Array.from(text)).sort(compare),
+      0,
+    );
   }
 
   /** Alternatives after a common prefix of `at` characters. Expects sorted, distinct texts. */
-  #endings(texts: readonly (readonly string[])[], at: number): readonly Sequence[] {
+  #sequencesAfter(texts: readonly (readonly string[])[], at: number): readonly Sequence[] {
     const { builder } = this;
     const endings: Sequence[] = [];
     for (let from = 0; from < texts.length; ) {
@@ -86,7 +89,7 @@ export class JsonGrammar {
       let same = at;
       while (same < first.length && same < last.length && first[same] === last[same]) same++;
       const shared = builder.text(first.slice(at, same).join(''));
-      endings.push(to - from === 1 ? shared : [...shared, builder.rule(...this.#endings(texts.slice(from, to), same))]);
+      endings.push(to - from === 1 ? shared : [...shared, builder.rule(...this.#sequencesAfter(texts.slice(from, to), same))]);
       from = to;
     }
     return endings;
@@ -94,18 +97,18 @@ export class JsonGrammar {
 
   /** Texts of a language without escaping; the language must contain only plain characters. */
   unquoted(language: Language): Term {
-    return this.#states(this.languages.states(language), [], (ranges) => [[this.builder.class(ranges)]]);
+    return this.#stateRules(this.languages.states(language), [], (ranges) => [[this.builder.class(ranges)]]);
   }
 
   /** Texts of a language as JSON strings. */
   quoted(language: Language): Term {
     if (language === this.languages.anyText) return this.string;
     const quote = this.builder.text('"');
-    const states = this.#states(this.languages.states(language, ANY_CHARACTER), quote, (ranges) => this.#spellings(ranges));
+    const states = this.#stateRules(this.languages.states(language, ANY_CHARACTER), quote, (ranges) => this.#spellings(ranges));
     return this.builder.rule([...quote, states]);
   }
 
-  /** Strings by length in code points. Long ones are counted in blocks to limit the number of rules. */
+  /** Strings by length in code points. Long strings are counted in blocks to limit the number of rules. */
   stringOfLength(min: number, max: number): Term {
     const { builder, character } = this;
     const quote = builder.text('"');
@@ -139,7 +142,7 @@ export class JsonGrammar {
     return rest;
   }
 
-  #states(states: readonly State[], end: Sequence, spellings: (ranges: readonly number[]) => readonly Sequence[]): Term {
+  #stateRules(states: readonly State[], end: Sequence, spellings: (ranges: readonly number[]) => readonly Sequence[]): Term {
     const { builder } = this;
     const rules = states.map(() => builder.reserve());
     for (const [id, { accepting, transitions }] of states.entries()) {

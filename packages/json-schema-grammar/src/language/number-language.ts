@@ -46,15 +46,15 @@ export function languageOfNumber(languages: LanguageFactory, bounds: NumberBound
   const isFree = min === null && max === null && multiplesOf.length === 0 && except.length === 0;
   if (isFree) return isInteger ? integers : languageOfPattern(languages, NUMBER);
   const parts = [isInteger ? integers : languageOfPattern(languages, PLAIN_NUMBER)];
-  if (min !== null) parts.push(beyond(languages, min.value, min.isExclusive, 1));
-  if (max !== null) parts.push(beyond(languages, max.value, max.isExclusive, -1));
+  if (min !== null) parts.push(numbersBeyond(languages, min.value, min.isExclusive, 1));
+  if (max !== null) parts.push(numbersBeyond(languages, max.value, max.isExclusive, -1));
   for (const divisor of multiplesOf) parts.push(multiples(languages, divisor, integers));
   for (const value of except) parts.push(languages.complement(spellings(languages, value)));
   return languages.intersection(...parts);
 }
 
 /** Numbers at or above the value (`sign` 1), or at or below the value (-1). */
-function beyond(languages: LanguageFactory, value: number, isExclusive: boolean, sign: 1 | -1): Language {
+function numbersBeyond(languages: LanguageFactory, value: number, isExclusive: boolean, sign: 1 | -1): Language {
   const minus = languages.characterClass([0x2d, 0x2d]);
   // Mirrored at zero for `sign` -1, so both directions compare magnitudes.
   const [sameSide, otherSide] = sign === 1 ? [languages.empty, minus] : [minus, languages.empty];
@@ -66,10 +66,10 @@ function beyond(languages: LanguageFactory, value: number, isExclusive: boolean,
   return languages.union(languages.concatenation(sameSide, magnitudes), within);
 }
 
-function magnitude(languages: LanguageFactory, value: number, wanted: readonly Order[]): Language {
-  if (value >= ABOVE_ALL) return wanted.includes('<') ? languages.anyText : languages.nothing;
+function magnitude(languages: LanguageFactory, value: number, accepted: readonly Order[]): Language {
+  if (value >= ABOVE_ALL) return accepted.includes('<') ? languages.anyText : languages.nothing;
   const [whole = '0', decimals = ''] = plainDecimal(value).split('.');
-  return languages.leaf(new DecimalComparison(whole, decimals.replace(/0+$/, ''), wanted, 0, '=', null));
+  return languages.leaf(new DecimalComparison(whole, decimals.replace(/0+$/, ''), accepted, 0, '=', null));
 }
 
 /** Decimal notation of a number of at least 0. `String` writes an exponent from 1e21 up and below 1e-6. */
@@ -97,30 +97,30 @@ class DecimalComparison implements Leaf {
   constructor(
     private readonly whole: string,
     private readonly decimals: string,
-    private readonly wanted: readonly Order[],
+    private readonly accepted: readonly Order[],
     private readonly wholeCount: number,
     private readonly order: Order,
     private readonly decimalCount: number | null,
   ) {
-    this.key = `compare ${whole}.${decimals} ${wanted.join('')} ${wholeCount} ${order} ${decimalCount}`;
-    this.nullable = wholeCount > 0 && decimalCount !== 0 && wanted.includes(this.#final());
+    this.key = `compare ${whole}.${decimals} ${accepted.join('')} ${wholeCount} ${order} ${decimalCount}`;
+    this.nullable = wholeCount > 0 && decimalCount !== 0 && accepted.includes(this.#final());
   }
 
   step(code: number): DecimalComparison | null {
     if (code === POINT)
-      return this.decimalCount === null && this.wholeCount > 0 ? this.#with(this.wholeCount, this.#wholeOrder(), 0) : null;
+      return this.decimalCount === null && this.wholeCount > 0 ? this.#next(this.wholeCount, this.#wholeOrder(), 0) : null;
     if (code < DIGIT[0] || code > DIGIT[1]) return null;
     const digit = code - DIGIT[0];
     if (this.decimalCount === null) {
       const order = this.order === '=' ? compare(digit, Number(this.whole[this.wholeCount] ?? digit)) : this.order;
-      return this.#with(Math.min(this.wholeCount + 1, this.whole.length + 1), order, null);
+      return this.#next(Math.min(this.wholeCount + 1, this.whole.length + 1), order, null);
     }
     const order = this.order === '=' ? compare(digit, Number(this.decimals[this.decimalCount] ?? 0)) : this.order;
-    return this.#with(this.wholeCount, order, Math.min(this.decimalCount + 1, this.decimals.length + 1));
+    return this.#next(this.wholeCount, order, Math.min(this.decimalCount + 1, this.decimals.length + 1));
   }
 
-  #with(wholeCount: number, order: Order, decimalCount: number | null): DecimalComparison {
-    return new DecimalComparison(this.whole, this.decimals, this.wanted, wholeCount, order, decimalCount);
+  #next(wholeCount: number, order: Order, decimalCount: number | null): DecimalComparison {
+    return new DecimalComparison(this.whole, this.decimals, this.accepted, wholeCount, order, decimalCount);
   }
 
   /** Without leading zeros, the longer whole part is the larger. */

@@ -34,7 +34,7 @@ export function languageOfPattern(languages: LanguageFactory, pattern: string): 
   try {
     new RegExp(pattern, 'u');
   } catch {
-    // Without the `u` flag, identity escapes such as \- are allowed; with the flag they are errors.
+    // Without the `u` flag, identity escapes such as \- are allowed; with the flag, they are errors.
     try {
       new RegExp(pattern);
     } catch {
@@ -78,7 +78,7 @@ type Part = (then: Language) => Language;
 
 class PatternReader {
   #at = 0;
-  #looksAhead = false;
+  #hasLookahead = false;
 
   constructor(
     private readonly languages: LanguageFactory,
@@ -86,12 +86,12 @@ class PatternReader {
   ) {}
 
   read(then: Language): Language {
-    const part = this.#either();
+    const part = this.#parseAlternatives();
     if (this.#at < this.pattern.length) throw new PatternError('invalid_request');
     return part(then);
   }
 
-  #either(): Part {
+  #parseAlternatives(): Part {
     const choices = [this.#sequence()];
     while (this.#take('|')) choices.push(this.#sequence());
     const [only] = choices;
@@ -100,17 +100,17 @@ class PatternReader {
 
   #sequence(): Part {
     const parts: Part[] = [];
-    while (this.#at < this.pattern.length && !this.#sees('|') && !this.#sees(')')) parts.push(this.#repeated());
+    while (this.#at < this.pattern.length && !this.#isNext('|') && !this.#isNext(')')) parts.push(this.#repeated());
     return (then) => parts.reduceRight((rest, part) => part(rest), then);
   }
 
   #repeated(): Part {
-    const before = this.#looksAhead;
-    this.#looksAhead = false;
+    const before = this.#hasLookahead;
+    this.#hasLookahead = false;
     const part = this.#one();
     const bounds = this.#bounds();
-    const looksAhead = this.#looksAhead;
-    this.#looksAhead ||= before;
+    const looksAhead = this.#hasLookahead;
+    this.#hasLookahead ||= before;
     if (bounds === null) return part;
     // A look-ahead inside a repetition would see an unbounded rest.
     if (looksAhead) throw new PatternError('unsupported');
@@ -140,7 +140,7 @@ class PatternReader {
   #one(): Part {
     const { languages } = this;
     if (this.#take('(')) return this.#group();
-    if (this.#take('[')) return this.#character(this.#class());
+    if (this.#take('[')) return this.#character(this.#parseClass());
     if (this.#take('.')) return this.#character(complement(LINE_BREAKS));
     if (this.#take('^')) return (then) => languages.concatenation(languages.characterClass([BEGIN, BEGIN]), then);
     if (this.#take('$')) return (then) => languages.concatenation(languages.characterClass([END, END]), then);
@@ -157,27 +157,27 @@ class PatternReader {
   #group(): Part {
     const sign = this.#take('?=') ? '=' : this.#take('?!') ? '!' : null;
     if (sign === null) {
-      if (this.#sees('?<=') || this.#sees('?<!')) throw new PatternError('unsupported');
+      if (this.#isNext('?<=') || this.#isNext('?<!')) throw new PatternError('unsupported');
       if (this.#take('?<')) this.#at = this.pattern.indexOf('>', this.#at) + 1;
-      else if (this.#sees('?') && !this.#take('?:')) throw new PatternError('unsupported');
+      else if (this.#isNext('?') && !this.#take('?:')) throw new PatternError('unsupported');
     }
-    const inner = this.#either();
+    const inner = this.#parseAlternatives();
     if (!this.#take(')')) throw new PatternError('invalid_request');
     if (sign === null) return inner;
-    this.#looksAhead = true;
+    this.#hasLookahead = true;
     const { languages } = this;
     const ahead = inner(languages.repeat(languages.characterClass([BEGIN, END, ...ANY_CHARACTER]), 0, Infinity));
     return (then) => languages.intersection(sign === '!' ? languages.complement(ahead) : ahead, then);
   }
 
-  #class(): readonly number[] {
+  #parseClass(): readonly number[] {
     const isNegative = this.#take('^');
     const ranges: number[] = [];
     while (!this.#take(']')) {
       if (this.#at >= this.pattern.length) throw new PatternError('invalid_request');
       const low = this.#classAtom();
       const [from] = low;
-      if (low.length === 2 && low[0] === low[1] && this.#sees('-') && this.pattern[this.#at + 1] !== ']') {
+      if (low.length === 2 && low[0] === low[1] && this.#isNext('-') && this.pattern[this.#at + 1] !== ']') {
         this.#take('-');
         const high = this.#classAtom();
         if (high.length !== 2 || high[0] !== high[1]) throw new PatternError('unsupported');
@@ -248,12 +248,12 @@ class PatternReader {
     return code;
   }
 
-  #sees(text: string): boolean {
+  #isNext(text: string): boolean {
     return this.pattern.startsWith(text, this.#at);
   }
 
   #take(text: string): boolean {
-    if (!this.#sees(text)) return false;
+    if (!this.#isNext(text)) return false;
     this.#at += text.length;
     return true;
   }

@@ -82,7 +82,9 @@ export class LanguageFactory {
   }
 
   union(...parts: readonly Language[]): Language {
-    const flat = unique(parts.flatMap((part) => (part.kind === 'either' ? part.parts : [part]))).filter(({ kind }) => kind !== 'nothing');
+    const flat = uniqueLanguages(parts.flatMap((part) => (part.kind === 'either' ? part.parts : [part]))).filter(
+      ({ kind }) => kind !== 'nothing',
+    );
     const [only, ...others] = flat;
     if (only === undefined) return this.nothing;
     if (others.length === 0) return only;
@@ -94,7 +96,7 @@ export class LanguageFactory {
   }
 
   intersection(...parts: readonly Language[]): Language {
-    const flat = unique(parts.flatMap((part) => (part.kind === 'all' ? part.parts : [part])));
+    const flat = uniqueLanguages(parts.flatMap((part) => (part.kind === 'all' ? part.parts : [part])));
     if (flat.some(({ kind }) => kind === 'nothing')) return this.nothing;
     const [only, ...others] = flat;
     if (only === undefined) return this.complement(this.nothing);
@@ -216,7 +218,7 @@ export class LanguageFactory {
       }
       transitions.push(out);
     }
-    const alive = reaching(
+    const alive = statesReaching(
       order.map(({ nullable }) => nullable),
       transitions,
     );
@@ -286,7 +288,7 @@ function addCuts(language: Language, cuts: Set<number>, seen: Set<Language>): vo
 }
 
 /** Per state: whether an accepting state is reachable. */
-function reaching(accepting: readonly boolean[], transitions: readonly ReadonlyMap<number, unknown>[]): readonly boolean[] {
+function statesReaching(accepting: readonly boolean[], transitions: readonly ReadonlyMap<number, unknown>[]): readonly boolean[] {
   const sources = accepting.map((): number[] => []);
   for (const [from, out] of transitions.entries()) for (const to of out.keys()) sources[to]?.push(from);
   const alive = [...accepting];
@@ -301,7 +303,7 @@ function reaching(accepting: readonly boolean[], transitions: readonly ReadonlyM
   return alive;
 }
 
-function unique(parts: readonly Language[]): Language[] {
+function uniqueLanguages(parts: readonly Language[]): Language[] {
   return [...new Set(parts)].sort((a, b) => a.id - b.id);
 }
 
@@ -312,7 +314,7 @@ export function holds(ranges: readonly number[], code: number): boolean {
   return false;
 }
 
-/** Sorts ranges and joins adjacent ones. */
+/** Sorts ranges and joins adjacent ranges. */
 export function normalise(ranges: readonly number[]): number[] {
   const pairs: [number, number][] = [];
   for (let i = 0; i + 1 < ranges.length; i += 2) pairs.push([ranges[i] as number, ranges[i + 1] as number]);

@@ -1,4 +1,4 @@
-/** Rules of objects: the schema's members in order, and additional members if the schema constrains them. */
+/** Rules of objects: the schema's members in order, and additional members if constrained by the schema. */
 import type { Sequence, Term } from '../grammar/grammar.js';
 import { countOf } from './scalars.js';
 import type { SchemaCompiler } from './schema-compiler.js';
@@ -70,10 +70,10 @@ function membersOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly
 /** An additional member. Null if forbidden or unmentioned. */
 function otherMember(compiler: SchemaCompiler, plain: readonly Schema[], members: readonly Member[]): Term | null {
   const { builder, document, json, languages } = compiler;
-  const given = plain.filter(({ additionalProperties }) => additionalProperties !== undefined);
+  const constraining = plain.filter(({ additionalProperties }) => additionalProperties !== undefined);
   const isOpen = members.length === 0 && plain.every(({ properties }) => properties === undefined);
-  if (given.length === 0 && !isOpen) return null;
-  const schemas = given.map((schema) => document.inner(schema, schema.additionalProperties, 'additionalProperties'));
+  if (constraining.length === 0 && !isOpen) return null;
+  const schemas = constraining.map((schema) => document.inner(schema, schema.additionalProperties, 'additionalProperties'));
   if (schemas.includes(false)) return null;
   const names = plain.flatMap((schema) => nameSchemas(compiler, schema));
   const free = names.length === 0 && members.length === 0;

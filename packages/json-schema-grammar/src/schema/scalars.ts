@@ -8,14 +8,14 @@ import type { Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
 export interface StringBounds {
-  /** Null: of any content. */
+  /** Null: any content. */
   readonly language: Language | null;
   /** Code points. */
   readonly min: number;
   readonly max: number;
 }
 
-/** Longest distinguished string; longer than any context. */
+/** Maximum effective length in code points, more than any context. Larger bounds are reduced to the maximum. */
 const MAX_LENGTH = 100_000;
 const MAX_MIN_LENGTH = 10_000;
 
@@ -26,13 +26,13 @@ interface CompilerContext {
 }
 
 /** Throws {@link SchemaError}. */
-export function stringBounds(around: CompilerContext, plain: readonly Schema[]): StringBounds {
-  const { document, languages } = around;
+export function stringBounds(context: CompilerContext, plain: readonly Schema[]): StringBounds {
+  const { document, languages } = context;
   const parts: Language[] = [];
   let min = 0;
   let max = Infinity;
   for (const schema of plain) {
-    if (schema.pattern !== undefined) parts.push(...patternOf(around, schema));
+    if (schema.pattern !== undefined) parts.push(...patternOf(context, schema));
     const format = typeof schema.format === 'string' ? STRING_FORMATS.get(schema.format) : undefined;
     if (format !== undefined) parts.push(languageOfPattern(languages, format));
     min = Math.max(min, countOf(document, schema, 'minLength') ?? 0);
@@ -44,15 +44,15 @@ export function stringBounds(around: CompilerContext, plain: readonly Schema[]):
   return { language: parts.length === 0 ? null : languages.intersection(...parts), min, max };
 }
 
-function patternOf(around: CompilerContext, schema: Schema): Language[] {
-  const { document, languages } = around;
+function patternOf(context: CompilerContext, schema: Schema): Language[] {
+  const { document, languages } = context;
   if (typeof schema.pattern !== 'string') return document.invalid(schema, 'pattern');
   try {
     return [languageOfPattern(languages, schema.pattern)];
   } catch (error) {
     if (!(error instanceof PatternError)) throw error;
     if (error.code === 'invalid_request') return document.invalid(schema, 'pattern');
-    around.refuse(schema, 'pattern', error.limit);
+    context.refuse(schema, 'pattern', error.limit);
     return [];
   }
 }
@@ -84,28 +84,28 @@ export function numberBounds(document: SchemaDocument, plain: readonly Schema[],
   return { isInteger, min, max, multiplesOf, except: [] };
 }
 
-/** A non-negative integer keyword; null if absent. */
+/** Reads a keyword with a non-negative integer; null if absent. */
 export function countOf(document: SchemaDocument, schema: Schema, keyword: string): number | null {
   const value = schema[keyword];
   if (value === undefined) return null;
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : document.invalid(schema, keyword);
 }
 
-/** Older drafts have a boolean in place of an exclusive bound. */
+/** Reads a keyword with a number; null if absent, or a boolean `exclusiveMinimum` of an older draft. */
 function numberOf(document: SchemaDocument, schema: Schema, keyword: string): number | null {
   const value = schema[keyword];
   if (value === undefined || typeof value === 'boolean') return null;
   return typeof value === 'number' ? value : document.invalid(schema, keyword);
 }
 
-/** Strings that match. Expects string schemas only. Throws {@link SchemaError}. */
-export function stringLanguage(around: CompilerContext, plain: readonly Schema[]): Language {
-  const { languages } = around;
-  const { language, min, max } = stringBounds(around, plain);
-  const named = plain.flatMap((schema) => {
+/** Language of the strings that satisfy all schemas. All schemas must be of strings. Throws {@link SchemaError}. */
+export function stringLanguage(context: CompilerContext, plain: readonly Schema[]): Language {
+  const { languages } = context;
+  const { language, min, max } = stringBounds(context, plain);
+  const allowedValues = plain.flatMap((schema) => {
     const values: readonly unknown[] | null = Array.isArray(schema.enum) ? schema.enum : schema.const === undefined ? null : [schema.const];
     if (values === null) return [];
     return [languages.union(...values.flatMap((value) => (typeof value === 'string' ? [languages.text(value)] : [])))];
   });
-  return languages.intersection(...named, ...(language === null ? [] : [language]), languages.repeat(languages.any, min, max));
+  return languages.intersection(...allowedValues, ...(language === null ? [] : [language]), languages.repeat(languages.any, min, max));
 }

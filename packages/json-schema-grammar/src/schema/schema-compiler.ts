@@ -46,7 +46,7 @@ export class SchemaCompiler {
   readonly builder: GrammarBuilder;
   readonly languages: LanguageFactory;
   readonly #rules = new Map<string, Term>();
-  /** Choices in progress without any text; a choice within itself adds nothing. */
+  /** Choices in progress without any text. A choice within the same choice adds nothing. */
   #openChoices = new Set<string>();
   #depth = 0;
   #checkCount = 0;
@@ -131,11 +131,11 @@ export class SchemaCompiler {
     const tags = branches.map((branch) => discriminatorsOf(this.document, branch));
     const areTagged = (i: number, j: number): boolean => areDisjoint(tags[i] as Discriminators, tags[j] as Discriminators);
     return branches.every((one, i) =>
-      branches.every((other, j) => i === j || areTagged(i, j) || !this.#overlap(this.#withoutAdditional(one), other)),
+      branches.every((other, j) => i === j || areTagged(i, j) || !this.#mayOverlap(this.#withoutAdditional(one), other)),
     );
   }
 
-  #overlap(...schemas: readonly (Schema | boolean)[]): boolean {
+  #mayOverlap(...schemas: readonly (Schema | boolean)[]): boolean {
     if (this.#comparedRules > MAX_COMPARED) return true;
     const builder = new GrammarBuilder();
     const scratch = new SchemaCompiler(new JsonGrammar(builder, this.languages), this.document.root, true);

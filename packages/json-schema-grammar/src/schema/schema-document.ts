@@ -80,7 +80,7 @@ export class SchemaDocument {
       seen.add(next);
       let schema = next;
       if (schema.$ref !== undefined) {
-        waiting.push(this.#referred(schema));
+        waiting.push(this.#resolve(schema));
         schema = this.without(schema, '$ref');
       }
       if (schema.allOf !== undefined) {
@@ -98,7 +98,7 @@ export class SchemaDocument {
     for (const schema of schemas) {
       if (schema.type === undefined) continue;
       const own = this.#kindsOf(schema);
-      types = types === null ? own : new Set([...both(types, own)]);
+      types = types === null ? own : new Set([...commonTypes(types, own)]);
     }
     if (types !== null) return types;
     const hinted = HINTS.filter(([, keywords]) => schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined)));
@@ -116,7 +116,7 @@ export class SchemaDocument {
   }
 
   /** Target of `$ref`: `#` and JSON Pointers (RFC 6901) into this document. */
-  #referred(schema: Schema): Schema | boolean {
+  #resolve(schema: Schema): Schema | boolean {
     const reference = schema.$ref;
     if (typeof reference !== 'string') return this.invalid(schema, '$ref');
     if (reference !== '#' && !reference.startsWith('#/')) throw new SchemaError('unsupported', this.path(schema, '$ref'));
@@ -159,7 +159,7 @@ export function jsonTypeOf(value: unknown): JsonType {
   return KINDS.find((kind) => kind === typeof value) ?? 'object';
 }
 
-function* both(a: ReadonlySet<JsonType>, b: ReadonlySet<JsonType>): Generator<JsonType> {
+function* commonTypes(a: ReadonlySet<JsonType>, b: ReadonlySet<JsonType>): Generator<JsonType> {
   for (const kind of a) {
     if (b.has(kind)) yield kind;
     else if (kind === 'integer' && b.has('number')) yield kind;

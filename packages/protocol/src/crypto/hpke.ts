@@ -39,7 +39,7 @@ export interface RecipientContext {
   exportSecret(context: Uint8Array, length: number): Uint8Array;
 }
 
-/** Output of Encap for one recipient. Serves one context only: reuse would break the secrecy of both contexts. */
+/** Output of Encap for one recipient. For one context only: reuse would break the secrecy of both contexts. */
 export interface Encapsulation {
   /** Encapsulated key, 32 bytes, for the recipient. */
   readonly enc: Uint8Array;

@@ -49,7 +49,7 @@ export class RequestOpener {
   #body: Uint8Array | null = null;
   #received = 0;
   #seq = 0;
-  #complete = false;
+  #isComplete = false;
   #sealer: ResponseSealer | null = null;
 
   /**
@@ -70,7 +70,7 @@ export class RequestOpener {
    * `too_large`, `size_mismatch` or `open_failed`.
    */
   accept(frame: Frame): Uint8Array | null {
-    if (this.#complete) throw new SealingError('after_final', 'a request frame follows the final one');
+    if (this.#isComplete) throw new SealingError('after_final', 'a request frame follows the final one');
     if (frame.type !== 'request' || frame.jobId !== this.#context.job_id)
       throw new SealingError('wrong_frame', 'not a frame of this request');
     if (frame.seq !== this.#seq) throw new SealingError('out_of_order', `request frame ${frame.seq} came where ${this.#seq} was due`);
@@ -79,7 +79,7 @@ export class RequestOpener {
     if (frame.final && total !== this.#requestBytes) throw new SealingError('size_mismatch', 'the request has fewer bytes than announced');
     const plaintext = this.#recipient.open(frameAad(frame.seq, frame.final), frame.payload);
     this.#seq++;
-    this.#complete = frame.final;
+    this.#isComplete = frame.final;
     // Single-frame requests, the common case, need no copy.
     if (frame.final && this.#body === null) return plaintext;
     this.#body ??= new Uint8Array(this.#requestBytes);
@@ -91,12 +91,12 @@ export class RequestOpener {
 
   /** Zeroes opened plaintext of an incomplete body when the job ends early. Buffers returned by `accept` belong to the caller. */
   erase(): void {
-    if (!this.#complete) this.#body?.fill(0);
+    if (!this.#isComplete) this.#body?.fill(0);
   }
 
   /** Sealer of this job's response, always the same instance. Throws SealingError `incomplete` before the body is complete. */
   responseSealer(): ResponseSealer {
-    if (!this.#complete) throw new SealingError('incomplete', 'the request is not complete');
+    if (!this.#isComplete) throw new SealingError('incomplete', 'the request is not complete');
     // A second sealer would restart at sequence number 0 under the same key.
     this.#sealer ??= new ResponseSealer(this.#context.job_id, responseSecret(this.#recipient));
     return this.#sealer;

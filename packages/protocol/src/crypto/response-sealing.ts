@@ -25,7 +25,7 @@ export function responseSecret(context: { exportSecret(context: Uint8Array, leng
 export class ResponseSealer {
   readonly #jobId: JobId;
   readonly #sequence: SealingSequence;
-  #finished = false;
+  #isFinished = false;
 
   constructor(jobId: JobId, secret: AeadSecret) {
     this.#jobId = jobId;
@@ -38,11 +38,11 @@ export class ResponseSealer {
    * @throws {SealingError} `too_large` above {@link MAX_RESPONSE_CHUNK_BYTES}, `after_final`, `exhausted`.
    */
   seal(plaintext: Uint8Array, final: boolean): Uint8Array {
-    if (this.#finished) throw new SealingError('after_final', 'the response is already finished');
+    if (this.#isFinished) throw new SealingError('after_final', 'the response is already finished');
     if (plaintext.length > MAX_RESPONSE_CHUNK_BYTES) throw new SealingError('too_large', 'the response bytes do not fit one frame');
     const seq = this.#sequence.next;
     const { ciphertext, tag } = this.#sequence.sealParts(frameAad(seq, final), plaintext);
-    this.#finished = final;
+    this.#isFinished = final;
     return encodeFrameParts({ type: 'response', final, seq, jobId: this.#jobId }, ciphertext, tag);
   }
 }
@@ -51,7 +51,7 @@ export class ResponseSealer {
 export class ResponseOpener {
   readonly #jobId: JobId;
   readonly #sequence: OpeningSequence;
-  #finished = false;
+  #isFinished = false;
 
   constructor(jobId: JobId, secret: AeadSecret) {
     this.#jobId = jobId;
@@ -60,17 +60,17 @@ export class ResponseOpener {
 
   /** Whether the final frame was opened. A response without a final frame is truncated, regardless of the provider's claim. */
   get finished(): boolean {
-    return this.#finished;
+    return this.#isFinished;
   }
 
   /** The next bytes. Throws SealingError `after_final`, `wrong_frame`, `out_of_order`, `open_failed` or `exhausted`. */
   open(frame: Frame): Uint8Array {
-    if (this.#finished) throw new SealingError('after_final', 'a response frame follows the final one');
+    if (this.#isFinished) throw new SealingError('after_final', 'a response frame follows the final one');
     if (frame.type !== 'response' || frame.jobId !== this.#jobId) throw new SealingError('wrong_frame', 'not a frame of this response');
     const due = this.#sequence.next;
     if (frame.seq !== due) throw new SealingError('out_of_order', `response frame ${frame.seq} came where ${due} was due`);
     const plaintext = this.#sequence.open(frameAad(frame.seq, frame.final), frame.payload);
-    this.#finished = frame.final;
+    this.#isFinished = frame.final;
     return plaintext;
   }
 }

@@ -23,7 +23,7 @@ export const E2eAnswerHeadSchema = Type.Object({
 });
 export type E2eAnswerHead = Static<typeof E2eAnswerHeadSchema>;
 
-/** Proof part: the provider's signatures, as plain mode sends them after the body. */
+/** Proof part: the provider's signatures, which plain mode sends after the body. */
 export const E2eProofSchema = Type.Object({
   /** Lowercase hex SHA-256 of the joined body parts. */
   response_hash: Sha256HexSchema,

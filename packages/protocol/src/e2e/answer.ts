@@ -55,7 +55,7 @@ export class E2eAnswerSealer {
     return this.#responseNonce;
   }
 
-  /** Frames with these parts and padding. The first part of an answer is its head; a proof belongs to `finish`. */
+  /** Frames with these parts and padding. The first part of an answer is the head; a proof belongs to `finish`. */
   seal(parts: readonly E2ePart[], padding: E2ePadding): Uint8Array {
     this.#require('open');
     for (const { kind, bytes } of parts) {
@@ -172,7 +172,7 @@ export class E2eAnswerOpener {
   }
 
   /**
-   * Parts that these bytes complete. Throws E2eError `malformed`, `too_large`, `open_failed`, `truncated`, `after_final`, and the
+   * Parts completed by these bytes. Throws E2eError `malformed`, `too_large`, `open_failed`, `truncated`, `after_final`, and the
    * same error on every later call.
    */
   push(bytes: Uint8Array): E2eOpenedParts {

@@ -10,14 +10,14 @@ import { E2eError } from './error.js';
 import { parseCanonicalJson } from './json.js';
 import { MAX_E2E_BODY_BYTES, MAX_E2E_CONTEXT_BYTES, MAX_E2E_RECIPIENTS, MAX_E2E_VISION_BODY_BYTES } from './limits.js';
 
-/** Tree head of the transparency log, as the client last accepted it. */
+/** Last tree head of the transparency log that the client accepted. */
 export const E2eLogHeadSchema = Type.Object(
   { size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), root: Sha256HexSchema },
   { additionalProperties: false },
 );
 export type E2eLogHead = Static<typeof E2eLogHeadSchema>;
 
-/** Closed: a member that one party acts on and another ignores would not be a shared term. */
+/** Closed to unknown members: a member that one party ignores would not be a common term. */
 export const E2eContextSchema = Type.Object(
   {
     v: Type.Literal(1),
@@ -26,15 +26,15 @@ export const E2eContextSchema = Type.Object(
     stream: Type.Boolean(),
     /** Maximum tokens that the job may generate, hidden tokens included. */
     max_tokens: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-    /** Exact bytes of the body part. The coordinator checks them against the ciphertext, the provider exactly. */
+    /** Exact bytes of the body part. The coordinator checks the number against the ciphertext, the provider against the body. */
     body_bytes: Type.Integer({ minimum: 0, maximum: MAX_E2E_VISION_BODY_BYTES }),
     /** Images in the prompt, for placement and reservation. Absent: none. The provider refuses a body with another number. */
     input_images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGES })),
-    /** Base64 characters of these images in the body; present with `input_images` only. */
+    /** Base64 characters of the images in the body; present with `input_images` only. */
     input_image_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_E2E_VISION_BODY_BYTES })),
     /** Images that the request asks for; present on `/v1/images/generations` only. */
     images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),
-    /** Size of each image, as the body names it. Prices the reservation; absent: the largest size on offer. */
+    /** Size of each image in the body. Determines the reserved price; absent: the largest size on offer. */
     image_size: Type.Optional(ImageSizeSchema),
     /** base64url of 32 random bytes; accepted once. */
     nonce: ClientNonceSchema,

@@ -16,7 +16,7 @@ export const E2E_ERROR_CODES = [
   'commitment_mismatch',
   /** A tag does not verify: another key, context, candidate or answer, an earlier position, or altered bytes. */
   'open_failed',
-  /** The bytes end before the final frame does, or frames before an authentic one are missing. */
+  /** The bytes end inside the final frame, or frames before an authentic frame are missing. */
   'truncated',
   /** Bytes follow the final frame. */
   'after_final',

@@ -13,7 +13,7 @@ export const E2E_FINAL = 0x01;
 /** Abort in clear, by the coordinator. Answers only. */
 export const E2E_ABORT = 0x80;
 
-/** Maximum later positions at which a frame that does not open is tried, and maximum bytes decrypted for that. */
+/** Maximum later positions at which an unopened frame is tried, and maximum bytes decrypted for the attempts. */
 const MAX_LATER_FRAMES = 64;
 const MAX_LATER_BYTES = 8 * 1024 * 1024;
 
@@ -113,7 +113,7 @@ export class E2eFrameWalker {
     return this.#headerBytes === 0;
   }
 
-  /** Throws E2eError `malformed`, `too_large`, `after_final`, and what the visitor throws. */
+  /** Throws E2eError `malformed`, `too_large`, `after_final`, and errors of the visitor. */
   push(bytes: Uint8Array): void {
     let offset = 0;
     while (offset < bytes.length) {

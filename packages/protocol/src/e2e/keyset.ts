@@ -20,7 +20,7 @@ export const E2eKeysetProviderSchema = Type.Object({
   models: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 64 }),
   /** Concurrent jobs: the provider's weight in the choice of candidates. */
   weight: Type.Integer({ minimum: 1, maximum: 1024 }),
-  /** SHA-256 of the canonical JSON of the provider's attestation record, as `?provider_id=` returns it. */
+  /** SHA-256 of the canonical JSON of the provider's attestation record, the response to `?provider_id=`. */
   record_sha256: Sha256HexSchema,
   /** Leaf of the provider's first record in the transparency log. Absent: the coordinator keeps no log. */
   log_index: Type.Optional(LogIndexSchema),
@@ -55,7 +55,7 @@ export function keysetLeafBytes({ v, epoch, issued_at, providers }: Omit<E2eKeys
   return canonicalJsonBytes({ v, epoch, issued_at, providers });
 }
 
-/** Public key of a keyset entry; null when it is not 32 bytes or `key_id` is not its hash. */
+/** Public key of a keyset entry; null if not 32 bytes, or if `key_id` is not the hash. */
 export function keysetPublicKey(
   crypto: Pick<E2eCrypto, 'sha256'>,
   provider: Pick<E2eKeysetProvider, 'key_id' | 'x25519'>,

@@ -77,7 +77,7 @@ export class E2ePartReader {
     return this.isBetweenParts && this.#paddingParts === 1 && this.#kind === 'padding';
   }
 
-  /** Parts completed by these bytes, padding left out. Throws E2eError `malformed`, `too_large`. */
+  /** Parts completed by these bytes, without padding. Throws E2eError `malformed`, `too_large`. */
   push(plaintext: Uint8Array): E2ePart[] {
     const parts: E2ePart[] = [];
     let offset = 0;

@@ -31,7 +31,7 @@ const NONCE_LABEL = utf8('inference/e2e/v1 nonce');
 const COMMIT_LABEL = utf8('inference/e2e/v1 commit');
 const EMPTY = new Uint8Array(0);
 
-/** Head part of a request: what only the provider may know. */
+/** Head part of a request: the facts for the provider only. */
 export const E2eRequestHeadSchema = Type.Object(
   {
     /** base64url of 32 bytes. Requests with the same secret share prefix-cache entries; absent: none are shared. */
@@ -149,7 +149,7 @@ export interface OpenedE2eRequest {
 /**
  * Opens a sealed request as one recipient. Times, replay and agreement with the job's context are not checked here.
  *
- * @throws {E2eError} Those of {@link parseE2eRequest}, `wrong_recipient`, `bad_key`, `commitment_mismatch`, `open_failed`.
+ * @throws {E2eError} Errors of {@link parseE2eRequest}, `wrong_recipient`, `bad_key`, `commitment_mismatch`, `open_failed`.
  */
 export function openE2eRequest(crypto: E2eCrypto, bytes: Uint8Array, recipientIndex: number, keyPair: X25519KeyPair): OpenedE2eRequest {
   const { context, contextBytes, wrappedKeys, commitment, headerBytes } = parseE2eRequest(bytes);

@@ -1,4 +1,4 @@
-/** Checkpoints of a transparency log (C2SP tlog-checkpoint). This log signs each one plainly, and as a cosignature with the time. */
+/** Checkpoints of a transparency log (C2SP tlog-checkpoint). This log signs each checkpoint twice: plainly, and with the time. */
 import { fromBase64OrNull, toBase64 } from '../bytes.js';
 import { type LogCrypto, LogFormatError } from './crypto.js';
 import { HASH_BYTES } from './merkle-tree.js';

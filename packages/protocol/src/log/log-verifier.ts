@@ -48,7 +48,7 @@ export type CheckpointVerdict =
   | {
       readonly ok: true;
       readonly checkpoint: OpenedCheckpoint;
-      /** To be stored in place of the previous one. */
+      /** To be stored in place of the previous checkpoint. */
       readonly stored: StoredCheckpoint;
     }
   | LogRefusal;
@@ -143,7 +143,7 @@ export class LogVerifier {
     if (checkpoint.cosignatures.filter(({ signedAt }) => isFresh(signedAt)).length < minCosignatures) {
       return refused('stale', 'the cosignatures of witnesses are too old');
     }
-    return stored === null ? accepted(checkpoint, null) : await this.#compare(checkpoint, stored);
+    return stored === null ? acceptCheckpoint(checkpoint, null) : await this.#compare(checkpoint, stored);
   }
 
   /** Whether the tree has the entry at this index, by a proof computed from tiles. Rejects only when `readTile` rejects. */
@@ -158,7 +158,7 @@ export class LogVerifier {
   }
 
   /**
-   * Compares a checkpoint of any age with a verified tree. The log must have signed it: anybody could invent a tree.
+   * Compares a checkpoint of any age with a verified tree. The log must have signed the checkpoint: anybody could invent a tree.
    *
    * Rejects only when `readTile` rejects.
    */
@@ -183,7 +183,7 @@ export class LogVerifier {
     const before = { size: stored.size, root: fromHex(stored.root) };
     const [older, newer] = checkpoint.size < stored.size ? [checkpoint, before] : [before, checkpoint];
     const isConsistent = await this.#isPrefix(older, newer);
-    return isConsistent ? accepted(checkpoint, stored) : refused('split_view', 'the log showed this client another history before');
+    return isConsistent ? acceptCheckpoint(checkpoint, stored) : refused('split_view', 'the log showed this client another history before');
   }
 
   async #isPrefix(older: LogTree, newer: LogTree): Promise<boolean> {
@@ -214,7 +214,7 @@ export class LogVerifier {
   }
 }
 
-function accepted(checkpoint: OpenedCheckpoint, stored: StoredCheckpoint | null): CheckpointVerdict {
+function acceptCheckpoint(checkpoint: OpenedCheckpoint, stored: StoredCheckpoint | null): CheckpointVerdict {
   const { origin, size, root, signedAt } = checkpoint;
   const isNewer = stored === null || size > stored.size || (size === stored.size && signedAt > stored.signed_at);
   return { ok: true, checkpoint, stored: isNewer ? { origin, size, root: toHex(root), signed_at: signedAt } : stored };

@@ -81,11 +81,11 @@ export function verifyInclusion(sha256: Sha256, { leafHash: leaf, index, size, r
     if (lastNode === 0) return false;
     if (isOdd(node) || node === lastNode) {
       hash = nodeHash(sha256, sibling, hash);
-      for (; !isOdd(node) && node !== 0; node /= 2) lastNode = half(lastNode);
+      for (; !isOdd(node) && node !== 0; node /= 2) lastNode = halve(lastNode);
     } else {
       hash = nodeHash(sha256, hash, sibling);
     }
-    [node, lastNode] = [half(node), half(lastNode)];
+    [node, lastNode] = [halve(node), halve(lastNode)];
   }
   return lastNode === 0 && equalBytes(hash, root);
 }
@@ -106,18 +106,18 @@ export function verifyConsistency(sha256: Sha256, { oldSize, oldRoot, newSize, n
   const [first, ...siblings] = isPowerOfTwo(oldSize) ? [oldRoot, ...proof] : proof;
   if (first === undefined) return false;
   let [node, lastNode] = [oldSize - 1, newSize - 1];
-  for (; isOdd(node); node = half(node)) lastNode = half(lastNode);
+  for (; isOdd(node); node = halve(node)) lastNode = halve(lastNode);
   let [oldHash, newHash] = [first, first];
   for (const sibling of siblings) {
     if (lastNode === 0) return false;
     if (isOdd(node) || node === lastNode) {
       oldHash = nodeHash(sha256, sibling, oldHash);
       newHash = nodeHash(sha256, sibling, newHash);
-      for (; !isOdd(node) && node !== 0; node /= 2) lastNode = half(lastNode);
+      for (; !isOdd(node) && node !== 0; node /= 2) lastNode = halve(lastNode);
     } else {
       newHash = nodeHash(sha256, newHash, sibling);
     }
-    [node, lastNode] = [half(node), half(lastNode)];
+    [node, lastNode] = [halve(node), halve(lastNode)];
   }
   return lastNode === 0 && equalBytes(oldHash, oldRoot) && equalBytes(newHash, newRoot);
 }
@@ -147,6 +147,6 @@ function isOdd(value: number): boolean {
   return value % 2 === 1;
 }
 
-function half(value: number): number {
+function halve(value: number): number {
   return Math.floor(value / 2);
 }

@@ -111,7 +111,7 @@ export interface VerifiedSignature {
   readonly timeSeconds: number;
 }
 
-/** Signature by the key; null if missing or if one does not verify. Signatures by other keys are ignored. */
+/** Signature by the key; null if missing or if any does not verify. Signatures by other keys are ignored. */
 export function verifyNote(crypto: LogCrypto, note: SignedNote, key: NoteKey): VerifiedSignature | null {
   const keyId = noteKeyId(crypto.sha256, key);
   const own = note.signatures.filter((signature) => signature.name === key.name && signature.keyId === keyId);

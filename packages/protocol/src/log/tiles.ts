@@ -3,11 +3,11 @@ import { concatBytes } from '../bytes.js';
 import { LogFormatError, type Sha256 } from './crypto.js';
 import { HASH_BYTES, nodeHash, type ReadSubtree } from './merkle-tree.js';
 
-/** Levels of the tree that one tile spans. */
+/** Number of tree levels in one tile. */
 const TILE_HEIGHT = 8;
 /** Hashes of a full tile, and entries of a full bundle. */
 export const TILE_WIDTH = 256;
-/** The length of an entry is a u16. */
+/** Entries have a 16-bit length. */
 export const MAX_ENTRY_BYTES = 65_535;
 /** Largest tile level of a tree with at most 2^53 leaves. */
 const MAX_TILE_LEVEL = 6;
@@ -73,7 +73,7 @@ export function subtreesFromTiles(sha256: Sha256, size: number, readTile: (tile:
   };
 }
 
-/** One level up in a complete subtree. */
+/** Hashes of the next level up in a complete subtree. */
 export function pairHashes(sha256: Sha256, hashes: readonly Uint8Array[]): Uint8Array[] {
   return Array.from({ length: hashes.length / 2 }, (_, at) =>
     nodeHash(sha256, hashes[2 * at] as Uint8Array, hashes[2 * at + 1] as Uint8Array),

@@ -59,7 +59,7 @@ export function e2eReceiptProblem(receipt: Pick<E2eReceipt, 'finish_reason' | 'u
 export const openE2eReceipt = statementOpener('e2e-receipt', E2eReceiptSchema, e2eReceiptProblem);
 export const openE2eReceiptAsync = asyncStatementOpener('e2e-receipt', E2eReceiptSchema, e2eReceiptProblem);
 
-/** Receipt members that a coordinator or client computes itself. */
+/** Receipt members that coordinators and clients compute. */
 export type ExpectedE2eReceipt = Pick<
   E2eReceipt,
   'job_id' | 'provider_id' | 'model' | 'endpoint' | 'context_sha256' | 'sealed_request_sha256' | 'sealed_response_sha256'
@@ -70,7 +70,7 @@ export type ExpectedE2eReceipt = Pick<
 export function e2eReceiptMismatch(receipt: E2eReceipt, expected: ExpectedE2eReceipt): keyof ExpectedE2eReceipt | null {
   for (const member of Object.keys(expected) as (keyof ExpectedE2eReceipt)[]) {
     const value = expected[member];
-    // Lists hold hexadecimal texts only, so joining them is unambiguous.
+    // Lists contain only hexadecimal texts, so a joined list is unambiguous.
     if (value !== undefined && String(receipt[member]) !== String(value)) return member;
   }
   return null;

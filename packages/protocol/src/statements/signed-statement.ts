@@ -58,7 +58,7 @@ export interface OpenedStatement<T> {
 /**
  * Returns a verifier of one kind: canonical base64, signature, canonical JSON (no duplicate members), then the schema.
  *
- * Unknown members are tolerated, unless `crit` lists them (RFC 7515 section 4.1.11). The verifier throws {@link StatementError}.
+ * Unknown members are tolerated unless listed in `crit` (RFC 7515 section 4.1.11). The verifier throws {@link StatementError}.
  */
 export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema, check?: StatementCheck<Static<Schema>>) {
   const read = payloadReader(kind, schema, check);

@@ -1,4 +1,4 @@
-/** Public attestation feed: claims about each provider, with the evidence to recompute them. Further members may follow. */
+/** Public attestation feed: claims about each provider, with the evidence for recomputing the claims. Further members may follow. */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';

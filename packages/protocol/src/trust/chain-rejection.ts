@@ -16,7 +16,7 @@ export const DEVICE_FIELDS = [
 export type DeviceField = (typeof DEVICE_FIELDS)[number];
 
 const SHAPE = [
-  /** Not exactly one leaf and one issuer; the anchor is never sent. */
+  /** Not exactly one leaf and one issuer. The anchor is never sent. */
   'chain_count',
   'chain_too_large',
   'base64_not_canonical',
@@ -73,7 +73,7 @@ const FACTS = [
 ] as const;
 
 const MISSING = DEVICE_FIELDS.map((field) => `${field}_missing` as const);
-/** Extensions in another form than the only valid one. */
+/** Extensions in another than the only valid form. */
 const MALFORMED = DEVICE_FIELDS.map((field) => `${field}_malformed` as const);
 
 export const CHAIN_REJECTIONS = [...SHAPE, ...PATH, ...EXTENSIONS, ...MISSING, ...MALFORMED, ...FACTS] as const;

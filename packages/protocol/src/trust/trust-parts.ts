@@ -9,7 +9,7 @@ export type TrustPartName = (typeof TRUST_PARTS)[number];
 
 const HARDWARE_PART_NAMES: ReadonlySet<string> = new Set(HARDWARE_PARTS);
 
-/** Parts to act on: those that are not ok, without missing hardware parts after the first, which only wait for it. Keeps the order. */
+/** Parts that need action: all that are not ok. Of missing hardware parts, only the first, because the others wait. Keeps the order. */
 export function actionableParts<Part extends { readonly name: string; readonly state: string }>(parts: readonly Part[]): Part[] {
   const firstMissing = parts.find(({ name, state }) => state === 'missing' && HARDWARE_PART_NAMES.has(name));
   return parts.filter(

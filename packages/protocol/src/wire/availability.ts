@@ -1,4 +1,4 @@
-/** Availability: a provider that leaves or is away stays connected without jobs. Peers of version 1 ignore these messages. */
+/** Availability: a provider that leaves or is away stays connected without jobs. Peers of version 1 ignore the messages. */
 import Type, { type Static } from 'typebox';
 
 /** `leaving`: finishes running jobs. `away`: no jobs, models unloaded. */

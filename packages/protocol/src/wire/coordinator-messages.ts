@@ -59,7 +59,7 @@ const FetchedImageSchema = Type.Object({
 export const JobSchema = Type.Object({
   type: Type.Literal('job'),
   context: JobContextSchema,
-  /** base64 of the HPKE encapsulated key; end-to-end, that of this provider's wrapped key. */
+  /** HPKE encapsulated key in base64; in end-to-end mode, the encapsulated key of this provider's wrapped key. */
   enc: Base64Schema,
   /** Size of the plaintext: body and fetched images (end-to-end: the sealed request), so that a receiver can refuse early. */
   request_bytes: Type.Integer({ minimum: 0, maximum: MAX_VISION_REQUEST_BYTES }),
@@ -72,7 +72,7 @@ export const JobSchema = Type.Object({
    */
   e2e: Type.Optional(E2eJobSchema),
   /**
-   * Images that follow the body in the plaintext, one per distinct URL of the body, in order of first appearance.
+   * Images after the body in the plaintext, one per distinct URL of the body, in order of first appearance.
    *
    * `overrides.fetched_images` of the context has their hashes.
    */

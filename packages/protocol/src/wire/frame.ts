@@ -4,7 +4,7 @@
  *   offset 0  type    u8   1 = request (coordinator to provider), 2 = response (provider to coordinator)
  *   offset 1  flags   u8   bit 0 = final; every other bit is zero
  *   offset 2  zero    u16  reserved
- *   offset 4  seq     u32  big endian, from 0, one direction of one job
+ * offset 4  seq     u32  big endian, from 0, per direction of a job
  *   offset 8  job     16 bytes of the job's UUID
  *
  * Number and flags are authenticated with the payload (see {@link frameAad}); the key binds the job.

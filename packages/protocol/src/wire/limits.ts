@@ -28,5 +28,5 @@ export const MAX_INPUT_IMAGE_BYTES = 5 * 1024 * 1024;
 export const MAX_INPUT_IMAGE_SIDE = 8000;
 /** Maximum pixels of an input image. */
 export const MAX_INPUT_IMAGE_PIXELS = 40_000_000;
-/** Maximum prompt tokens that a provider may offer for one image. */
+/** Maximum prompt tokens per image that a provider may offer. */
 export const MAX_IMAGE_TOKENS = 16_384;

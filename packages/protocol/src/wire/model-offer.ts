@@ -28,7 +28,7 @@ export const InputImageTypeSchema = Type.Union([
 ]);
 export type InputImageType = Static<typeof InputImageTypeSchema>;
 
-/** Images that a text model reads. A provider that offers them also takes `fetched_images` of a job. */
+/** Image input of a text model. A provider with this member also takes `fetched_images` of a job. */
 export const VisionOfferSchema = Type.Object({
   /** Maximum images per request. */
   max_images: Type.Integer({ minimum: 1, maximum: 64 }),

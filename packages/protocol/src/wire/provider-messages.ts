@@ -35,7 +35,7 @@ const RegisterSchema = Type.Object({
   fallback_models: Type.Optional(Type.Boolean()),
   /** Serves requests for several choices (`n`). Default: false. */
   choices: Type.Optional(Type.Boolean()),
-  /** Default: serving. Part of registration, so that no job reaches a provider that connects while paused. */
+  /** Default: serving. Part of registration, so that a provider that connects while paused gets no job. */
   availability: Type.Optional(ReportedAvailabilitySchema),
   /** Commands of the owner from the console. Absent: none. */
   remote_control: Type.Optional(RemoteControlSchema),

@@ -11,7 +11,7 @@ export const REMOTE_CONTROL_VERSIONS: readonly number[] = [1];
 
 /** Longest schedule as text of an owner. */
 const MAX_SCHEDULE_LENGTH = 2048;
-/** 64 windows with all their days, as machines write them. */
+/** Space for 64 windows with all their days. */
 const MAX_WINDOWS_LENGTH = 4096;
 /** Maximum models that {@link MachineSettingsSchema} lists. */
 export const MAX_SETTINGS_MODELS = 64;
@@ -60,7 +60,7 @@ export const OWNER_COMMAND_REFUSALS = [
   'too_many_commands',
   /** Another kind of action, or members that break its schema. */
   'not_supported',
-  /** The owner paused the machine itself, where alone the pause can be changed. */
+  /** The owner paused the machine on the machine, and can change the pause only there. */
   'paused_on_machine',
   /** In the past, or more than 30 days ahead. */
   'time_invalid',
@@ -86,7 +86,7 @@ export const MachineSettingsSchema = Type.Object({
   remote_control: Type.Boolean(),
   pause: nullable(
     Type.Object({
-      /** `machine`: set on the machine itself, so that the console cannot end the pause. */
+      /** `machine`: set on the machine, so the console cannot end the pause. */
       by: Type.Union([Type.Literal('machine'), Type.Literal('console')]),
       until: nullable(MillisecondsSchema),
     }),

@@ -36,7 +36,7 @@ const RestrictionSchema = Type.Object({
   state: Code,
   /** Of {@link RESTRICTION_REASONS}; a newer coordinator may know more. */
   reason: Code,
-  /** Start, and time at which one job decides, in milliseconds. */
+  /** Start, and time after which a single job decides, in milliseconds. */
   since: Type.Integer({ minimum: 0 }),
   until: Type.Integer({ minimum: 0 }),
 });

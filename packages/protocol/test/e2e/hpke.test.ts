@@ -45,7 +45,7 @@ test('RFC 9458 appendix A: key, nonce and sealed bytes of a response', () => {
 });
 
 describe('an independent implementation', () => {
-  test('opens what this one seals, and exports the same', async () => {
+  test('opens the ciphertexts of this implementation, and exports the same secrets', async () => {
     const random = new SeededRandom(60);
     for (let round = 0; round < 20; round++) {
       const secret = random.bytes(32);
@@ -61,7 +61,7 @@ describe('an independent implementation', () => {
     }
   });
 
-  test('seals what this one opens, and exports the same', async () => {
+  test('seals ciphertexts that this implementation opens, and exports the same secrets', async () => {
     const random = new SeededRandom(61);
     for (let round = 0; round < 20; round++) {
       const pair = sealingKeyPairFrom(random.bytes(32));

@@ -88,7 +88,7 @@ describe('parts', () => {
       expect(after(...parts)).toBe(false);
   });
 
-  test('may hold padding of zeros up to 512 bytes and an eighth of what precedes', () => {
+  test('may contain padding of zeros up to 512 bytes and an eighth of the preceding bytes', () => {
     const body = rawPart(2, 8 * 1000 - 5, new Uint8Array(8 * 1000 - 5));
     expect(new E2ePartReader(limits).push(concatBytes(body, rawPart(0, 1512, new Uint8Array(1512))))).toHaveLength(1);
     refuses('malformed', () => new E2ePartReader(limits).push(concatBytes(body, rawPart(0, 1513))));

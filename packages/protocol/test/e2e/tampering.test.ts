@@ -177,7 +177,7 @@ describe('a sealed request', () => {
     refuses('bad_key', () => openAs(recipients, smallOrder, 0));
   });
 
-  test('with two data keys opens for one candidate only, whichever is committed', () => {
+  test('with two data keys opens for one candidate only, for either commitment', () => {
     // A forger knows the context and the recipients; nothing else is secret before sealing.
     const contextHash = sha256(sealed.contextBytes);
     const info = concatBytes(utf8('inference/e2e/v1\0'), contextHash);
@@ -412,7 +412,7 @@ describe('a sealed answer', () => {
   });
 });
 
-test('a parser that got a whole header in pieces refuses what follows it', () => {
+test('a parser that got a whole header in pieces refuses further bytes', () => {
   const parser = new E2eRequestParser();
   parser.push(sealed.bytes.subarray(0, header.headerBytes));
   expect(toHex(parser.header?.commitment ?? new Uint8Array(0))).toBe(toHex(header.commitment));

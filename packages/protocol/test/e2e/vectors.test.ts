@@ -92,7 +92,7 @@ function rebuild({ request }: Exchange) {
   return { text, ...second.sealRequest(rest, recipients, head, text, { dataKey: second.unhex(request.data_key), ephemerals }) };
 }
 
-test('the published vectors are those that this package computes', () => {
+test('the published vectors equal the computed vectors', () => {
   expect(published).toEqual(JSON.parse(JSON.stringify(buildVectors())));
 });
 

@@ -12,7 +12,7 @@ export interface ThroughputClass {
   readonly totalSlots: number;
   /** Free slots of providers with trust level `hardware`. */
   readonly trustedFreeSlots: number;
-  /** Rates of one more job beside the running ones, in tokens per second. */
+  /** Rates of one more job beside the running jobs, in tokens per second. */
   readonly prefillTps: number;
   readonly decodeTps: number;
   /** Time before the prompt is computed, in milliseconds. */
@@ -24,7 +24,7 @@ export interface ThroughputClass {
 export interface ModelDigest {
   /** Providers that take jobs, now or soon. */
   readonly serving: number;
-  /** Slots of serving providers that have the model in memory or load it. */
+  /** Slots of serving providers that have the model in memory or are loading it. */
   readonly totalSlots: number;
   readonly freeSlots: number;
   /** Slots of providers with trust level `hardware`. */
@@ -153,31 +153,31 @@ export function encodeDigest(digest: ModelDigest): string {
 
 /** Decodes a peer's digest; every member is validated. */
 export function decodeDigest(text: string): DecodedDigest {
-  if (text.length > MAX_DIGEST_CHARS) return rejected('too_long');
+  if (text.length > MAX_DIGEST_CHARS) return rejectDigest('too_long');
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return rejected('not_json');
+    return rejectDigest('not_json');
   }
-  if (!Array.isArray(value)) return rejected('wrong_shape');
+  if (!Array.isArray(value)) return rejectDigest('wrong_shape');
   const members: readonly unknown[] = value;
-  if (members[0] !== VERSION) return rejected('unknown_version');
-  if (members.length !== MEMBERS) return rejected('wrong_shape');
+  if (members[0] !== VERSION) return rejectDigest('unknown_version');
+  if (members.length !== MEMBERS) return rejectDigest('wrong_shape');
   const [, serving, totalSlots, freeSlots, trustedSlots, trustedFreeSlots, cold, loading, queueLength] = members;
   const [meanServiceMs, maxContextTokens, imageSizes, listed] = members.slice(9);
-  if (!isCount(serving) || !isCount(totalSlots) || !isCount(freeSlots) || !isCount(trustedSlots)) return rejected('wrong_count');
-  if (!isCount(trustedFreeSlots) || !isCount(cold) || !isCount(loading) || !isCount(queueLength)) return rejected('wrong_count');
-  if (meanServiceMs !== null && !isTime(meanServiceMs)) return rejected('wrong_time');
-  if (maxContextTokens !== null && !isCount(maxContextTokens)) return rejected('wrong_count');
-  if (!Array.isArray(imageSizes) || !Array.isArray(listed)) return rejected('wrong_shape');
-  if (imageSizes.length > MAX_IMAGE_SIZES || !imageSizes.every(isImageSize)) return rejected('wrong_image_size');
-  if (listed.length > MAX_CLASSES) return rejected('too_many_classes');
+  if (!isCount(serving) || !isCount(totalSlots) || !isCount(freeSlots) || !isCount(trustedSlots)) return rejectDigest('wrong_count');
+  if (!isCount(trustedFreeSlots) || !isCount(cold) || !isCount(loading) || !isCount(queueLength)) return rejectDigest('wrong_count');
+  if (meanServiceMs !== null && !isTime(meanServiceMs)) return rejectDigest('wrong_time');
+  if (maxContextTokens !== null && !isCount(maxContextTokens)) return rejectDigest('wrong_count');
+  if (!Array.isArray(imageSizes) || !Array.isArray(listed)) return rejectDigest('wrong_shape');
+  if (imageSizes.length > MAX_IMAGE_SIZES || !imageSizes.every(isImageSize)) return rejectDigest('wrong_image_size');
+  if (listed.length > MAX_CLASSES) return rejectDigest('too_many_classes');
   const classes: ThroughputClass[] = [];
   for (const one of listed) {
     const decoded = decodeClass(one);
-    if (typeof decoded === 'string') return rejected(decoded);
-    if (classes.at(-1)?.isCold === true && !decoded.isCold) return rejected('wrong_order');
+    if (typeof decoded === 'string') return rejectDigest(decoded);
+    if (classes.at(-1)?.isCold === true && !decoded.isCold) return rejectDigest('wrong_order');
     classes.push(decoded);
   }
   const loaded = classes.filter(({ isCold }) => !isCold);
@@ -189,7 +189,7 @@ export function decodeDigest(text: string): DecodedDigest {
     freeSlots === sumOf(loaded, (one) => one.freeSlots) &&
     trustedFreeSlots === sumOf(loaded, (one) => one.trustedFreeSlots) &&
     sumOf(loaded, (one) => one.totalSlots) <= totalSlots;
-  if (!isConsistent) return rejected('inconsistent');
+  if (!isConsistent) return rejectDigest('inconsistent');
   const counts = { serving, totalSlots, freeSlots, trustedSlots, trustedFreeSlots, cold, loading, queueLength };
   return { kind: 'digest', digest: { ...counts, meanServiceMs, maxContextTokens, imageSizes, classes } };
 }
@@ -228,14 +228,14 @@ function classesOf(groups: PricedGroup[], isCold: boolean, max: number): Through
     const limitMs = (groups[first] as PricedGroup).costMs * CLASS_WIDTH ** (classes.length + 1);
     let end = first + 1;
     while (end < groups.length && (isLast || (groups[end] as PricedGroup).costMs <= limitMs)) end++;
-    classes.push(merged(groups.slice(first, end), isCold));
+    classes.push(mergeGroups(groups.slice(first, end), isCold));
     first = end;
   }
   return classes;
 }
 
 /** Class of several groups: mean cost, weighted by free slots. */
-function merged(groups: readonly PricedGroup[], isCold: boolean): ThroughputClass {
+function mergeGroups(groups: readonly PricedGroup[], isCold: boolean): ThroughputClass {
   const freeSlots = sumOf(groups, (one) => one.freeSlots);
   const mean = (value: (costModel: CostModel) => number): number =>
     sumOf(groups, (one) => value(one.costModel) * one.freeSlots) / freeSlots;
@@ -266,7 +266,7 @@ function decodeClass(value: unknown): ThroughputClass | DigestFault {
   return { isCold: cold === 1, freeSlots, totalSlots, trustedFreeSlots, prefillTps, decodeTps, waitMs, penaltyMs };
 }
 
-function rejected(reason: DigestFault): DecodedDigest {
+function rejectDigest(reason: DigestFault): DecodedDigest {
   return { kind: 'rejected', reason };
 }
 

@@ -14,9 +14,9 @@ export interface OwnerRequest {
   readonly imageSize: string | null;
   /** Minimum trust level. Null: any. */
   readonly trustFloor: TrustLevel | null;
-  /** Owners not to be asked again. Queueing at them is possible. */
+  /** Owners not to ask again. The request may still queue there. */
   readonly excludedOwners: ReadonlySet<OwnerId>;
-  /** Number of providers of each owner that failed this job. */
+  /** Number of each owner's providers that failed this job. */
   readonly excludedProviders: ReadonlyMap<OwnerId, number>;
   /** The client's criterion. Left out or null: estimated completion. */
   readonly sort?: SortCriterion | null;
@@ -153,7 +153,7 @@ function mayLoad(
   return (expectedWaitMs ?? Number.POSITIVE_INFINITY) >= waitMs;
 }
 
-/** The cheapest class of the owner with a cached prefix; null if too dear despite the prefix. */
+/** The cheapest class of the owner with a cached prefix; null if too expensive despite the prefix. */
 function warmCandidate(
   candidates: readonly Candidate[],
   request: OwnerRequest,
@@ -187,7 +187,7 @@ function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, 
   return drawn;
 }
 
-/** Index of an item, drawn in proportion to the weights; the last one if all are 0. */
+/** Index of an item, drawn in proportion to the weights; the last index if all weights are 0. */
 function drawIndex<T>(items: readonly T[], weightOf: (item: T) => number, random: () => number): number {
   let total = 0;
   for (const item of items) total += weightOf(item);

@@ -7,9 +7,9 @@ export type OwnerId = string;
 /** Input of `chooseOwner` for one coordinator. */
 export interface OwnerState {
   readonly digest: ModelDigest;
-  /** Slots per class that this coordinator took or asked for since the digest. */
+  /** Slots per class that this coordinator took or requested since the digest. */
   readonly taken: readonly number[];
-  /** When the coordinator last sent anything, in milliseconds; infinite for the own one. */
+  /** Time of the coordinator's last message, in milliseconds; infinite for the own digest. */
   readonly heardAt: number;
 }
 
@@ -44,7 +44,7 @@ class StoredState implements OwnerState {
     this.#digest = digest;
     this.sequence = sequence;
     this.taken = [];
-    for (const { classIndex } of this.pending) take(this.taken, classIndex);
+    for (const { classIndex } of this.pending) takeSlot(this.taken, classIndex);
   }
 }
 
@@ -67,8 +67,8 @@ export class OwnerDigests {
   /**
    * Stores a digest. Invalid encoded digests read as {@link EMPTY_DIGEST}.
    *
-   * @param sequence Grows with every digest of one model at one owner.
-   * @returns Whether the digest is newer than the stored one.
+   * @param sequence Increases with every digest of a model at an owner.
+   * @returns Whether the digest is newer than the stored digest.
    */
   update(owner: OwnerId, model: string, digest: ModelDigest | string, sequence: number, now: number): boolean {
     const known = this.#models.get(model)?.get(owner);
@@ -114,7 +114,7 @@ export class OwnerDigests {
     if (known === undefined) return () => {};
     const pending = { classIndex };
     known.pending.add(pending);
-    take(known.taken, classIndex);
+    takeSlot(known.taken, classIndex);
     return () => known.pending.delete(pending);
   }
 
@@ -136,7 +136,7 @@ export class OwnerDigests {
   }
 }
 
-function take(taken: number[], classIndex: number): void {
+function takeSlot(taken: number[], classIndex: number): void {
   while (taken.length <= classIndex) taken.push(0);
   taken[classIndex] = (taken[classIndex] ?? 0) + 1;
 }

@@ -1,4 +1,4 @@
-/** `CostTable` stores each group's cost coefficients in typed arrays, because every placement reads all of them. */
+/** `CostTable` stores cost coefficients of groups in typed arrays, because every placement reads all coefficients. */
 import { type CostModel, costCoefficients, type Work } from './job-cost.js';
 
 const INITIAL_ROWS = 16;

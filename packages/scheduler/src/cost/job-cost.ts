@@ -4,7 +4,7 @@ import type { ProviderFacts } from '../eligibility.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
 import { type ModelLoad, READY_LOAD, remainingLoadMs } from './model-load.js';
 
-/** Rates of one provider with one model for a job that runs alone, in tokens per second. */
+/** Rates of one provider with one model for a job without concurrent jobs, in tokens per second. */
 export interface ThroughputEstimate {
   readonly prefillTps: number;
   readonly decodeTps: number;

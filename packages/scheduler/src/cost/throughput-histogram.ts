@@ -1,7 +1,7 @@
 /** `ThroughputHistogram` counts measured rates of a model's providers by step, for quantiles without sorting. */
 import { MAX_STEPS, rateOfStep, rateStep, type ThroughputEstimate } from './job-cost.js';
 
-/** Steps that count one provider. */
+/** Steps occupied by one provider. */
 export interface CountedThroughput {
   readonly prefillStep: number;
   readonly decodeStep: number;

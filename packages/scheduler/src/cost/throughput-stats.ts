@@ -62,8 +62,8 @@ export class ThroughputStats {
     // The first answers are averaged, so the hardware estimate fades quickly.
     const weight = Math.max(NEWEST_WEIGHT, 1 / (known.samples + 1));
     const estimate = {
-      prefillTps: blend(known.prefillTps, prefill, weight),
-      decodeTps: blend(known.decodeTps, decode, weight),
+      prefillTps: blendRates(known.prefillTps, prefill, weight),
+      decodeTps: blendRates(known.decodeTps, decode, weight),
       samples: known.samples + 1,
     };
     this.#speeds.set(key, estimate);
@@ -101,6 +101,6 @@ function computedTokens({ promptTokens, cachedTokens = 0 }: AnswerSample): numbe
   return Math.max(0, promptTokens - cachedTokens);
 }
 
-function blend(known: number, measured: number | null, weight: number): number {
+function blendRates(known: number, measured: number | null, weight: number): number {
   return measured === null ? known : known + weight * (Math.min(measured, MAX_TPS) - known);
 }

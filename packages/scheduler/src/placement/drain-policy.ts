@@ -3,7 +3,7 @@ import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { ineligibleReason } from '../eligibility.js';
 import type { PoolMember } from '../pool/provider-groups.js';
 
-/** Running jobs of one kind that may have to be placed again. */
+/** Running jobs of one kind that may need another placement. */
 export interface DrainDemand {
   readonly model: string;
   readonly providerSerial: string | null;

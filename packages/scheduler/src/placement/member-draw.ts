@@ -28,12 +28,12 @@ export class MemberDraw<S> {
     for (const { members } of groups) total += members.length;
     if (total === 0) return null;
     for (let draws = 0; draws < MAX_RANDOM_DRAWS; draws++) {
-      const drawn = this.#at(groups, Math.floor(this.random() * total));
+      const drawn = this.#memberAt(groups, Math.floor(this.random() * total));
       if (drawn !== null && this.take(drawn.member)) return drawn;
     }
     const start = Math.floor(this.random() * total);
     for (let offset = 0; offset < total; offset++) {
-      const drawn = this.#at(groups, (start + offset) % total);
+      const drawn = this.#memberAt(groups, (start + offset) % total);
       if (drawn !== null && this.take(drawn.member)) return drawn;
     }
     return null;
@@ -48,7 +48,7 @@ export class MemberDraw<S> {
     return false;
   }
 
-  #at(groups: readonly OpenGroup<S>[], index: number): Drawn<S> | null {
+  #memberAt(groups: readonly OpenGroup<S>[], index: number): Drawn<S> | null {
     let left = index;
     for (const group of groups) {
       const member = group.members[left];

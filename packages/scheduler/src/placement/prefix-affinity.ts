@@ -37,7 +37,7 @@ const MAX_PROVIDERS_PER_PREFIX = 4;
 const MAX_PROVIDERS = 200_000;
 /** Time for which a prefix counts as cached, in milliseconds. */
 export const PREFIX_LIFETIME_MS = 15 * 60_000;
-/** Last prefixes in an extract; the previous turn of a conversation probably ends at one. */
+/** Number of last prefixes in an extract. The previous turn of a conversation probably ends at one of these prefixes. */
 const LAST_PREFIXES = 5;
 /** Hit rate before any observation, and the minimum, from which a provider can recover. */
 const INITIAL_HIT_RATE = 0.5;
@@ -52,7 +52,7 @@ export function storedPrefixes(promptPrefixes: readonly PromptPrefix[]): readonl
   });
 }
 
-/** At most `max` prefixes to send to another coordinator: the last ones, and the longest stored prefixes before. */
+/** At most `max` prefixes for another coordinator: the last prefixes, preceded by the longest stored prefixes. */
 export function extractPrefixes(promptPrefixes: readonly PromptPrefix[], max: number): readonly PromptPrefix[] {
   if (promptPrefixes.length <= max) return promptPrefixes;
   const last = promptPrefixes.slice(-Math.min(LAST_PREFIXES, max));
@@ -97,7 +97,7 @@ export class PrefixAffinity {
   /** Records an answered prompt. `cachedTokens`: from the receipt. */
   record(promptPrefixes: readonly PromptPrefix[], cachedTokens: number, providerId: ProviderId, jobs: ProviderJobs, now: number): void {
     const expected = this.#expected(promptPrefixes, providerId, jobs, now);
-    if (expected > 0) this.#learn(providerId, Math.min(1, cachedTokens / expected));
+    if (expected > 0) this.#updateHitRate(providerId, Math.min(1, cachedTokens / expected));
     const entry = { providerId, at: now, placements: jobs.placements };
     for (const { hash } of storedPrefixes(promptPrefixes)) this.#remember(hash, entry);
   }
@@ -112,13 +112,13 @@ export class PrefixAffinity {
     for (let index = promptPrefixes.length - 1; index >= 0; index--) {
       const { hash, tokens } = promptPrefixes[index] as PromptPrefix;
       const entry = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
-      // The recorded job itself is among the placements since.
+      // The recorded job counts among the placements since.
       if (entry !== undefined) return survivalProbability(entry, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;
     }
     return 0;
   }
 
-  #learn(providerId: ProviderId, share: number): void {
+  #updateHitRate(providerId: ProviderId, share: number): void {
     const known = this.hitRate(providerId);
     this.#hitRates.set(providerId, Math.max(MIN_HIT_RATE, known + NEWEST_WEIGHT * (share - known)));
   }

@@ -32,11 +32,11 @@ export function withProbe<S>(
     if (request.exclude.size > 0 || selectsProviders(request) || (request.sort ?? null) !== null || trials.length === 0) return decision;
     const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
     if (fit.length === 0 || random() >= PROBING_SHARE) return decision;
-    return { ...decision, ordered: [choiceOf(drawn(fit, random), request, snapshot, now), ...decision.ordered] };
+    return { ...decision, ordered: [choiceOf(drawMember(fit, random), request, snapshot, now), ...decision.ordered] };
   }
   const last = trials.length > 0 ? trials : hasAlternative(snapshot, request, now) ? [] : cooling;
   if (last.length === 0) return decision;
-  const choice = choiceOf(drawn(last, random), request, snapshot, now);
+  const choice = choiceOf(drawMember(last, random), request, snapshot, now);
   return { kind: 'placed', ordered: [choice], bestMs: choice.estimate.costMs, expired: decision.expired };
 }
 
@@ -57,7 +57,7 @@ function restrictedMembers<S>(
   return { trials, cooling };
 }
 
-/** Whether waiting helps: a provider without a restriction, or a restricted one after its job, may soon take the request. */
+/** Whether waiting helps: a provider without a restriction, or a restricted provider after its job, may soon take the request. */
 function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): boolean {
   for (const { facts } of candidates(snapshot, request, BUSY)) {
     const reason = ineligibleReason(facts, request, now);
@@ -72,7 +72,7 @@ function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now
 const RESTRICTED: ReadonlySet<IneligibleReason | null> = new Set(['on_probation', 'cooling_down'] as const);
 const BUSY: ReadonlySet<IneligibleReason | null> = new Set(['held_off', 'no_free_slot'] as const);
 
-/** Members that are unavailable for one of `reasons`; all members where the request selects providers. */
+/** Members that are unavailable for one of `reasons`; all members if the request selects providers. */
 function* candidates<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,
@@ -82,7 +82,7 @@ function* candidates<S>(
   else for (const { reason, members } of snapshot.closed) if (reasons.has(reason)) yield* members;
 }
 
-function drawn<S>(members: readonly PoolMember<S>[], random: () => number): PoolMember<S> {
+function drawMember<S>(members: readonly PoolMember<S>[], random: () => number): PoolMember<S> {
   return members[Math.floor(random() * members.length)] as PoolMember<S>;
 }
 

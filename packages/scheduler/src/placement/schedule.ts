@@ -15,7 +15,7 @@ export interface PlacementRequest extends PlacementConstraints {
   readonly prefixCandidates?: readonly PrefixCandidate[];
   /** Expected wait for a provider that has the model, in milliseconds; null: unknown. */
   readonly expectedWaitMs?: number | null;
-  /** Only providers that have the model in memory or load it already. */
+  /** Only providers with the model in memory or in loading. */
   readonly loadedOnly?: boolean;
   /** The client's criterion. Left out or null: estimated completion. */
   readonly sort?: SortCriterion | null;
@@ -65,12 +65,12 @@ export interface Choice<S> {
 export type NoPlacementReason = 'no_such_serial' | 'all_failed' | 'below_trust_floor' | 'none_routable';
 
 export type SchedulingDecision<S> = {
-  /** Members whose facts expired since the last refresh; the caller refreshes them. */
+  /** Members with expired facts, which the caller refreshes. */
   readonly expired: readonly PoolMember<S>[];
 } & (
   | {
       readonly kind: 'placed';
-      /** Best first; at most `MAX_CHOICES`, and a probe before them. */
+      /** Best first; at most `MAX_CHOICES`, after a probe if any. */
       readonly ordered: readonly [Choice<S>, ...Choice<S>[]];
       /** Cost of the cheapest group, in milliseconds. */
       readonly bestMs: number;

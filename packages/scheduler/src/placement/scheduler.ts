@@ -32,7 +32,7 @@ interface ScheduledPlacement<S> {
   readonly now: number;
 }
 
-/** Rounds of refreshing expired members. More than one is needed only if the clock is set during a choice. */
+/** Maximum rounds of refreshing expired members. A second round is needed only if the clock is set during a choice. */
 export const MAX_ROUNDS = 3;
 
 export class Scheduler<S extends IndexedProvider> {
@@ -56,7 +56,7 @@ export class Scheduler<S extends IndexedProvider> {
         const rules = { now, random, isDistrusted: ({ facts }: PoolMember<S>) => isDistrusted(facts) };
         return { decision: withProbe(pool, demand, scheduled, rules), pool, now };
       }
-      // Facts expire before the timers that refresh them run.
+      // Facts expire slightly before their refresh timers run.
       for (const { subject } of scheduled.expired) this.#refresh(subject, now);
     }
   }

@@ -37,7 +37,7 @@ export class ModelIndex<S extends IndexedProvider> {
     for (const offer of session.models) this.#put(session, facts, offer, loads, now);
   }
 
-  /** Records a placed job: a provider without the model in memory starts to load it. */
+  /** Records a placed job. A provider without the model in memory starts loading. */
   jobPlaced(session: S, model: string, now: number): void {
     this.#pools.get(model)?.jobPlaced(session.registration.identity.providerId);
     const loads = this.#listed.get(session)?.loads;

@@ -23,9 +23,9 @@ export interface PoolView<S> {
   readonly mayTryUnproven: boolean;
   /** Whether any open group was idle for long. */
   readonly hasOverdue: boolean;
-  /** Slots of available members that have the model in memory or load it. */
+  /** Slots of available members that have the model in memory or are loading it. */
   readonly slots: number;
-  /** Available members that load the model, and members that have it. */
+  /** Available members that are loading the model, and members that have it in memory. */
   readonly loading: number;
   readonly ready: number;
   readonly closed: Iterable<ClosedGroup<S>>;
@@ -58,7 +58,7 @@ export class ProviderPool<S> implements PoolView<S> {
   /** Open members that are not overdue, the longest idle first. */
   readonly #idle = new IdleQueue<Entry<S>>();
   readonly #loading = new Set<Entry<S>>();
-  /** The model's latest jobs, and how many of them ran on unproven providers. */
+  /** The model's latest jobs, and the number of jobs on unproven providers. */
   #latestJobs = 0;
   #latestUnprovenJobs = 0;
   readonly #measuredSpeeds = new ThroughputHistogram();
@@ -115,7 +115,7 @@ export class ProviderPool<S> implements PoolView<S> {
     return this.#serving;
   }
 
-  /** Slots of members that have the model in memory or load it. */
+  /** Slots of members that have the model in memory or are loading it. */
   get slots(): number {
     return this.#slots;
   }
@@ -217,7 +217,7 @@ export class ProviderPool<S> implements PoolView<S> {
     }
   }
 
-  /** Removes the provider, unless another subject has replaced it. */
+  /** Removes the provider, unless replaced by another subject. */
   remove(subject: S, providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry !== undefined && entry.subject === subject) this.#delete(entry);
@@ -228,7 +228,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#assign(entry, now);
   }
 
-  /** Moves an entry into its group and counts it. */
+  /** Moves an entry into its group and updates the counts. */
   #assign(entry: Entry<S>, now: number): void {
     const group = this.#groups.place(entry, now);
     // Only available members with the model and without failures become overdue.

@@ -98,7 +98,7 @@ describe('a digest', () => {
     );
   });
 
-  it('lists loaded classes before cold ones, each the cheapest first', () => {
+  it('lists loaded classes before cold classes, each the cheapest first', () => {
     fc.assert(
       fc.property(anyPool, (pool) => {
         const { classes } = digestOf(pool, TEXT);
@@ -170,7 +170,7 @@ describe('the text of a peer', () => {
     expect(decodeDigest(text)).toEqual({ kind: 'rejected', reason });
   });
 
-  it('is a digest or rejected, whatever it is', () => {
+  it('is a digest or rejected, for any input', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 12 }), fc.jsonValue(), (index, value) => {
         const decoded = decodeDigest(changed((members) => members.splice(index, 1, value)));

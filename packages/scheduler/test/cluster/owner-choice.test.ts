@@ -100,7 +100,7 @@ describe('a choice between owners with free slots', () => {
     expect(choose({ peer: stateOf(classes, {}, { taken: [3, 4] }) })).toMatchObject({ kind: 'queue', owners: ['peer'] });
   });
 
-  it('leaves out owners that were asked, and silent ones', () => {
+  it('leaves out owners that were asked, and silent owners', () => {
     const states = { a: stateOf([classOf()]), b: stateOf([slower(1.5)]) };
     expect(choose(states, { excludedOwners: new Set(['a']) })).toMatchObject({ owner: 'b' });
     const silent = stateOf([classOf()], {}, { heardAt: NOW - PEER_SILENCE_MS - 1 });

@@ -17,7 +17,7 @@ function known(): OwnerDigests {
 const takenOf = (digests: OwnerDigests): readonly number[] | undefined => digests.of('m').get('peer')?.taken;
 
 describe('digests of owners', () => {
-  it('keep the newest by its number, and ignore older ones and repetitions', () => {
+  it('keep the newest digest by number, and ignore older digests and repetitions', () => {
     const digests = known();
     expect(digests.update('peer', 'm', OTHER, 3, 2000)).toBe(true);
     expect(digests.update('peer', 'm', DIGEST, 2, 3000)).toBe(false);
@@ -35,7 +35,7 @@ describe('digests of owners', () => {
     ]);
   });
 
-  it('are those of one model', () => {
+  it('belong to one model', () => {
     expect([...known().of('m').keys()]).toEqual(['peer']);
     expect(known().of('other').size).toBe(0);
   });
@@ -85,7 +85,7 @@ describe('own placements', () => {
     expect(takenOf(digests)).toEqual([]);
   });
 
-  it('count as taken what is unanswered, and at most what was asked, in every order of events', () => {
+  it('count unanswered slots as taken, and at most the requested slots, in every order of events', () => {
     const anyEvent = fc.oneof(
       fc.record({ kind: fc.constant('ask' as const), classIndex: fc.integer({ min: 0, max: 15 }) }),
       fc.record({ kind: fc.constant('reply' as const), which: fc.nat(20) }),

@@ -43,7 +43,7 @@ describe('the stored prefixes of a prompt', () => {
     expect(storedPrefixes([])).toEqual([]);
   });
 
-  it('are the longest ones of an extract, and are found by the next turn from an extract', () => {
+  it('are the longest prefixes of an extract, and are found by the next turn from an extract', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 3 }), (blocks, more) => {
         const [turn, next] = [prefixesOf(blocks), prefixesOf(blocks + more)];

@@ -25,7 +25,7 @@ function first(providers: readonly (readonly [TestProvider, ModelLoad])[], reque
 }
 
 describe('a provider without the model in memory', () => {
-  it('comes after those that have it, and its first token is expected after the load', () => {
+  it('comes after providers with the model, and its first token is expected after the load', () => {
     expect(
       first([
         [provider('cold', {}, { decodeTps: 60 }), cold(10_000)],
@@ -37,7 +37,7 @@ describe('a provider without the model in memory', () => {
     if (decision.kind === 'placed') expect(decision.ordered[0].estimate.firstTokenMs).toBeGreaterThan(8000);
   });
 
-  it('is chosen where no other has it, and by a request that already failed on those that do', () => {
+  it('is chosen if no other provider has the model, or if the others failed the request', () => {
     expect(first([[provider('cold'), cold(60_000)]])).toBe('cold');
     const failed = provider('ready', { usedSlots: 4 });
     const exclude = new Set([failed.facts.providerId]);

@@ -34,7 +34,7 @@ describe('the throughput of a provider', () => {
     expect(book.estimate(id('other'), model, hardware).samples).toBe(0);
   });
 
-  it('is that of a job alone, whatever ran beside it', () => {
+  it('equals the result of a job alone, with any concurrent jobs', () => {
     const book = new ThroughputStats();
     expect(book.record(provider, model, hardware, { ...sample, otherJobs: 4 })?.decodeTps).toBe(50);
   });

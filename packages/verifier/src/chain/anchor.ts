@@ -1,8 +1,8 @@
-/** Trust anchors of device chains (RFC 5280 section 6.1.1). Apple's is pinned in code, so that no download can replace it. */
+/** Trust anchors of device chains (RFC 5280 section 6.1.1). Apple's anchor is pinned in code, so that no download can replace it. */
 import { fromHex } from '@inference/protocol';
 
 export interface TrustAnchor {
-  /** DER of the name, byte for byte as in the certificates issued under it. */
+  /** DER of the name, byte for byte equal to issuer names in certificates. */
   readonly name: Uint8Array;
   /** Uncompressed P-384 point, 97 bytes. */
   readonly publicKey: Uint8Array;

@@ -56,7 +56,7 @@ export function readDeviceFacts(extensions: readonly CertificateExtension[]): Fa
   const values = new Map(extensions.map(({ oid, value }) => [oid, value]));
   for (const field of DEVICE_FIELDS) if (!values.has(OIDS[field])) return { ok: false, code: `${field}_missing` };
   const raw = (field: DeviceField): Uint8Array => values.get(OIDS[field]) ?? new Uint8Array(0);
-  const text = (field: keyof typeof FORMS): string | null => matching(raw(field), FORMS[field]);
+  const text = (field: keyof typeof FORMS): string | null => textMatching(raw(field), FORMS[field]);
   const facts = {
     serial: text('serial'),
     udid: text('udid'),
@@ -70,14 +70,14 @@ export function readDeviceFacts(extensions: readonly CertificateExtension[]): Fa
     kexts: isZero(raw('kexts')),
   };
   const { serial, udid, board, os_version, sepos_version, llb_version, freshness, sip, secure_boot, kexts } = facts;
-  if (serial === null || udid === null || board === null || os_version === null || sepos_version === null) return malformed(facts);
-  if (llb_version === null || freshness === null || sip === null || secure_boot === null || kexts === null) return malformed(facts);
+  if (serial === null || udid === null || board === null || os_version === null || sepos_version === null) return malformedFacts(facts);
+  if (llb_version === null || freshness === null || sip === null || secure_boot === null || kexts === null) return malformedFacts(facts);
   const names = { serial, udid, board, os_version, sepos_version, llb_version };
   // For both numbers zero is the safe state: protection enabled, extensions not allowed.
   return { ok: true, facts: { ...names, freshness, sipEnabled: sip, secureBoot: secure_boot, thirdPartyKexts: !kexts } };
 }
 
-function malformed(facts: Readonly<Record<DeviceField, unknown>>): FactsResult {
+function malformedFacts(facts: Readonly<Record<DeviceField, unknown>>): FactsResult {
   const field = DEVICE_FIELDS.find((name) => facts[name] === null) ?? 'serial';
   return { ok: false, code: `${field}_malformed` };
 }
@@ -88,7 +88,7 @@ function isZero(value: Uint8Array): boolean | null {
   return equalBytes(value, DISABLED) ? false : null;
 }
 
-function matching(value: Uint8Array, form: RegExp): string | null {
+function textMatching(value: Uint8Array, form: RegExp): string | null {
   const text = value.length > 64 ? '' : String.fromCharCode(...value);
   return form.test(text) ? text : null;
 }

@@ -17,7 +17,7 @@ export interface ExpectedDevice {
   readonly board?: string;
   /** Chip claimed by the machine, for example `Apple M4 Max`. */
   readonly chip?: string;
-  /** Freshness codes bound to the enclave key; the leaf must contain one of them. */
+  /** Freshness codes bound to the enclave key. The leaf must contain one of the codes. */
   readonly freshness?: readonly Uint8Array[];
   /** Oldest leaf, in milliseconds. */
   readonly maxAgeMs?: number;

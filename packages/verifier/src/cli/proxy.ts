@@ -1,4 +1,4 @@
-/** `inference-verify proxy`: runs the local proxy of `@inference/client`. Imported at run time, because that package depends on this one. */
+/** `inference-verify proxy`: runs the local proxy of `@inference/client`. Imported at run time, because the client uses this package. */
 import { UnavailableError } from './command.js';
 
 const PROXY_MODULE = '@inference/client/proxy-program';

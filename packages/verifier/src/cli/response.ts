@@ -54,7 +54,7 @@ export const responseCommand: Command = {
     const from = text('from');
     const answer =
       from === null
-        ? await ask({
+        ? await sendRequest({
             base: baseAddress(text('base-url')),
             key: text('key') ?? process.env.INFERENCE_API_KEY ?? '',
             path: text('path') ?? '/v1/chat/completions',
@@ -66,7 +66,7 @@ export const responseCommand: Command = {
   },
 };
 
-async function ask(what: { base: string; key: string; path: string; data: string | null; stream: boolean }): Promise<Answer> {
+async function sendRequest(what: { base: string; key: string; path: string; data: string | null; stream: boolean }): Promise<Answer> {
   if (what.key === '') throw new UsageError('response needs --key KEY');
   const authorization = { authorization: `Bearer ${what.key}` };
   const request = what.data ?? JSON.stringify(await question(what.base, what.path, authorization, what.stream));
@@ -181,7 +181,7 @@ function report(answer: Answer, { required, weightsSha256 }: Requirements): Repo
   };
   const verdict = orUnavailable(() => verifyAnswer(received, answer.isSaved ? 'receipt' : Date.now()));
   const { checks, record, enclave, receipt } = verdict;
-  const isRequiredMet = required === null || meets(required, verdict);
+  const isRequiredMet = required === null || meetsRequirement(required, verdict);
   const verified = verdict.verified && isRequiredMet;
   const lines = checks.map(({ result, name, explanation }) => line(result === 'ok', name, explanation));
   if (required !== null) lines.push(line(isRequiredMet, 'required_evidence', requirementText(required, isRequiredMet)));
@@ -231,7 +231,7 @@ function computationText(receipt: Receipt | null): string[] {
   ];
 }
 
-function meets(required: Requirement, { enclave, published }: AnswerVerdict): boolean {
+function meetsRequirement(required: Requirement, { enclave, published }: AnswerVerdict): boolean {
   if (required === 'self_signed') return enclave === 'claimed' || enclave === 'certified';
   return enclave === 'certified' && published?.trust_level === 'hardware';
 }
@@ -242,7 +242,7 @@ function requirementText(required: Requirement, isMet: boolean): string {
 }
 
 function asOfText(ms: number): string {
-  return `The record was judged as of the time that the receipt states: ${new Date(Math.min(ms, LAST_TIME_MS)).toISOString()}.`;
+  return `The record was verified as of the time that the receipt states: ${new Date(Math.min(ms, LAST_TIME_MS)).toISOString()}.`;
 }
 
 function line(ok: boolean, name: string, explanation: string): string {

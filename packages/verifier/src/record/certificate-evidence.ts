@@ -25,7 +25,7 @@ export function certificateFindings(record: AttestationRecord, activeAnchor: Act
   const findings = [...device.findings, acmeFinding(record, activeAnchor, now)];
   return {
     findings: findings.map((finding) =>
-      simulated && finding.result === 'reproduced' && finding.value !== false ? asSimulated(finding) : finding,
+      simulated && finding.result === 'reproduced' && finding.value !== false ? toSimulated(finding) : finding,
     ),
     chain: device.chain,
   };
@@ -90,7 +90,7 @@ function refusal(verdict: DeviceChainVerdict & { ok: false }): string {
   return `The chain is refused: ${verdict.code}.`;
 }
 
-function asSimulated(finding: Finding): Finding {
+function toSimulated(finding: Finding): Finding {
   return {
     ...finding,
     result: 'simulated',

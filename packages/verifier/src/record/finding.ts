@@ -5,7 +5,7 @@ import type { AttestationRecord, EnclaveEvidence } from '@inference/protocol';
 export type FindingResult =
   /** The evidence in the record leads to the same value. */
   | 'reproduced'
-  /** Reproduced, but only under an anchor that calls itself simulated. */
+  /** Reproduced, but only under an anchor that declares itself simulated. */
   | 'simulated'
   /** No evidence in the record: the claim rests on the coordinator alone. */
   | 'word'
@@ -48,7 +48,7 @@ export function enclaveEvidenceOf(record: AttestationRecord, findings: readonly 
   return certified ? 'certified' : 'claimed';
 }
 
-/** One sentence for readers who do not know this network. */
+/** A sentence for readers who do not know this network. */
 export const ENCLAVE_EVIDENCE_TEXT: Readonly<Record<EnclaveEvidence, string>> = {
   simulated: 'SIMULATED machine: its key is kept in software, or certified by a test authority. Nothing is proved about its hardware.',
   claimed:

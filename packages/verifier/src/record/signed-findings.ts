@@ -37,7 +37,7 @@ export function signedFindings(record: AttestationRecord, now: number): SignedFi
     const malformed = contradicted('se_public_key', record.se_public_key, 'It is no base64 of an uncompressed P-256 point.');
     return { findings: [malformed], attestation: null, challenge: null };
   }
-  const attestation = opened(() => openAttestation(record.attestation_statement, key, verifyP256InBrowser));
+  const attestation = openOrNull(() => openAttestation(record.attestation_statement, key, verifyP256InBrowser));
   const challenge = challengeAnswer(record, key, now);
   const findings = [
     compared('provider_id', record.provider_id, providerIdFromKeyHash(sha256(key)), 'It is derived from the hash of the enclave key.'),
@@ -89,7 +89,7 @@ function postureFindings(record: AttestationRecord, challenge: ChallengeAnswer |
 function challengeAnswer(record: AttestationRecord, key: Uint8Array, now: number): ChallengeAnswer | null {
   const { last_challenge: transcript } = record;
   if (transcript === null) return null;
-  const answer = opened(() => openChallengeAnswer(transcript.statement, key, verifyP256InBrowser));
+  const answer = openOrNull(() => openChallengeAnswer(transcript.statement, key, verifyP256InBrowser));
   if (answer === null || answer.nonce !== transcript.nonce || answer.session_id !== transcript.session_id) return null;
   const age = now - answer.issued_at;
   return age <= MAX_CHALLENGE_AGE_MS && age >= -CLOCK_TOLERANCE_MS ? answer : null;
@@ -98,7 +98,7 @@ function challengeAnswer(record: AttestationRecord, key: Uint8Array, now: number
 function keyFinding(record: AttestationRecord, key: Uint8Array, now: number): Finding {
   const { key_statement: statement } = record;
   if (statement === null) return compared('key_statement', 'none', 'none', 'No sealing key is in use at the moment.');
-  const value = opened(() => openKeyStatement(statement, key, verifyP256InBrowser));
+  const value = openOrNull(() => openKeyStatement(statement, key, verifyP256InBrowser));
   const problem = value === null ? 'The enclave key did not sign its statement.' : sealingKeyProblem(value, record, now);
   return problem === null
     ? compared('key_statement', 'bound', 'bound', 'The enclave key signed the sealing key, for this provider, attestation and time.')
@@ -120,7 +120,7 @@ function sealingKeyProblem(value: KeyStatement, record: AttestationRecord, now: 
   return null;
 }
 
-function opened<T>(open: () => { readonly value: T }): T | null {
+function openOrNull<T>(open: () => { readonly value: T }): T | null {
   try {
     return open().value;
   } catch (error) {

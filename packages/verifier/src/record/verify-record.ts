@@ -1,7 +1,7 @@
 /**
  * Recomputes every claim of the attestation feed from its evidence, and lists the claims that rest on the coordinator alone.
  *
- * Not proven: that the attested machine holds the enclave key (keys can be relayed), and which program runs there.
+ * Not proven: that the attested machine holds the enclave key (keys can be relayed), and the program on the machine.
  */
 import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, type EnclaveEvidence, fromBase64 } from '@inference/protocol';
 import { Compile } from 'typebox/compile';

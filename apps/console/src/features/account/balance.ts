@@ -1,4 +1,4 @@
-/** Balance query, and the key prefix of all queries that depend on money: a payment invalidates them together. */
+/** Balance query, and the common key prefix of all queries about money, which a payment invalidates together. */
 import type { ConsoleBalance } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';

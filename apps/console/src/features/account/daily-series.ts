@@ -10,7 +10,7 @@ interface BucketSeries {
 interface Grouping<Row> {
   readonly group: (row: Row) => string;
   readonly value: (row: Row) => number;
-  /** Maximum number of series. If there are more groups, the smallest ones share the last series. */
+  /** Maximum number of series. Of more groups, the smallest share the last series. */
   readonly max: number;
   /** Id of the shared series. */
   readonly others: string;

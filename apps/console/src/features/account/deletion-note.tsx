@@ -1,4 +1,4 @@
-/** What the deletion of an account erases and what stays, shown before the deletion. */
+/** `DeletionNote`: lists the data that an account's deletion erases, and the data that remain, before the deletion. */
 import { Link } from 'wouter';
 
 export function DeletionNote() {

@@ -43,7 +43,7 @@ export function checkUsd(text: string, { places = 2, min = 1, max = MAX_MICRO_US
   return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
 }
 
-/** Micro-USD of a text that {@link checkUsd} accepted; 0 for a text that is no amount. */
+/** Micro-USD of a text accepted by {@link checkUsd}; 0 for any other text. */
 export function microUsdOf(text: string): number {
   const typed = parseUsd(text, 6, { zero: true });
   return typed.kind === 'amount' ? typed.microUsd : 0;

@@ -23,7 +23,7 @@ type Decision = Status['decisions'][number];
 
 interface MachineStatusProps {
   readonly status: Status;
-  /** Heading of the recommended actions; owners and operators see different ones. */
+  /** Heading of the recommended actions, which differ for owners and operators. */
   readonly stepsTitle?: string;
 }
 

@@ -57,7 +57,7 @@ export function readsImages({ architecture }: Pick<CatalogueModel, 'architecture
 }
 
 export interface ModelPrices {
-  /** Micro-USD per million input tokens, of those from the prefix cache, and per million output tokens. Null: not charged. */
+  /** Micro-USD per million input tokens, cached input tokens and output tokens. Null: not charged. */
   readonly input: number | null;
   readonly cachedInput: number | null;
   readonly output: number | null;

@@ -17,7 +17,7 @@ function price(microUsd: number | null): string {
   return microUsd === null ? NONE : formatUsd(microUsd);
 }
 
-/** Name, prices and context: what a visitor compares first. */
+/** Name, prices and context, the first facts that a visitor compares. */
 export const PRICE_COLUMNS: readonly ModelColumn[] = [
   {
     key: 'model',

@@ -13,7 +13,7 @@ export function formatUptime(share: number): string {
   return `${(hundredths / 100).toFixed(2)}%`;
 }
 
-/** `32,768` tokens as `32K`, by powers of two where the number is one. */
+/** `32,768` tokens as `32K`: powers of two in units of 1024. */
 export function formatContext(tokens: number): string {
   return tokens >= 1024 && tokens % 1024 === 0 ? `${tokens / 1024}K` : new Intl.NumberFormat('en').format(tokens);
 }

@@ -1,4 +1,4 @@
-/** Texts about plain and end-to-end mode. They claim no more than docs/security-model.md. */
+/** Texts about plain and end-to-end mode. No text claims more than docs/security-model.md. */
 
 /** The promise of end-to-end mode, with its limit. */
 export const END_TO_END_PROMISE =
@@ -6,13 +6,13 @@ export const END_TO_END_PROMISE =
 
 interface Observer {
   readonly who: string;
-  /** What the observer sees in plain mode. */
+  /** Visible to the observer in plain mode. */
   readonly plain: string;
-  /** What the observer sees in end-to-end mode. */
+  /** Visible to the observer in end-to-end mode. */
   readonly endToEnd: string;
 }
 
-/** Who sees what of requests and responses. */
+/** Observers, and the parts of requests and responses that each can see. */
 export const OBSERVERS: readonly Observer[] = [
   {
     who: 'The coordinator',

@@ -1,7 +1,7 @@
-/** What the verification of an answer leaves open. */
+/** Limits of the verification of an answer. */
 import type { EnclaveEvidence } from '@inference/protocol';
 
-/** Limits of verification in a browser, whatever the result. */
+/** Limits of verification in a browser, for every result. */
 const NOT_PROVED: readonly string[] = [
   'That the named model was used. The machine signs the name; its weights cannot be inspected.',
   'That the key is in the attested Mac: another machine could relay requests to it.',
@@ -9,7 +9,7 @@ const NOT_PROVED: readonly string[] = [
 
 const PLAIN_MODE_LIMIT = 'That nobody read the conversation in the memory of the machine. In plain mode, the coordinator can read it too.';
 
-/** Limits in end-to-end mode, where only the client and the machines that it sealed to have the content. */
+/** Limits in end-to-end mode, where only the client and its candidates see the content. */
 const END_TO_END_LIMIT = 'That nobody read the conversation in the memory of the machine.';
 
 /** Additional first limit, by the evidence for the Secure Enclave of the machine. */

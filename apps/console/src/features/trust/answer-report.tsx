@@ -1,4 +1,4 @@
-/** Report on a verified answer: who answered, what was checked, what could not be checked, and what remains unproved. */
+/** Report on a verified answer: machine, passed checks, checks that could not run, and remaining limits. */
 import './trust.css';
 import { Check, X } from 'lucide-react';
 import type { ReactNode } from 'react';

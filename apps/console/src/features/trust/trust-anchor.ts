@@ -1,4 +1,4 @@
-/** `useTrustAnchor`: whether this network's certificates end at Apple's root or at a simulated one, from the attestation feed. */
+/** `useTrustAnchor`: whether this network's certificates end at Apple's root or at a simulated root, from the attestation feed. */
 import type { AttestationFeed } from '@inference/protocol';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';

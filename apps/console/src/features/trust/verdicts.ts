@@ -48,7 +48,7 @@ export const VERDICTS: Readonly<Record<Verdict, VerdictText>> = {
   unverified: { label: 'Not verified', tone: 'warn', meaning: 'Evidence was missing, so nothing was proved and nothing contradicted.' },
 };
 
-/** Root of the network's certificates: Apple's, a simulated one, or `unknown` if it could not be read. */
+/** Root of the network's certificates: Apple's, simulated, or `unknown` if unreadable. */
 export type AnchorKind = 'apple' | 'simulated' | 'unknown';
 
 /**

@@ -1,4 +1,4 @@
-/** Sessions of the account, with sign-out of one or of all others. */
+/** Sessions of the account, with buttons to sign out one session or all other sessions. */
 import type { ConsoleSession, ConsoleSessionList } from '@inference/formats';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

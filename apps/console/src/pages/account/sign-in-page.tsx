@@ -1,4 +1,4 @@
-/** Signs in with email address and password, or with a passkey, then returns to the page that required it. */
+/** Signs in with email address and password, or with a passkey, then returns to the requested page. */
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';

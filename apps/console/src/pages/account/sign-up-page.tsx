@@ -1,4 +1,4 @@
-/** Creates an account and signs it in. */
+/** Creates an account and signs in. */
 import { useState } from 'react';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';

@@ -1,4 +1,4 @@
-/** Creates passkeys in this browser, and signs in with them. The WebAuthn library is loaded on first use. */
+/** Creates passkeys in this browser, and signs in with passkeys. The WebAuthn library is loaded on first use. */
 import { api } from '../../api/api-client.js';
 import { DisplayableError } from '../../ui/feedback/displayable-error.js';
 
@@ -22,7 +22,7 @@ export function canUsePasskeys(): boolean {
   return window.isSecureContext && window.PublicKeyCredential !== undefined && !isAddress;
 }
 
-/** Creates a passkey and adds it to the account. */
+/** Creates a passkey and registers the passkey for the account. */
 export async function addPasskey({ name, password }: { readonly name: string; readonly password: string }): Promise<void> {
   const optionsJSON = await api.post<CreationOptions>('/console/auth/passkey/generate-register-options', { password });
   const { startRegistration } = await import('@simplewebauthn/browser');

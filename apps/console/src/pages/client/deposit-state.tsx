@@ -1,4 +1,4 @@
-/** Method and state of a deposit, as lists and receipts show them. */
+/** Method and state of a deposit, for lists and receipts. */
 import type { ConsoleDeposit } from '@inference/formats';
 import { formatUsd } from '../../ui/display/figures.js';
 import { Badge } from '../../ui/display/page.js';

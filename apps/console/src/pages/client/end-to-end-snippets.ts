@@ -9,7 +9,7 @@ export function proxyCommand(base: string): string {
   return `npx --package @inference/client inference-verify proxy --base-url ${base} --listen ${PROXY}`;
 }
 
-/** First requests in end-to-end mode. Those after the first go through the proxy. */
+/** First requests in end-to-end mode. All but the first snippet use the proxy. */
 export function endToEndSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const text = JSON.stringify;
   return [

@@ -11,7 +11,7 @@ const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
 `;
 }
 
-/** What most applications need next. */
+/** Snippets for the features that applications usually need next. */
 export function featureSnippets(facts: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const { base, key, model } = facts;
   const body = text({ model, messages: [{ role: 'user', content: QUESTION }] });

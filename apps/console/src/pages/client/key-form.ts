@@ -1,4 +1,4 @@
-/** Fields of the key form, and the request body made from them. */
+/** Fields of the key form, and the conversion to a request body. */
 import type { BudgetPeriod, ConsoleKey, CreateKey, SignatureForm } from '@inference/formats';
 import { formatUsdInput, parseUsd } from '../../features/account/usd-amount.js';
 

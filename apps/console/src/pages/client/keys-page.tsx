@@ -1,4 +1,4 @@
-/** `/keys`: create, edit and revoke API keys. The key itself is shown once, after creation. */
+/** `/keys`: create, edit and revoke API keys. The secret is shown once, after creation. */
 import './client.css';
 import type { BudgetPeriod, ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';

@@ -161,7 +161,7 @@ interface RequestsProps {
   readonly visionModel: string | null;
 }
 
-/** A tab per language, and one for end-to-end mode. The selected one is part of the URL. */
+/** A tab per language, and a tab for end-to-end mode. The URL names the selected tab. */
 function Requests({ facts, imageModel, visionModel }: RequestsProps) {
   const [first, ...others] = textSnippets(facts);
   const snippets = [

@@ -1,4 +1,4 @@
-/** Card with the signed receipt of a request: what it is, its download, and its verification. */
+/** Card with the signed receipt of a request: explanation, download and verification. */
 import { BadgeCheck, Download } from 'lucide-react';
 import { PATHS } from '../../routing/paths.js';
 import { formatDuration } from '../../ui/display/figures.js';

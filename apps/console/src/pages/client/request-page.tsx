@@ -129,7 +129,7 @@ function Header({ badge, at }: { readonly badge: ReactNode; readonly at: string 
   );
 }
 
-/** Facts of every request, and those of the page. */
+/** Facts of every request, and additional facts of this page. */
 function RequestCard({ request, children }: { readonly request: ConsoleRequest; readonly children: ReactNode }) {
   return (
     <Card title="The request">

@@ -1,4 +1,4 @@
-/** A signed receipt as `GET /v1/receipts/{id}` returns it. */
+/** Signed receipt in the response of `GET /v1/receipts/{id}`. */
 import type { E2eReceipt, Receipt } from '@inference/protocol';
 
 export interface SignedReceipt {

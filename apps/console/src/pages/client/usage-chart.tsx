@@ -42,16 +42,16 @@ export function UsageChartCard({ filter, usage, models }: UsageChartCardProps) {
   const used = usage === undefined ? null : usedDays(usage.data);
   const dayCount = used === null ? 0 : eachDay(used).length;
   const mayBeHourly = dayCount > 0 && dayCount <= MAX_HOURLY_DAYS;
-  const wanted: Bucket = mayBeHourly ? (chosen ?? (dayCount === 1 ? 'hour' : 'day')) : 'day';
+  const selectedBucket: Bucket = mayBeHourly ? (chosen ?? (dayCount === 1 ? 'hour' : 'day')) : 'day';
   const query = filterQuery({ ...filter, ...used }).toString();
   const hours = useQuery({
     queryKey: [...MONEY_KEY, 'usage-hours', query],
     queryFn: ({ signal }) => api.get<ConsoleUsageHours>(`/console/v1/usage/hours?${query}`, { signal }),
-    enabled: wanted === 'hour',
+    enabled: selectedBucket === 'hour',
     placeholderData: keepPreviousData,
   });
   // The daily chart stays until the hours have arrived.
-  const bucket = wanted === 'hour' && chosen === 'hour' && hours.isPending && !hours.isError ? 'day' : wanted;
+  const bucket = selectedBucket === 'hour' && chosen === 'hour' && hours.isPending && !hours.isError ? 'day' : selectedBucket;
   const rows = bucket === 'hour' ? hours.data?.data : usage?.data;
   const chart =
     rows === undefined || usage === undefined
@@ -64,7 +64,7 @@ export function UsageChartCard({ filter, usage, models }: UsageChartCardProps) {
       title={`By ${bucket} and model`}
       actions={
         <>
-          {mayBeHourly ? <Segmented<Bucket> label="Interval" value={wanted} options={BUCKETS} onValue={setChosen} /> : null}
+          {mayBeHourly ? <Segmented<Bucket> label="Interval" value={selectedBucket} options={BUCKETS} onValue={setChosen} /> : null}
           <Segmented<Measure> label="Measure" value={measure} options={MEASURES} onValue={setMeasure} />
         </>
       }

@@ -39,7 +39,7 @@ export function filterQuery({ from, to, model, key }: UsageFilter): URLSearchPar
 
 const FILTERS = ['from', 'to', 'model', 'key'];
 
-/** A URL query with these filters instead of its own; its other parameters stay. */
+/** Replaces the filters in a URL query. Other parameters stay. */
 export function withFilter(search: string, filter: UsageFilter): URLSearchParams {
   const query = new URLSearchParams(search);
   for (const name of FILTERS) query.delete(name);

@@ -42,7 +42,7 @@ export function Page() {
     placeholderData: (before) => before,
   });
   const [list, setList] = useUrlChoice<RequestList>('list', REQUEST_LISTS);
-  // The list and its order stay as they are.
+  // List and order do not change.
   const show = (next: UsageFilter): void => navigate(`${PATHS.usage}?${withFilter(search, next)}`, { replace: true });
   const totals = days.data && usageTotals(days.data.data);
   return (

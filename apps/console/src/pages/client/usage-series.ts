@@ -31,7 +31,7 @@ type ModelUsage = Omit<UsageHour, 'hour'>;
 export const MAX_SERIES = COLOUR_COUNT;
 export const OTHERS = 'Other models';
 
-/** `models`: models of the range under any filter; each keeps its colour whichever are shown. */
+/** `models`: models of the range under any filter. Each model keeps its colour under every filter. */
 export function dailyChart(rows: readonly UsageDay[], measure: Measure, models: readonly string[] = modelsUsed(rows)): UsageChart {
   return chartOf(rows, measure, models, { of: ({ day }) => day, all: (from, to) => eachDay({ from, to }), label: shortDay });
 }
@@ -53,13 +53,13 @@ function chartOf<Row extends ModelUsage>(
   models: readonly string[],
   buckets: Buckets<Row>,
 ): UsageChart {
-  const shown = rows.filter((row) => measured(row, measure) > 0);
-  const [first, last] = extent(shown.map(buckets.of));
+  const shown = rows.filter((row) => measureOf(row, measure) > 0);
+  const [first, last] = rangeOf(shown.map(buckets.of));
   if (first === undefined || last === undefined) return { labels: [], series: [] };
   const all = buckets.all(first, last);
   const series = bucketSeries(shown, all, buckets.of, {
     group: ({ model }) => model,
-    value: (row) => measured(row, measure),
+    value: (row) => measureOf(row, measure),
     max: MAX_SERIES,
     others: OTHERS,
   });
@@ -73,12 +73,12 @@ function chartOf<Row extends ModelUsage>(
 
 /** First and last day with usage; null without usage. */
 export function usedDays(rows: readonly UsageDay[]): DayRange | null {
-  const [from, to] = extent(rows.map(({ day }) => day));
+  const [from, to] = rangeOf(rows.map(({ day }) => day));
   return from === undefined || to === undefined ? null : { from, to };
 }
 
 /** Both are undefined for an empty list. ISO 8601 texts sort by time. */
-function extent(buckets: readonly string[]): readonly [string | undefined, string | undefined] {
+function rangeOf(buckets: readonly string[]): readonly [string | undefined, string | undefined] {
   const sorted = buckets.toSorted();
   return [sorted[0], sorted.at(-1)];
 }
@@ -104,7 +104,7 @@ export function modelsUsed(rows: readonly ModelUsage[]): string[] {
   return [...new Set(rows.map((row) => row.model))].sort();
 }
 
-function measured(row: ModelUsage, measure: Measure): number {
+function measureOf(row: ModelUsage, measure: Measure): number {
   switch (measure) {
     case 'cost':
       return row.cost_micro_usd;

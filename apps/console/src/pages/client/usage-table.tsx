@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
 
 const SORTS = ['time', 'model', 'tokens', 'cost', 'latency'] as const satisfies readonly UsageSort[];
 
-/** Orders as in the URL; phones choose from them, because they show no headers. */
+/** Sort orders of the URL. Phones show a menu instead of sortable headers. */
 const ORDERS = [
   { value: 'time-desc', label: 'Newest first' },
   { value: 'time-asc', label: 'Oldest first' },

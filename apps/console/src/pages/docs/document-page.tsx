@@ -15,7 +15,7 @@ import { useUrlText } from '../../ui/navigation/url-state.js';
 import { DocumentContent } from './document-content.js';
 import { SearchResults } from './search-results.js';
 
-/** Loads the document of a page, so that the page shows it at once. */
+/** Loads the document before the page renders. */
 export async function prefetchDocument(queryClient: QueryClient, location: string): Promise<void> {
   const path = pathOf(location);
   const load = loaderOf(path);

@@ -3,7 +3,7 @@ const LENGTH = 180;
 /** Characters before the first match. */
 const LEAD = 60;
 
-/** Part of a text around the first of these words. */
+/** Excerpt of a text around the first matching word. */
 export function excerpt(text: string, words: readonly string[]): string {
   const lower = text.toLowerCase();
   const positions = words.map((word) => lower.indexOf(word)).filter((position) => position >= 0);

@@ -72,7 +72,7 @@ export function operationsByTag({ paths }: OpenApiDocument): ReadonlyMap<string,
 
 export type Schemas = OpenApiDocument['components']['schemas'];
 
-/** The schema that a reference names, or the schema itself. */
+/** Resolves a reference to its schema. Other schemas are returned unchanged. */
 export function resolveSchema(schema: Schema, schemas: Schemas): Schema {
   const name = schema.$ref?.split('/').at(-1);
   return name === undefined ? schema : (schemas[name] ?? {});

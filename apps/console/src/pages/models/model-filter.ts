@@ -10,7 +10,7 @@ interface ModelFilter {
   readonly type: (typeof MODEL_TYPES)[number];
 }
 
-/** Matching models, those with the most machines first. */
+/** Matching models, sorted by number of machines, descending. */
 export function filterModels(models: readonly CatalogueModel[], { search, type }: ModelFilter): CatalogueModel[] {
   const needle = search.trim().toLowerCase();
   return models

@@ -32,7 +32,7 @@ export function Page() {
   return <LoadedPage query={useCatalogue()} what="This model" notFound={notServed} page={page} />;
 }
 
-/** The router leaves escapes of reserved characters, such as a slash, as they are. No model id has a percent sign. */
+/** The router does not decode reserved characters, such as a slash. No model id has a percent sign. */
 function modelIdOf(segment: string): string {
   try {
     return decodeURIComponent(segment);

@@ -1,4 +1,4 @@
-/** `/`: what the network is, model prices and a machine verified live, for visitors; the network overview for signed-in people. */
+/** `/`: for visitors, the network in short, model prices and a live verification; for signed-in people, the network overview. */
 import './home-page.css';
 import { Link, Redirect } from 'wouter';
 import { useSession } from '../../api/session.js';

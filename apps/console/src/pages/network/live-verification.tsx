@@ -39,7 +39,7 @@ export function LiveVerification() {
   );
 }
 
-/** Online machines first, then attested hardware, then those with the most requests. Null: none is connected. */
+/** Prefers online machines, then attested hardware, then the number of requests. Null: no machine is connected. */
 export function machineToVerify(providers: readonly ProviderSnapshot[]): ProviderSnapshot | null {
   const rank = ({ status, trust_level }: ProviderSnapshot): number => (status === 'online' ? 2 : 0) + (trust_level === 'hardware' ? 1 : 0);
   const [first] = providers.toSorted(

@@ -166,7 +166,7 @@ function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
   );
 }
 
-/** Further rows are combined into one. */
+/** Further rows are combined into one row. */
 const MAX_ROWS = 8;
 
 function Bars({ rows }: { readonly rows: readonly Share[] }) {

@@ -36,7 +36,7 @@ export function useLeaderboard(metric: LeaderboardMetric, window: StatisticsWind
   });
 }
 
-/** Attestation feed with the record of one provider, or with none if it is not connected. */
+/** Attestation feed with the record of one provider; without a record if the provider is not connected. */
 export function useFeedOf(providerId: string) {
   return useQuery({
     queryKey: ['public', 'attestation', providerId],

@@ -27,7 +27,7 @@ const STATUSES: Readonly<Record<string, StatusText>> = {
   no_key: { label: 'No key', tone: 'warn', meaning: 'Has no valid key for sealed requests.' },
 };
 
-/** Unknown statuses are shown as they are. */
+/** Unknown statuses are shown unchanged. */
 export function statusText(status: string): StatusText {
   return STATUSES[status] ?? { label: sentenceCase(status), tone: 'neutral', meaning: 'Accepts no requests now.' };
 }

@@ -16,60 +16,30 @@ import { type SavedVerification, useSaved } from './verify/use-saved.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
 
-/** Room for a feed of several thousand providers. */
+/** Maximum file size: a feed of several thousand providers. */
 const MAX_BYTES = 64 * 2 ** 20;
 
 export function Page() {
-  const { verification, start, clear: clearRecord } = useVerification();
-  const { saved, verify, clear: clearSaved } = useSaved();
   const [text, setText] = useState('');
   const [request, setRequest] = useState('');
   const [asOfChallenge, setAsOfChallenge] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const file = useRef<HTMLInputElement>(null);
-  const busy = verification.state === 'opening' || verification.state === 'running' || saved.state === 'running';
+  const { verification, saved, problem, setProblem, isBusy, verify } = useVerifier({ request, asOfChallenge });
 
-  const read = async (bytes: Uint8Array, isPasted: boolean): Promise<void> => {
-    setProblem(undefined);
-    clearRecord();
-    clearSaved();
-    try {
-      const input = readInput(bytes);
-      if (input.kind === 'record') await start(async () => input.value, asOfChallenge ? 'newest-challenge' : 'now');
-      else await verify({ input, request, isPasted });
-    } catch (error) {
-      if (!(error instanceof InputError)) throw error;
-      setProblem(error.message);
-    }
-  };
-  const readFile = async (chosen: File | undefined): Promise<void> => {
-    if (chosen === undefined) return;
-    if (chosen.size > MAX_BYTES) setProblem('This file is too large. Choose one of at most 64 MB.');
-    else await read(new Uint8Array(await chosen.arrayBuffer()), false);
+  const verifyFile = async (file: File): Promise<void> => {
+    if (file.size > MAX_BYTES) setProblem('This file is too large. Choose one of at most 64 MB.');
+    else await verify(new Uint8Array(await file.arrayBuffer()), false);
   };
   const verifyText = (): void => {
     if (text.trim() === '') setProblem('Paste a record, an answer or a receipt first, or choose a file.');
-    else void read(new TextEncoder().encode(text), true);
+    else void verify(new TextEncoder().encode(text), true);
   };
-
-  const [receiptId] = useUrlText('receipt');
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a receipt is opened once per address
-  useEffect(() => {
-    if (receiptId === '') return;
-    const leaving = new AbortController();
-    const open = async (): Promise<void> => {
-      try {
-        const receipt = await api.get<object>(`/v1/receipts/${encodeURIComponent(receiptId)}`, { signal: leaving.signal });
-        const json = JSON.stringify(receipt, null, 2);
-        setText(json);
-        await read(new TextEncoder().encode(json), true);
-      } catch (error) {
-        if (!leaving.signal.aborted) setProblem(errorText(error));
-      }
-    };
-    void open();
-    return () => leaving.abort();
-  }, [receiptId]);
+  useReceiptOfUrl({
+    onReceipt: async (json) => {
+      setText(json);
+      await verify(new TextEncoder().encode(json), true);
+    },
+    onError: (error) => setProblem(errorText(error)),
+  });
 
   return (
     <>
@@ -101,44 +71,12 @@ export function Page() {
               autoComplete="off"
               rows={8}
             />
-            <details className="verify-options">
-              <summary>Options</summary>
-              <div className="stack-small">
-                <TextAreaField
-                  label="Request body"
-                  hint="For an answer or a receipt: exactly the body that you sent, to check that the answer belongs to it."
-                  value={request}
-                  onChange={(event) => setRequest(event.target.value)}
-                  spellCheck={false}
-                  autoComplete="off"
-                  rows={3}
-                />
-                <CheckField
-                  label="Verify as of the newest challenge"
-                  hint="For a record: older than 20 minutes, it no longer proves that its machine answers now. This option verifies it as of the time of its newest challenge."
-                  checked={asOfChallenge}
-                  onChange={(event) => setAsOfChallenge(event.target.checked)}
-                />
-              </div>
-            </details>
+            <VerifyOptions request={request} onRequest={setRequest} asOfChallenge={asOfChallenge} onAsOfChallenge={setAsOfChallenge} />
             <div className="row">
-              <Button type="submit" kind="primary" busy={busy}>
+              <Button type="submit" kind="primary" busy={isBusy}>
                 Verify
               </Button>
-              <Button icon={<FileUp size={16} aria-hidden="true" />} onClick={() => file.current?.click()}>
-                Choose a file
-              </Button>
-              <input
-                ref={file}
-                type="file"
-                aria-label="File to verify"
-                tabIndex={-1}
-                className="visually-hidden"
-                onChange={(event) => {
-                  void readFile(event.target.files?.[0]);
-                  event.target.value = '';
-                }}
-              />
+              <FileButton onFile={(file) => void verifyFile(file)} />
             </div>
           </form>
         </Card>
@@ -154,6 +92,109 @@ export function Page() {
         )}
         <ModesHint />
       </div>
+    </>
+  );
+}
+
+/** Verifies input as a record, or as a saved answer or receipt. */
+function useVerifier({ request, asOfChallenge }: { readonly request: string; readonly asOfChallenge: boolean }) {
+  const { verification, start, clear: clearRecord } = useVerification();
+  const { saved, verify: verifySaved, clear: clearSaved } = useSaved();
+  const [problem, setProblem] = useState<string>();
+  const isBusy = verification.state === 'opening' || verification.state === 'running' || saved.state === 'running';
+
+  const verify = async (bytes: Uint8Array, isPasted: boolean): Promise<void> => {
+    setProblem(undefined);
+    clearRecord();
+    clearSaved();
+    try {
+      const input = readInput(bytes);
+      if (input.kind === 'record') await start(async () => input.value, asOfChallenge ? 'newest-challenge' : 'now');
+      else await verifySaved({ input, request, isPasted });
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      setProblem(error.message);
+    }
+  };
+  return { verification, saved, problem, setProblem, isBusy, verify };
+}
+
+interface ReceiptHandlers {
+  readonly onReceipt: (json: string) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Loads the receipt `?receipt=<id>` of the account, once per id. */
+function useReceiptOfUrl({ onReceipt, onError }: ReceiptHandlers): void {
+  const [receiptId] = useUrlText('receipt');
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a receipt is loaded once per id
+  useEffect(() => {
+    if (receiptId === '') return;
+    const leaving = new AbortController();
+    const load = async (): Promise<void> => {
+      try {
+        const receipt = await api.get<object>(`/v1/receipts/${encodeURIComponent(receiptId)}`, { signal: leaving.signal });
+        await onReceipt(JSON.stringify(receipt, null, 2));
+      } catch (error) {
+        if (!leaving.signal.aborted) onError(error);
+      }
+    };
+    void load();
+    return () => leaving.abort();
+  }, [receiptId]);
+}
+
+interface VerifyOptionsProps {
+  readonly request: string;
+  readonly onRequest: (request: string) => void;
+  readonly asOfChallenge: boolean;
+  readonly onAsOfChallenge: (asOfChallenge: boolean) => void;
+}
+
+function VerifyOptions({ request, onRequest, asOfChallenge, onAsOfChallenge }: VerifyOptionsProps) {
+  return (
+    <details className="verify-options">
+      <summary>Options</summary>
+      <div className="stack-small">
+        <TextAreaField
+          label="Request body"
+          hint="For an answer or a receipt: exactly the body that you sent, to check that the answer belongs to it."
+          value={request}
+          onChange={(event) => onRequest(event.target.value)}
+          spellCheck={false}
+          autoComplete="off"
+          rows={3}
+        />
+        <CheckField
+          label="Verify as of the newest challenge"
+          hint="For a record: older than 20 minutes, it no longer proves that its machine answers now. This option verifies it as of the time of its newest challenge."
+          checked={asOfChallenge}
+          onChange={(event) => onAsOfChallenge(event.target.checked)}
+        />
+      </div>
+    </details>
+  );
+}
+
+function FileButton({ onFile }: { readonly onFile: (file: File) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Button icon={<FileUp size={16} aria-hidden="true" />} onClick={() => input.current?.click()}>
+        Choose a file
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        aria-label="File to verify"
+        tabIndex={-1}
+        className="visually-hidden"
+        onChange={(event) => {
+          const file = event.target.files?.[0];
+          if (file !== undefined) onFile(file);
+          event.target.value = '';
+        }}
+      />
     </>
   );
 }

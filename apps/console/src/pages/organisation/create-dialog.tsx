@@ -1,4 +1,4 @@
-/** `CreateDialog`: creates an organisation and switches this tab to it. */
+/** `CreateDialog`: creates an organisation and makes it the active account of this tab. */
 import type { ConsoleMembership } from '@inference/formats';
 import { api } from '../../api/api-client.js';
 import { useRefreshSession, useSwitchAccount } from '../../api/session.js';

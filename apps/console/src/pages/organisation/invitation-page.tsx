@@ -1,4 +1,4 @@
-/** `/invitation?token=`: accepts an invitation, after signing in with the address that received it. */
+/** `/invitation?token=`: accepts an invitation. Requires sign-in with the invited email address. */
 import './invitation.css';
 import type { ConsoleInvitationView, ConsoleMembership } from '@inference/formats';
 import { useMutation, useQuery } from '@tanstack/react-query';

@@ -19,7 +19,7 @@ import { ORGANISATION_PATH, useInvalidateOrganisation, useInvitations } from './
 
 const PATH = `${ORGANISATION_PATH}/invitations`;
 
-/** `role`: the role of the signed-in person, which limits the roles that can be given. */
+/** `role`: role of the signed-in person, which limits the roles of new members. */
 export function InvitationsCard({ role }: { readonly role: OrganisationRole }) {
   const invitations = useInvitations();
   const settings = useSettings();

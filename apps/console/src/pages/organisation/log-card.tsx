@@ -1,4 +1,4 @@
-/** `LogCard`: what members did in the organisation, newest first. */
+/** `LogCard`: actions of members in the organisation, newest first. */
 import type { ConsoleOrganisationEvent, OrganisationAction } from '@inference/formats';
 import { accountUrl } from '../../api/active-account.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';

@@ -19,7 +19,7 @@ function memberPath(userId: string): string {
   return `${ORGANISATION_PATH}/members/${encodeURIComponent(userId)}`;
 }
 
-/** `role`: the role of the signed-in person, which limits the members that can be changed. */
+/** `role`: role of the signed-in person, which limits the editable members. */
 export function MembersCard({ role }: { readonly role: OrganisationRole }) {
   const members = useMembers();
   const canManage = usePermission('organisation.manage');

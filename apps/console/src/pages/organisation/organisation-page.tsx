@@ -1,4 +1,4 @@
-/** `/organisation`: page of the organisation that this tab acts for. In the personal account: the list of organisations. */
+/** `/organisation`: page of the active organisation. In the personal account: the list of organisations. */
 import type { ConsoleMembership } from '@inference/formats';
 import { Building2, Plus } from 'lucide-react';
 import { Link, useLocation, useSearch } from 'wouter';

@@ -1,4 +1,4 @@
-/** Queries about the organisation that this tab acts for. */
+/** Queries about the active organisation. */
 import type { ConsoleInvitation, ConsoleInvitationList, ConsoleMember, ConsoleMemberList, ConsoleOrganisation } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';

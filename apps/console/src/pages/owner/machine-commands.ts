@@ -34,7 +34,7 @@ export class RefusedCommand extends DisplayableError {
   }
 }
 
-/** Ids of one control's commands. A retry after a missing answer reuses the id, so that the machine executes the command once. */
+/** Command ids of one control. A retry after a missing answer reuses the id, so that the machine executes the command once. */
 export class CommandIds {
   #unanswered: { readonly choice: string; readonly id: string } | null = null;
   readonly #newId: () => string;

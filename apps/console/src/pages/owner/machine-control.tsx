@@ -81,7 +81,7 @@ function ControlCard({ children }: { readonly children: React.ReactNode }) {
 /**
  * Returns a function that sends an action to the machine. Rejects with {@link RefusedCommand} if the machine refuses.
  *
- * `choice` identifies what the owner chose. A retry of the same choice is the same command, although its action may contain another
+ * `choice` identifies the owner's choice. A retry of the same choice is the same command, although its action may contain another
  * time. Default: the action.
  */
 function useSendCommand(providerId: string): (action: OwnerAction, choice?: string) => Promise<void> {

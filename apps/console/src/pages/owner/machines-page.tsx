@@ -1,4 +1,4 @@
-/** `/machines`: machines linked to this account, or how to link one. */
+/** `/machines`: machines linked to this account, or instructions to link a machine. */
 import type { ConsoleMachine } from '@inference/formats';
 import { Link2 } from 'lucide-react';
 import { Link } from 'wouter';

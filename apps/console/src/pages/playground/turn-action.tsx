@@ -1,4 +1,4 @@
-/** Small buttons below a message. Unavailable ones retain the focus, so that an action never loses the user's place. */
+/** Small buttons below a message. Unavailable buttons retain the focus, so that an action never loses the user's place. */
 import { Check, Copy } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyStatus, useCopy } from '../../ui/forms/copy-field.js';
@@ -30,7 +30,7 @@ export function TurnAction({ label, icon, disabled = false, pressed, onClick }: 
   );
 }
 
-/** Copies the text as the model wrote it. */
+/** Copies the unformatted text. */
 export function CopyAction({ label, value }: { readonly label: string; readonly value: string }) {
   const { state, copy } = useCopy(value);
   const Icon = state === 'copied' ? Check : Copy;

@@ -25,7 +25,7 @@ export function ChartDrawing(props: ChartProps) {
   const chart = useRef<Canvas | null>(null);
   const { theme } = useTheme();
   const { kind } = props;
-  // A new kind or theme recreates the chart; new values update it.
+  // A new kind or theme recreates the chart. New values only update the chart.
   // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the DOM, which follows the theme
   useEffect(() => {
     if (canvas.current === null) return;

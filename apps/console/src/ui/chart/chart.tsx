@@ -23,7 +23,7 @@ interface ChartData {
 }
 
 export interface ChartProps extends ChartData {
-  /** One sentence that describes the chart to screen readers. */
+  /** Sentence for screen readers that describes the chart. */
   readonly title: string;
   readonly kind: 'line' | 'bar';
   /** Stacks bars or areas of all series. */

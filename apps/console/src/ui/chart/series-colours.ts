@@ -2,7 +2,7 @@
 
 /** Number of `--chart-N` colours in the style sheet. */
 export const COLOUR_COUNT = 6;
-/** Colour of the series that combines the smallest ones. */
+/** Colour of the series that combines the smallest series. */
 export const OTHERS_COLOUR = COLOUR_COUNT;
 
 /**
@@ -13,11 +13,11 @@ export const OTHERS_COLOUR = COLOUR_COUNT;
  */
 export function seriesColours(shown: readonly string[], all: readonly string[]): ReadonlyMap<string, number> {
   const preferred = assign([...new Set([...all, ...shown])].sort(), hashOf);
-  // With more series than colours, several prefer the same colour. The shown ones then take free colours.
+  // With more series than colours, several series prefer the same colour. Shown series then take free colours.
   return assign([...shown].sort(), (id) => (preferred.get(id) ?? 1) - 1);
 }
 
-/** Gives each id its preferred slot, or the next free one; ids beyond the slots get the last colour. */
+/** Gives each id its preferred slot, or the next free slot. Ids beyond the slots get the last colour. */
 function assign(ids: readonly string[], preferredSlot: (id: string) => number): Map<string, number> {
   const slots = COLOUR_COUNT - 1;
   const taken = new Set<number>();

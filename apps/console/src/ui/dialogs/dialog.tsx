@@ -1,4 +1,4 @@
-/** Modal dialog: traps the focus, returns it on close, and closes on Escape. */
+/** Modal dialog: traps the focus, restores the focus on close, and closes on Escape. */
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { useMutation } from '@tanstack/react-query';
 import { X } from 'lucide-react';
@@ -8,7 +8,7 @@ import { Button } from '../forms/button.js';
 import { Form, type FormMutation } from '../forms/form.js';
 
 interface DialogProps {
-  /** Dialogs that close animate only if they stay mounted with `open` false. */
+  /** Keep the dialog mounted with `open` false to animate the close. */
   readonly open?: boolean;
   readonly onClose: () => void;
   readonly title: ReactNode;

@@ -1,4 +1,4 @@
-/** Formats of money, numbers, durations and times, and elements that show them. */
+/** Formats for money, numbers, durations and times, and elements with these formats. */
 import { useEffect, useState } from 'react';
 
 const MICRO_USD_PER_USD = 1_000_000n;

@@ -22,7 +22,7 @@ export interface Column<Row> {
   readonly wide?: boolean;
   /** Row header for screen readers. Exactly one column per table. */
   readonly rowHeader?: boolean;
-  /** The header is a button that sorts the rows by this column. */
+  /** Makes the header a button for sorting by this column. */
   readonly sortable?: boolean;
 }
 
@@ -135,7 +135,7 @@ interface LoadMoreProps {
   readonly list: { readonly hasNextPage: boolean; readonly isFetchingNextPage: boolean; readonly fetchNextPage: () => unknown };
 }
 
-/** Button below a list that fetches the next page; nothing on the last one. */
+/** Button below a list for the next page; not rendered on the last page. */
 function LoadMore({ list }: LoadMoreProps) {
   if (!list.hasNextPage) return null;
   return (

@@ -34,7 +34,7 @@ interface SkeletonProps {
   readonly height?: string;
 }
 
-/** One bar in the final size of its content, so that nothing shifts; hidden from screen readers. The parent sets `aria-busy`. */
+/** A bar in the final size of its content, to avoid layout shifts; hidden from screen readers. The parent sets `aria-busy`. */
 export function Skeleton({ width = '100%', height = '1em' }: SkeletonProps) {
   return <span className="skeleton" style={{ width, height }} aria-hidden="true" />;
 }

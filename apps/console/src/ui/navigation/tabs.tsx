@@ -1,4 +1,4 @@
-/** Tabs. Arrow keys move between them. */
+/** Tabs with arrow key navigation. */
 import { Tabs as Base } from '@base-ui/react/tabs';
 import type { ReactNode } from 'react';
 

@@ -1,7 +1,7 @@
 /** Selections stored in the URL, so that a view can be linked. */
 import { useSearchParams } from 'wouter';
 
-/** Value of a search parameter if allowed, else the first allowed one. Setting a value replaces the history entry. */
+/** Value of a search parameter if allowed, else the first allowed value. Setting a value replaces the history entry. */
 export function useUrlChoice<Value extends string>(name: string, allowed: readonly [Value, ...Value[]]): [Value, (value: Value) => void] {
   const [text, setText] = useUrlText(name);
   const value = allowed.find((one) => one === text) ?? allowed[0];

@@ -1,4 +1,4 @@
-/** Light or dark theme: the system setting unless the user chose one. Local storage holds the choice. */
+/** Light or dark theme: the user's choice in local storage, else the system setting. */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 
 export type Theme = 'light' | 'dark';

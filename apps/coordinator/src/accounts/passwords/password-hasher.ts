@@ -31,7 +31,7 @@ export class PasswordHasher {
   readonly #idle: Worker[] = [];
   readonly #running = new Map<Worker, Task>();
   readonly #waiting: Task[] = [];
-  #closed = false;
+  #isClosed = false;
 
   constructor(options: PasswordHasherOptions = {}) {
     this.#cost = options.cost ?? SCRYPT_COST;
@@ -59,7 +59,7 @@ export class PasswordHasher {
 
   /** Ends the threads. Running and queued hashes are rejected. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     const threads = [...this.#idle, ...this.#running.keys()];
     for (const task of [...this.#running.values(), ...this.#waiting]) task.reject(new Error('password hashing has stopped'));
     this.#idle.length = 0;
@@ -70,7 +70,7 @@ export class PasswordHasher {
 
   #derive(password: string, salt: string): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(new Error('password hashing has stopped'));
+      if (this.#isClosed) return reject(new Error('password hashing has stopped'));
       this.#waiting.push({ derivation: { password: password.normalize('NFKC'), salt, cost: this.#cost }, resolve, reject });
       this.#runNext();
     });
@@ -100,13 +100,13 @@ export class PasswordHasher {
       else task?.resolve(key);
       this.#runNext();
     });
-    thread.on('error', (error) => this.#lose(thread, error));
-    thread.on('exit', () => this.#lose(thread, new Error('a password thread has ended')));
+    thread.on('error', (error) => this.#dropThread(thread, error));
+    thread.on('exit', () => this.#dropThread(thread, new Error('a password thread has ended')));
     return thread;
   }
 
   /** Drops a failed or ended thread. Queued hashes start a new thread at once. */
-  #lose(thread: Worker, error: unknown): void {
+  #dropThread(thread: Worker, error: unknown): void {
     const place = this.#idle.indexOf(thread);
     if (place !== -1) this.#idle.splice(place, 1);
     const task = this.#running.get(thread);

@@ -11,7 +11,7 @@ interface SignInQueueOptions {
   readonly maxWaitingPerClient?: number;
 }
 
-/** At 12 to 24 hashes a second, a full queue takes five to ten seconds. */
+/** Servers compute 12 to 24 hashes a second, so the last request of a full queue waits five to ten seconds. */
 const MAX_WAITING = 128;
 const MAX_WAITING_PER_CLIENT = 32;
 
@@ -52,7 +52,7 @@ export class SignInQueue {
   async run<T>(client: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#running < this.#options.maxRunning) this.#running++;
-    else await this.#turn(client, signal);
+    else await this.#waitForTurn(client, signal);
     try {
       return await task();
     } finally {
@@ -60,11 +60,11 @@ export class SignInQueue {
     }
   }
 
-  #turn(client: string, signal: AbortSignal): Promise<void> {
+  #waitForTurn(client: string, signal: AbortSignal): Promise<void> {
     const { maxWaiting, maxWaitingPerClient } = this.#options;
-    const own = this.#lines.get(client)?.length ?? 0;
-    if (own >= maxWaitingPerClient) throw new SignInQueueFull('client');
-    if (this.#waiting >= maxWaiting && !this.#displaceFor(own)) throw new SignInQueueFull('all');
+    const ownLength = this.#lines.get(client)?.length ?? 0;
+    if (ownLength >= maxWaitingPerClient) throw new SignInQueueFull('client');
+    if (this.#waiting >= maxWaiting && !this.#displaceFor(ownLength)) throw new SignInQueueFull('all');
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#remove(waiting);
@@ -90,18 +90,18 @@ export class SignInQueue {
     });
   }
 
-  /** Rejects the newest request of the longest line, if that line is longer than the new request's line would be. */
-  #displaceFor(own: number): boolean {
+  /** Makes room by rejecting the newest request of the longest line, unless the new request's line would be as long. */
+  #displaceFor(ownLength: number): boolean {
     let longest: Waiting[] = [];
     for (const line of this.#lines.values()) if (line.length > longest.length) longest = line;
     const newest = longest.at(-1);
-    if (newest === undefined || longest.length <= own + 1) return false;
+    if (newest === undefined || longest.length <= ownLength + 1) return false;
     this.#remove(newest);
     newest.refuse(new SignInQueueFull('client'));
     return true;
   }
 
-  /** Starts the next task after one has ended. */
+  /** Starts the next task after the end of a task. */
   #startNext(): void {
     const [entry] = this.#lines;
     const next = entry?.[1][0];

@@ -1,4 +1,4 @@
-/** Entry of a password thread: derives one key at a time with scrypt. */
+/** Entry file of a worker thread of `PasswordHasher`: derives one key at a time with scrypt. */
 import { scryptSync } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT } from './thread-messages.js';

@@ -16,7 +16,7 @@ export interface SecondStepOptions {
   readonly secondSteps?: SecondStepCounter | undefined;
 }
 
-/** Part of `AttemptCounter` that this file uses. `count` returns the seconds until a retry; null: within the limit. */
+/** Used method of `AttemptCounter`. `count` returns the seconds until a retry; null: within the limit. */
 interface SecondStepCounter {
   count(userId: string): number | null | Promise<number | null>;
   refund(userId: string): void | Promise<void>;
@@ -75,7 +75,7 @@ export function secondStepRules({ secondSteps }: SecondStepOptions) {
             const signedIn = ctx.context.newSession;
             if (signedIn?.user.twoFactorEnabled !== true) return;
             const { name } = ctx.context.authCookies.sessionToken;
-            // The browser had this session before, so the link did not create a new one.
+            // The browser already had this session, so the link did not create a session.
             if ((await ctx.getSignedCookie(name, ctx.context.secret)) === signedIn.session.token) return;
             deleteSessionCookie(ctx, true);
             await ctx.context.internalAdapter.deleteSession(signedIn.session.token);
@@ -100,7 +100,7 @@ async function userIdOf(ctx: HookContext): Promise<string | null> {
 /**
  * Records the time step of a correct code. Later codes must be of a later step (RFC 6238 section 5.2).
  *
- * @throws {APIError} The code, or a later one, was used before.
+ * @throws {APIError} The code or a later code was used before.
  */
 async function claimCode(ctx: HookContext, userId: string): Promise<void> {
   const { code } = ctx.body as { readonly code?: unknown };
@@ -114,7 +114,7 @@ async function claimCode(ctx: HookContext, userId: string): Promise<void> {
   const steps = ACCEPTED_STEP_OFFSETS.map((offset) => current + offset);
   const codes = await Promise.all(steps.map((step) => otp.hotp(step)));
   const step = steps.find((_, index) => codes[index] === code);
-  // The code is wrong. better-auth refuses it and counts the failure.
+  // The code is wrong. better-auth refuses the code and counts the failure.
   if (step === undefined) return;
   const where = [ofUser, { field: 'lastUsedStep', operator: 'lt' as const, value: step }];
   const claimed = await adapter.incrementOne({ model: 'twoFactor', where, increment: {}, set: { lastUsedStep: step } });

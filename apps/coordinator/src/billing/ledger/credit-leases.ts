@@ -1,7 +1,7 @@
 /**
- * `CreditLeases`: parts of busy accounts' balances, from which this coordinator reserves in memory, without transactions.
+ * `CreditLeases`: parts of busy accounts' balances. This coordinator reserves from a lease in memory, without a transaction.
  *
- * Settlements charge the lease's row. Without a row, they charge nothing, so an expired lease cannot spend money twice.
+ * Settlements charge the row of the lease. Without the row, nothing is charged, so an expired lease cannot spend money twice.
  *
  * Leases never grow; a busy account takes another lease.
  */
@@ -61,9 +61,9 @@ const RENEWALS = 10;
 const SECONDS_COVERED = 3;
 /** Minimum available balance, as a multiple of a lease, so that other coordinators can still reserve. */
 const MIN_BALANCE_PER_LEASE = 8;
-/** Minimum number of reservations like the current one that a lease must cover. */
+/** A lease must cover at least this many reservations of the current size. */
 const MIN_RESERVATIONS = 4;
-/** The next lease is taken when this share of the last one is left. */
+/** Remaining share of a lease at which the next lease is taken. */
 const REFILL_SHARE = 1 / 3;
 const PAUSE_MS = 5000;
 /** Maximum wait for recalled money, in intervals of renewals. */
@@ -82,7 +82,7 @@ export class CreditLeases {
   readonly #timer: NodeJS.Timeout;
   #renewing: Promise<void> = Promise.resolve();
   #isRenewalDue = true;
-  #closed = false;
+  #isClosed = false;
   readonly #ms: number;
   readonly #pauseMs: number;
 
@@ -106,9 +106,9 @@ export class CreditLeases {
     return job && { leaseId: job.lease.id, reservation: job.reservation, isLeaseClosing: job.lease.isClosing };
   }
 
-  /** Whether the reservation was taken from a lease. If not, an account busy enough gets a lease for later ones. */
+  /** Whether the reservation was taken from a lease. If not, a busy account gets a lease for later reservations. */
   reserve(reservation: JobReservation): boolean {
-    if (this.#closed) return false;
+    if (this.#isClosed) return false;
     const { accountId, maxCost } = reservation;
     const now = performance.now();
     this.#rates.add(accountId, maxCost, now);
@@ -169,7 +169,7 @@ export class CreditLeases {
 
   /** Ends all leases. Jobs that still run lose their reservations. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     clearInterval(this.#timer);
     await Promise.all(this.#taking.values());
     await this.#renewing;
@@ -181,7 +181,7 @@ export class CreditLeases {
 
   /** Runs after earlier renewals, so each lease has one writer besides its settlements. */
   #afterRenewals(work: () => Promise<void>): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     this.#renewing = this.#renewing.then(work).catch(this.#options.onError);
   }
 
@@ -205,7 +205,7 @@ export class CreditLeases {
     await this.#extend([...this.#leases.values()].filter(({ account }) => accounts.has(account)));
   }
 
-  /** Extends the time of leases, and returns unused money of recalled ones. */
+  /** Extends the time of leases, and returns unused money of recalled leases. */
   async #extend(leases: readonly Lease[]): Promise<void> {
     if (leases.length === 0) return;
     const begun = performance.now();
@@ -242,7 +242,7 @@ export class CreditLeases {
   async #take(account: string, amounts: Parameters<typeof takeLease>[2]): Promise<void> {
     const { transact, holder } = this.#options;
     const begun = performance.now();
-    // A new id per attempt: an attempt with a lost outcome then expires by itself.
+    // New id per attempt, so that an attempt with an unknown outcome expires.
     let id = '';
     const amount = await transact((transaction) => {
       id = randomUUID();

@@ -30,7 +30,7 @@ export class CreditRecalls {
     this.#options = options;
   }
 
-  /** Resolves once others have returned what their running jobs do not need. Rejects with {@link LedgerError} `unavailable` after `maxMs`. */
+  /** Resolves after peers returned unused money. Rejects with {@link LedgerError} `unavailable` after `maxMs`. */
   recall(account: string): Promise<void> {
     let running = this.#running.get(account);
     if (running === undefined) {

@@ -24,7 +24,7 @@ interface GroupCommitOptions<Step, Outcome> {
 const MAX_PER_BATCH = 256;
 /** Number of queued steps from which on the next batch starts at once. */
 const IMMEDIATE_BATCH_STEPS = 48;
-/** Pause between blocking transactions: multiple of the duration of the last one, and its maximum in milliseconds. */
+/** Pause between blocking transactions: multiple of the last transaction's duration, and maximum in milliseconds. */
 const PAUSE_FACTOR = 4;
 const MAX_PAUSE_MS = 8;
 
@@ -39,7 +39,7 @@ export class GroupCommit<Step, Outcome> {
   #queue: Waiting<Step, Outcome>[] = [];
   #running: Promise<void> | null = null;
   readonly #flushing = new Set<Promise<void>>();
-  #closed = false;
+  #isClosed = false;
   #pauseUntil = 0;
   #endPause: (() => void) | null = null;
 
@@ -49,7 +49,7 @@ export class GroupCommit<Step, Outcome> {
 
   /** Resolves to the step's outcome once durable; a step that may be lost, once committed. */
   submit(step: Step): Promise<Outcome> {
-    if (this.#closed) return Promise.reject(new LedgerError('closed', 'the ledger is closed'));
+    if (this.#isClosed) return Promise.reject(new LedgerError('closed', 'the ledger is closed'));
     return new Promise((resolve, reject) => {
       this.#queue.push({ step, resolve, reject });
       if (this.#queue.length >= IMMEDIATE_BATCH_STEPS || this.#options.isUrgent(step)) this.#endPause?.();
@@ -57,9 +57,9 @@ export class GroupCommit<Step, Outcome> {
     });
   }
 
-  /** Accepts no more steps. Resolves when the queued ones are done. */
+  /** Accepts no more steps. Resolves after the queued steps. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#endPause?.();
     await this.#running;
     await Promise.all(this.#flushing);
@@ -68,7 +68,7 @@ export class GroupCommit<Step, Outcome> {
   async #runAll(): Promise<void> {
     try {
       while (this.#queue.length > 0) {
-        await this.#rest();
+        await this.#pauseBeforeBatch();
         const batch = this.#queue.splice(0, MAX_PER_BATCH);
         const startedAt = performance.now();
         await this.#runBatch(batch);
@@ -82,10 +82,10 @@ export class GroupCommit<Step, Outcome> {
   }
 
   /** Yields to the event loop, so concurrent steps gather; longer after a blocking commit. */
-  async #rest(): Promise<void> {
+  async #pauseBeforeBatch(): Promise<void> {
     const pause = this.#pauseUntil - performance.now();
     const mayWait = this.#queue.length < IMMEDIATE_BATCH_STEPS && !this.#queue.some(({ step }) => this.#options.isUrgent(step));
-    if (pause > 1 && mayWait && !this.#closed) {
+    if (pause > 1 && mayWait && !this.#isClosed) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pause);
         this.#endPause = () => {

@@ -48,7 +48,7 @@ export class LedgerDraft {
     this.#locked = locked;
   }
 
-  /** Whether this job took the nonce, and not another one before. */
+  /** Whether this job, and no earlier job, took the nonce. */
   hasNonce({ digest, jobId }: SealedNonce): boolean {
     return this.#locked.nonces.get(digest) === jobId;
   }
@@ -218,7 +218,7 @@ function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, create: () => Entry
   return entry;
 }
 
-/** Separates locked records from new ones. */
+/** Separates locked records from new records. */
 function split<Id, Entry>(records: ReadonlyMap<Id, Entry>, locked: ReadonlyMap<Id, unknown>): [Entry[], Entry[]] {
   const known: Entry[] = [];
   const added: Entry[] = [];

@@ -28,7 +28,7 @@ export class UsageRetentionJob {
     void this.run();
   }
 
-  /** Runs one removal; concurrent callers share it. Never rejects. */
+  /** Runs one removal, shared by concurrent callers. Never rejects. */
   run(): Promise<void> {
     this.#running ??= this.#prune().finally(() => {
       this.#running = null;

@@ -171,7 +171,7 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
   return keys;
 }
 
-/** The first of several steps with one nonce takes it. */
+/** Of several steps with one nonce, the first takes the nonce. */
 function addNonce({ nonces }: RowKeys, nonce: SealedNonce): void {
   if (!nonces.has(nonce.digest)) nonces.set(nonce.digest, nonce);
 }

@@ -50,7 +50,7 @@ export type ReserveOutcome =
 export interface Settlement {
   readonly jobId: JobId;
   readonly providerId: ProviderId;
-  /** Counts, already clamped by {@link settlementBounds}. The ledger clamps them once more to the reservation. */
+  /** Counts after {@link settlementBounds}. The ledger also clamps them to the reservation. */
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** Part of the completion tokens. */
@@ -58,7 +58,7 @@ export interface Settlement {
   /** Part of the prompt tokens. */
   readonly cachedTokens: number;
   readonly images?: number;
-  /** Model that answered instead of the reserved one, with its price at the reservation. Left out: the reserved one. */
+  /** Model that answered instead of the reserved model, with its price at the reservation. Absent: the reserved model. */
   readonly served?: { readonly model: string; readonly price: Price };
   readonly at: number;
 }

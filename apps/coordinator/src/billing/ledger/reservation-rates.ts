@@ -31,7 +31,7 @@ export class ReservationRates {
     this.#byAccount.set(account, { begunAt: now, count: 1, cost, last });
   }
 
-  /** The rate of the current second or of the last one, whichever is higher. */
+  /** The higher rate of the current and the last second. */
   of(account: string): ReservationRate {
     const { count, cost, last } = this.#byAccount.get(account) ?? { count: 0, cost: 0, last: null };
     return { count: Math.max(count, last?.count ?? 0), cost: Math.max(cost, last?.cost ?? 0) };

@@ -74,7 +74,7 @@ export interface LedgerOptions {
 const RETRY_MS = 10_000;
 /** Interval of folds into the roll-ups and the fee account. */
 const FOLD_MS = 1000;
-/** Recalls for one step. A second one is for leases taken during the first. */
+/** Recalls for one step. The second recall is for leases taken during the first. */
 const MAX_RECALLS = 2;
 
 /** Opens the ledger on an open database and releases reservations of dead coordinators. Callers close the ledger. */
@@ -127,7 +127,7 @@ class SqlLedger implements Ledger {
         run: (steps) => this.#run(steps),
         flush: () => syncToDisk(database),
         // A reservation guards a job of this process. A crash ends both; a reservation that a crash restores is released at the next
-        // start. The same holds for nonces: a settlement that is on the disk has the nonce of its job before it.
+        // start. Nonces likewise: the nonce of a job is on the disk before the settlement of the job.
         mayBeLost: ({ type }) => type === 'reserve' || type === 'take_nonce' || type === 'release',
         isUrgent: ({ type }) => type === 'reserve' || type === 'take_nonce',
         isBlocking: dialectOf(database) === 'sqlite',
@@ -292,7 +292,7 @@ class SqlLedger implements Ledger {
     return isTaken;
   }
 
-  /** Attempts a step again while it lacks money that leases of the account can return. */
+  /** Retries a step while leases of the account can return the missing money. */
   async #withRecalls<Outcome>(account: string, attempt: () => Promise<Outcome>, missingOf: (outcome: Outcome) => number): Promise<Outcome> {
     let outcome = await attempt();
     if (this.#leases === null) return outcome;

@@ -86,7 +86,7 @@ export class Deposits {
       case 'paid': {
         const order = await this.#payments.findOrderByCheckout(event.checkoutId);
         if (order === null) return { outcome: 'unknown_order', orderId: null };
-        if (!agrees(order, event)) return { outcome: 'mismatch', orderId: order.id };
+        if (!matchesOrder(order, event)) return { outcome: 'mismatch', orderId: order.id };
         await this.#post(order, event.paymentId);
         return { outcome: 'posted', orderId: order.id };
       }
@@ -98,7 +98,7 @@ export class Deposits {
       }
       case 'refunded':
       case 'disputed':
-        return this.#flag(event, processor);
+        return this.#suspendForReview(event, processor);
       case 'other':
         return { outcome: 'ignored', orderId: null };
       default:
@@ -106,7 +106,7 @@ export class Deposits {
     }
   }
 
-  async #flag(event: PaymentEventContent & { kind: 'refunded' | 'disputed' }, processor: PaymentProcessor) {
+  async #suspendForReview(event: PaymentEventContent & { kind: 'refunded' | 'disputed' }, processor: PaymentProcessor) {
     const known = await this.#payments.findOrderByPayment(event.paymentId);
     const named = event.kind === 'refunded' ? event.orderId : null;
     const orderId = known?.id ?? named ?? (await processor.orderOfPayment(event.paymentId));
@@ -118,7 +118,7 @@ export class Deposits {
     return { outcome: 'flagged' as const, orderId: order.id };
   }
 
-  /** Ledger first, then the order: after a crash between them the repeated event completes the order. */
+  /** Ledger first, then the order. After a crash in between, the repeated event completes the order. */
   async #post(order: DepositOrder, paymentId: string | null): Promise<void> {
     const at = this.#now();
     await this.#ledger.deposit({ eventId: order.id, accountId: order.accountId, amount: microUsd(order.amount), source: order.source, at });
@@ -131,7 +131,7 @@ export class Deposits {
 }
 
 /** Whether the payment matches the order in id, account, currency and amount. */
-function agrees(order: DepositOrder, event: PaymentEventContent & { kind: 'paid' }): boolean {
+function matchesOrder(order: DepositOrder, event: PaymentEventContent & { kind: 'paid' }): boolean {
   return (
     event.orderId === order.id &&
     event.accountId === order.accountId &&

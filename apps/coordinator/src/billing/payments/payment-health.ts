@@ -1,7 +1,7 @@
 /** `PaymentHealth`: notices outages of the payment processor by failed calls, for the status page and metrics. */
 import type { PaymentProcessor } from './payment-processor.js';
 
-/** Error types of the Stripe client for outages of Stripe or the network. Other types mean that the call itself was wrong. */
+/** Error types of the Stripe client for outages of Stripe or the network. Other types mean an invalid call. */
 const OUTAGE_TYPES: ReadonlySet<unknown> = new Set(['StripeConnectionError', 'StripeAPIError']);
 
 export class PaymentHealth {

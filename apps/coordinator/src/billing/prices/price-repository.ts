@@ -118,7 +118,7 @@ export class PriceRepository {
     this.#prices = prices;
   }
 
-  /** Reads what another coordinator wrote. Never rejects. */
+  /** Reads changes of other coordinators. Never rejects. */
   changedElsewhere(): Promise<void> {
     return this.#refreshing.now();
   }

@@ -7,7 +7,7 @@ import { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS, visibleTokenBound } f
 
 export { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS };
 
-/** Counts as the provider signed them. Unvalidated. */
+/** Counts signed by the provider. Unvalidated. */
 export interface ClaimedUsage {
   readonly promptTokens: number;
   /** Includes hidden tokens. */
@@ -17,7 +17,7 @@ export interface ClaimedUsage {
   readonly images?: number;
 }
 
-/** Limits of the job, and what the coordinator measured itself. */
+/** Limits of the job, and measurements of the coordinator. */
 interface DeliveryFacts {
   /** Maximum prompt tokens of the request's bytes: {@link promptTokenBound}. */
   readonly maxPromptTokens: number;
@@ -46,11 +46,11 @@ export interface BoundedUsage {
 const MAX_TOKENS_PER_SECOND = 20_000;
 
 /**
- * Billable usage. Each count is at most the claimed one, and:
+ * Billable usage. Each count is at most the claimed count, and:
  * - not a whole number, or negative: zero;
  * - nothing delivered: nothing billed;
- * - prompt tokens: at most the bound of the body's bytes; cached tokens are part of them;
- * - completion tokens, hidden ones included: at most `max_tokens`;
+ * - prompt tokens, including cached tokens: at most the bound of the body's bytes;
+ * - completion tokens, including hidden tokens: at most `max_tokens`;
  * - visible tokens (completion less hidden): at most one per delivered byte, plus {@link SILENT_TOKENS}; only tokens of think
  * segments may far exceed the bytes;
  * - hidden tokens, which leave no bytes: at most {@link MAX_TOKENS_PER_SECOND}; visible tokens may come from an instant provider;

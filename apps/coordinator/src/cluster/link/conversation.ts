@@ -69,7 +69,7 @@ export class Conversation {
     this.streams.pump();
   }
 
-  /** Ends all streams and requests. Messages that their handlers send afterwards are dropped. */
+  /** Ends all streams and requests. Messages that the handlers send afterwards are dropped. */
   end(reason: LossReason): void {
     this.transfer.end();
     this.streams.end({ kind: 'link_lost', reason });

@@ -9,7 +9,7 @@ export class EnvelopeSender {
   readonly #options: EnvelopeSenderOptions;
   readonly #epochs: Epochs;
   readonly #counts: LinkCounts;
-  /** One object for all envelopes, because an allocation per envelope costs more. */
+  /** Reused for all envelopes, because an allocation per envelope costs more. */
   readonly #header = {
     version: MIN_VERSION,
     flags: 0,
@@ -33,12 +33,12 @@ export class EnvelopeSender {
     return this.#sentAt;
   }
 
-  /** Version of sent envelopes: the newest that both sides read, or the oldest supported one until the peer's is known. */
+  /** Version of sent envelopes: the newest version that both sides read, or the oldest supported version while the peer's is unknown. */
   set version(version: number) {
     this.#header.version = version;
   }
 
-  /** Announces this side's epoch, and requests the peer's. */
+  /** Announces the epoch of this side and requests the peer's epoch. */
   hello(): void {
     this.sendBare(Flag.probe, 0, 0, 0);
   }
@@ -50,7 +50,7 @@ export class EnvelopeSender {
     return this.send(envelope, flags, 0, to, controlAck, dataAck);
   }
 
-  /** Completes an envelope by its header and publishes it. False: the transport did not accept the envelope. */
+  /** Writes the header of an envelope and publishes the envelope. False: the transport did not accept the envelope. */
   send(envelope: Buffer, flags: number, sequence: number, to: number, controlAck: number, dataAck: number): boolean {
     const { clock, transport, outgoingSubject, incomingSubject } = this.#options;
     const header = this.#header;

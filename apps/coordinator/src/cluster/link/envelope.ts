@@ -1,5 +1,5 @@
 /**
- * Envelope: the message that links publish over NATS. A header, then frames (frame.ts). Integers are big-endian.
+ * Envelope: the message that links publish over NATS, a header followed by frames (frame.ts). Integers are big-endian.
  *
  * | bytes | field |
  *
@@ -29,10 +29,10 @@ export const ENVELOPE_HEADER_BYTES = 40;
 export const MAX_ENVELOPE_BYTES = 768 * 1024;
 
 export const VERSION = 1;
-/** The previous version is read, too, so that coordinators can be updated one after the other. */
+/** The previous version is also read, so that coordinators can be updated one after the other. */
 export const MIN_VERSION = Math.max(1, VERSION - 1);
 
-/** Bits of the flags that contain the lane. */
+/** Flag bits with the lane. */
 export const LANE_MASK = 3;
 export const NO_LANE = 0;
 export const CONTROL_LANE = 1;
@@ -80,7 +80,7 @@ export function writeAfterControl(target: Buffer, sequence: number): void {
   target.writeUIntBE(sequence, 34, 6);
 }
 
-/** Version of an envelope that this coordinator cannot read; null: readable, or too short for an envelope. */
+/** Version of an envelope from a newer coordinator; null: the version is readable, or the bytes are too few for an envelope. */
 export function unsupportedVersion(bytes: Uint8Array): number | null {
   const version = bytes[0] ?? 0;
   return bytes.length < ENVELOPE_HEADER_BYTES || (version >= MIN_VERSION && version <= VERSION) ? null : version;

@@ -1,10 +1,10 @@
 /**
- * `Epochs`: recognises by the epochs in an envelope which incarnations of both sides it belongs to.
+ * `Epochs`: classifies envelopes by their epochs, which identify an incarnation of the sender and of the receiver.
  *
- * An epoch is the random number of an incarnation. A coordinator takes a new one at its start and after each loss of the link.
+ * An epoch is the random number of an incarnation. A coordinator takes a new epoch at its start and after each loss of the link.
  */
 
-/** Maximum earlier epochs of a peer that are remembered, to ignore late envelopes. */
+/** Maximum remembered earlier epochs of a peer, whose late envelopes are ignored. */
 const MAX_RETIRED = 32;
 const MAX_CANDIDATES = 8;
 
@@ -13,9 +13,9 @@ export type EnvelopeOrigin =
   | 'current'
   /** From a new epoch of the peer, which knows this side's epoch. */
   | 'new_peer'
-  /** From an unknown epoch: a new incarnation, or a late envelope of an earlier one. A probe finds out which. */
+  /** From an unknown epoch: a new incarnation, or a late envelope of an earlier incarnation. The reply to a probe decides. */
   | 'candidate'
-  /** From the peer's current epoch, which does not know this side's epoch yet. */
+  /** From the peer's current epoch, but the peer does not know the epoch of this side yet. */
   | 'unaware'
   /** From or to an earlier epoch. */
   | 'stale';
@@ -24,7 +24,7 @@ export class Epochs {
   readonly #random: () => number;
   /** Earlier epochs of the peer. */
   readonly #retired = new Set<number>();
-  /** Epochs of the peer whose first envelope arrived, and that may be new or old. */
+  /** Epochs of the peer with a first envelope, either new or old. */
   readonly #candidates = new Set<number>();
   /** Epoch of this side. */
   own: number;
@@ -36,7 +36,7 @@ export class Epochs {
     this.own = random();
   }
 
-  /** Classifies an envelope by the epochs of its sender and receiver. `to`: 0 if the sender does not know this side's epoch. */
+  /** Classifies an envelope by the epochs of its sender and receiver. `to`: 0 if the sender does not know the epoch of this side. */
   classify(from: number, to: number): EnvelopeOrigin {
     if (to !== 0 && to !== this.own) return 'stale';
     if (from === this.peer) return to === 0 ? 'unaware' : 'current';
@@ -47,7 +47,7 @@ export class Epochs {
     return 'candidate';
   }
 
-  /** Makes an epoch the peer's current one, and retires all others of the peer. */
+  /** Makes an epoch the peer's current epoch, and retires the peer's other epochs. */
   adopt(epoch: number): void {
     for (const candidate of this.#candidates) if (candidate !== epoch) this.#retire(candidate);
     this.#candidates.clear();
@@ -55,7 +55,7 @@ export class Epochs {
     this.peer = epoch;
   }
 
-  /** Forgets the peer's epoch after a loss, and takes a new own one. `isPeerNew`: the own one stays, because the new peer uses it. */
+  /** Forgets the peer's epoch after a loss and takes a new own epoch. `isPeerNew`: keeps the own epoch, which the new peer uses. */
   renew(isPeerNew: boolean): void {
     if (isPeerNew) {
       if (this.peer !== 0) this.#retire(this.peer);

@@ -1,5 +1,5 @@
 /**
- * Frame: one message of a stream or request, or a fragment of one. An envelope contains one or more frames.
+ * Frame: one message, or a fragment of a message, of a stream or request. An envelope contains one or more frames.
  *
  * Encoding: type and flags (1 byte), number of the stream or request (4 bytes), length (4 bytes), payload.
  */
@@ -27,7 +27,7 @@ export const FrameType = {
   cancel: 9,
 } as const;
 
-/** Bits of a frame's first byte that contain the type. The other bits are the flags below. */
+/** Bits of a frame's first byte with the type. The other bits are the flags below. */
 const TYPE_MASK = 0x0f;
 /** Data frame: the message is text. */
 const TEXT = 0x10;
@@ -50,7 +50,7 @@ export function frameHead(type: number, isOpenedBySender: boolean, isText = fals
   return type | (isText ? TEXT : 0) | (hasMore ? MORE : 0) | (isOpenedBySender ? BY_SENDER : 0);
 }
 
-/** Frames that are gathered for one envelope. Payloads are copied only when the envelope is written. */
+/** Frames gathered for one envelope. Payloads are copied only when the envelope is written. */
 export class FrameBatch {
   readonly #heads: number[] = [];
   readonly #ids: number[] = [];
@@ -96,7 +96,7 @@ export function hasWholeFrames(envelope: Buffer): boolean {
   return offset === envelope.length;
 }
 
-/** Calls back for each frame until the callback returns false. Check {@link hasWholeFrames} first. */
+/** Calls `callback` for each frame until the callback returns false. Check {@link hasWholeFrames} first. */
 export function eachFrame(envelope: Buffer, callback: (frame: Frame) => boolean): void {
   let offset = ENVELOPE_HEADER_BYTES;
   while (offset < envelope.length) {

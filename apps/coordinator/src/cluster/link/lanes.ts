@@ -7,13 +7,13 @@
 /** Outgoing envelopes, retained until the peer acknowledges them. */
 export class SendLane {
   readonly #envelopes: Buffer[] = [];
-  /** Index of the oldest unacknowledged envelope. Acknowledged ones before it are removed in batches. */
+  /** Index of the oldest unacknowledged envelope. Acknowledged envelopes before the index are removed in batches. */
   #head = 0;
   /** Index of the next envelope to transmit. */
   #cursor = 0;
   /** Sequence number of the envelope at `#head`. */
   #headSequence = 1;
-  /** Highest sequence number that was transmitted at least once. */
+  /** Highest transmitted sequence number. */
   #transmitted = 0;
   unacknowledgedBytes = 0;
   /** Time of the last acknowledgement, or of the first transmission after everything was acknowledged. */
@@ -54,7 +54,7 @@ export class SendLane {
     return this.#envelopes[this.#cursor] ?? null;
   }
 
-  /** Marks the next envelope as transmitted. Returns whether this was a retransmission. */
+  /** Marks the next envelope as transmitted. Returns whether the transmission was a repetition. */
   advance(now: number): boolean {
     const sequence = this.nextSequence;
     if (this.#cursor === this.#head) this.progressedAt = now;
@@ -81,7 +81,7 @@ export class SendLane {
     return true;
   }
 
-  /** Makes the oldest unacknowledged envelope the next one, so that all are transmitted again. */
+  /** Moves back to the oldest unacknowledged envelope, so that all unacknowledged envelopes are transmitted again. */
   rewind(now: number): void {
     this.#cursor = this.#head;
     this.progressedAt = now;
@@ -96,9 +96,9 @@ export class SendLane {
 
 const EMPTY = Buffer.alloc(0);
 
-/** State of incoming envelopes. An envelope out of order is dropped, because the peer sends it again; none are stored. */
+/** State of incoming envelopes. Envelopes out of order are dropped, not stored: the peer sends them again. */
 export class ReceiveLane {
-  /** Highest sequence number up to which all envelopes have arrived. */
+  /** Highest sequence number without a gap before. */
   received = 0;
   /** Bytes received since the last acknowledgement was sent. */
   unacknowledgedBytes = 0;

@@ -12,11 +12,11 @@ export interface LinkLimits {
   readonly maxControlBytes: number;
   /** One message of a stream. */
   readonly maxMessageBytes: number;
-  /** Queue of one stream. Beyond, the stream is aborted. */
+  /** Maximum queue of one stream; a longer queue aborts the stream. */
   readonly maxStreamQueueBytes: number;
   /** Queue of one stream above which `send` returns false. */
   readonly highWaterBytes: number;
-  /** Queues of all streams together. Beyond, a stream that sends is aborted. */
+  /** Maximum queues of all streams together; beyond, a stream that sends is aborted. */
   readonly maxQueuedBytes: number;
   /** Fragments of the peer's incomplete messages. */
   readonly maxReassemblyBytes: number;
@@ -79,7 +79,7 @@ export interface LinkCounts {
   stale: number;
   duplicates: number;
   gaps: number;
-  /** Retransmissions of earlier conversations. The outbox counts those of the current one. */
+  /** Retransmissions of earlier conversations. The outbox counts the current conversation. */
   retransmitted: number;
   losses: number;
 }

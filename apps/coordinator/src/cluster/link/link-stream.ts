@@ -1,4 +1,4 @@
-/** `LinkStream`: a stream over a link, with ordered messages, and control messages that overtake them. `QueuedStream` implements it. */
+/** `LinkStream`: ordered messages over a link, and control messages that overtake them. `QueuedStream` implements the interface. */
 import { FrameType, frameHead } from './frame.js';
 import type { LossReason } from './link-error.js';
 import type { Outbox } from './outbox.js';
@@ -29,7 +29,7 @@ export interface LinkStream {
    * @returns False if the stream has ended, or if no more should be sent until `onDrain`.
    */
   send(bytes: Uint8Array, isText: boolean): boolean;
-  /** Sends a short message that does not wait behind messages of `send`. Control messages keep their order among each other. */
+  /** Sends a short control message, which overtakes messages of `send`. Control messages keep their order. */
   sendControl(bytes: Uint8Array): void;
   /** Ends the stream once all messages are sent. Messages from the peer are dropped from now on. */
   close(): void;
@@ -79,9 +79,9 @@ export class QueuedStream implements LinkStream {
   #state: 'open' | 'closing' | 'ended' = 'open';
   #queue: Queued[] = [];
   #queuedBytes = 0;
-  /** Bytes of the first queued message that were sent as fragments. */
+  /** Bytes already sent of the first queued message. */
   #sentOfFirst = 0;
-  /** `send` has returned false, so that `onDrain` must follow. */
+  /** `send` has returned false, so `onDrain` must follow. */
   #isDrainDue = false;
   /** Whether the stream is in the table's round of waiting streams. */
   isInRound = false;
@@ -189,7 +189,7 @@ export class QueuedStream implements LinkStream {
     return first === undefined ? 0 : Math.min(this.#owner.outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
   }
 
-  /** Calls `onDrain` if it is due and at most half of the high-water mark is queued. */
+  /** Calls `onDrain` if the stream waits for the call, and the queue is at most half of the high-water mark. */
   drained(): void {
     if (!this.#isDrainDue || this.#state !== 'open' || this.#queuedBytes > this.#bounds.highWaterBytes >> 1) return;
     this.#isDrainDue = false;

@@ -1,5 +1,5 @@
 /**
- * `Outbox`: the outgoing side of a conversation. Gathers frames into envelopes, and transmits them over two lanes.
+ * `Outbox`: the outgoing side of a conversation. Gathers frames into envelopes and transmits the envelopes over two lanes.
  *
  * The window bounds unacknowledged bytes of the data lane.
  */
@@ -10,7 +10,7 @@ import { SendLane } from './lanes.js';
 /** Maximum size of gathered frames per envelope. A larger frame gets its own envelope. */
 const GATHER_BYTES = 64 * 1024;
 const MIN_FRAGMENT_BYTES = 16 * 1024;
-/** Small envelopes share memory blocks of this size, because an allocation per envelope costs more. */
+/** Size of memory blocks shared by small envelopes, because an allocation per envelope costs more. */
 const BLOCK_BYTES = 64 * 1024;
 /** Space beyond the control lane's maximum, for small errors such as `overloaded`. */
 const CONTROL_HEADROOM_BYTES = 1024 * 1024;
@@ -18,7 +18,7 @@ const CONTROL_HEADROOM_BYTES = 1024 * 1024;
 export interface OutboxOptions {
   readonly maxControlBytes: number;
   readonly now: () => number;
-  /** Publishes an envelope. False: the transport does not accept it now. */
+  /** Publishes an envelope. False: the transport does not accept the envelope now. */
   readonly publish: (envelope: Buffer, lane: LaneNumber, sequence: number) => boolean;
 }
 
@@ -37,7 +37,7 @@ export class Outbox {
     this.windowBytes = windowBytes;
   }
 
-  /** Bytes of frames that are not acknowledged yet. */
+  /** Bytes of unacknowledged frames. */
   get retainedBytes(): number {
     return this.control.unacknowledgedBytes + this.#controlBatch.bytes + this.data.unacknowledgedBytes + this.#dataBatch.bytes;
   }
@@ -67,7 +67,7 @@ export class Outbox {
     return true;
   }
 
-  /** Puts gathered frames into envelopes, and transmits all that the conditions allow. */
+  /** Puts gathered frames into envelopes, and transmits envelopes as far as window and transport allow. */
   flush(canTransmit: boolean, canTransmitData: () => boolean): void {
     this.#sealAll();
     if (!canTransmit) return;
@@ -75,7 +75,7 @@ export class Outbox {
     while (this.data.hasUntransmitted && canTransmitData() && this.#transmit(this.data, DATA_LANE));
   }
 
-  /** Seals control frames first, because data frames may belong to streams that they open. */
+  /** Seals control frames first, because a data frame may belong to a stream that a control frame opens. */
   #sealAll(): void {
     if (!this.#controlBatch.isEmpty) this.#seal(this.control, this.#controlBatch);
     if (!this.#dataBatch.isEmpty) this.#seal(this.data, this.#dataBatch);

@@ -20,7 +20,7 @@ export type LinkState = 'connecting' | 'up' | 'lost' | 'closed';
 const HELLO_INTERVAL_MS = 250;
 /** Interval of attempts once a peer has been lost for a second. */
 const LOST_HELLO_INTERVAL_MS = 1_000;
-/** Minimum time between two answers to envelopes that belong to no current conversation. */
+/** Minimum time between two answers to envelopes outside the current conversation. */
 const MIN_REPLY_INTERVAL_MS = 20;
 
 export class PeerLink {
@@ -126,12 +126,12 @@ export class PeerLink {
       this.#conversation.transfer.flush();
       this.#conversation.transfer.sendBare(Flag.goodbye);
     }
-    this.#lose('closed');
+    this.#restartConversation('closed');
     this.#cancelTick();
     for (const cancel of this.#cancellations) cancel();
   }
 
-  /** Call when NATS reports that nobody subscribes to the peer's subject. Temporary while the peer changes NATS servers. */
+  /** Call when NATS reports no subscriber to the peer's subject. Temporary while the peer changes NATS servers. */
   noResponders(): void {
     this.#silence.noResponders();
   }
@@ -152,7 +152,7 @@ export class PeerLink {
         this.#receiveCurrent(header, envelope);
         return;
       case 'new_peer':
-        if (this.#epochs.peer !== 0) this.#lose('peer_restarted');
+        if (this.#epochs.peer !== 0) this.#restartConversation('peer_restarted');
         this.#epochs.adopt(header.epoch);
         this.#receiveCurrent(header, envelope);
         return;
@@ -168,22 +168,22 @@ export class PeerLink {
   }
 
   #receiveCurrent(header: EnvelopeHeader, envelope: Buffer): void {
-    // A listener may have closed the link when it was lost.
+    // A listener may have closed the link after the loss.
     if (this.#state === 'closed') return;
     this.counts.received++;
     this.#silence.heard();
     this.#sender.version = Math.min(VERSION, header.maxVersion);
     if ((header.flags & Flag.goodbye) !== 0) {
-      this.#lose('peer_closed');
+      this.#restartConversation('peer_closed');
       return;
     }
     const { transfer } = this.#conversation;
-    if (this.#state !== 'up') this.#up();
-    // A listener may have closed the link when it came up.
+    if (this.#state !== 'up') this.#beginTransfer();
+    // A listener may have closed the link after the connection.
     if (!transfer.isEnded) transfer.receive(header, envelope);
   }
 
-  /** Answers an envelope that belongs to no current conversation, so that both sides learn each other's epochs. */
+  /** Answers an envelope outside the current conversation, so that both sides learn each other's epochs. */
   #introduce(to: number, flags: number): void {
     const now = this.#options.clock.now();
     if (now - this.#repliedAt < MIN_REPLY_INTERVAL_MS) return;
@@ -206,7 +206,7 @@ export class PeerLink {
     const { isConnected } = this.#options.transport;
     const lossReason = this.#silence.advance(now, isConnected, this.#state);
     if (lossReason !== null) {
-      this.#lose(lossReason);
+      this.#restartConversation(lossReason);
       return;
     }
     if (!isConnected) return;
@@ -225,7 +225,7 @@ export class PeerLink {
     else this.#sender.hello();
   }
 
-  #up(): void {
+  #beginTransfer(): void {
     this.#state = 'up';
     this.#silence.restarted();
     this.#options.log({ event: 'up', peer: this.peer });
@@ -233,8 +233,8 @@ export class PeerLink {
     for (const listener of this.#upListeners) this.#guardListener(listener);
   }
 
-  /** Ends the conversation, and starts a new one. */
-  #lose(reason: LossReason): void {
+  /** Ends the conversation, and starts a new conversation. */
+  #restartConversation(reason: LossReason): void {
     const wasUsable = this.#canOpen;
     this.#epochs.renew(reason === 'peer_restarted' || reason === 'peer_closed');
     this.#state = reason === 'closed' ? 'closed' : 'lost';
@@ -299,10 +299,10 @@ export class PeerLink {
       handlers,
       limits: this.#limits,
       onHandlerFailed: (kind, error) => this.#handlerFailed(kind, error),
-      onOverloaded: () => this.#lose('overloaded'),
+      onOverloaded: () => this.#restartConversation('overloaded'),
       onViolation: (what) => {
         this.#malformed(what);
-        this.#lose('violation');
+        this.#restartConversation('violation');
       },
     });
   }

@@ -1,4 +1,4 @@
-/** `PeerLinks`: the links to all peers. Opens them when needed, and divides the window among them. */
+/** `PeerLinks`: the links to all peers. Opens links when needed, and divides the window among them. */
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -50,13 +50,13 @@ export class PeerLinks {
     this.#handlers.streams.set(kind, handler);
   }
 
-  /** Calls back for each new link, whichever side opened it. Returns a function that unsubscribes. */
+  /** Calls back for each new link, opened by either side. Returns a function that unsubscribes. */
   onLink(listener: (link: PeerLink) => void): () => void {
     this.#linkListeners.add(listener);
     return () => this.#linkListeners.delete(listener);
   }
 
-  /** The link to a peer. Opens one if there is none. */
+  /** Returns the link to a peer, opened if necessary. */
   link(peer: string): PeerLink {
     const link = this.#linkOf(peer);
     if (link === null) throw new RangeError('not a peer, or too many peers');

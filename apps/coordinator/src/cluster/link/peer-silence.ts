@@ -5,7 +5,7 @@ import type { LossReason } from './link-error.js';
 export const TICK_MS = 100;
 /** Maximum silence of a peer while the transport is connected. */
 const MAX_SILENCE_MS = 3_000;
-/** Maximum silence of a peer after NATS reported that nobody subscribes to its subject. */
+/** Maximum silence of a peer after NATS reported no subscriber to the peer's subject. */
 const MAX_SILENCE_WITHOUT_RESPONDERS_MS = 1_500;
 /** Maximum time without a connection to NATS. */
 const MAX_DISCONNECTED_MS = 10_000;
@@ -26,7 +26,7 @@ export class PeerSilence {
     this.#hasNoResponders = false;
   }
 
-  /** Call when NATS reports that nobody subscribes to the peer's subject. */
+  /** Call when NATS reports no subscriber to the peer's subject. */
   noResponders(): void {
     this.#hasNoResponders = true;
   }
@@ -37,7 +37,7 @@ export class PeerSilence {
     this.#disconnectedMs = 0;
   }
 
-  /** Call when a new conversation starts, and when it comes up. */
+  /** Call when a new conversation starts, and when both sides are connected. */
   restarted(): void {
     this.#silentMs = 0;
     this.#disconnectedMs = 0;
@@ -45,7 +45,7 @@ export class PeerSilence {
 
   /** Adds the time since the previous call. Returns the reason if the link is lost now, else null. */
   advance(now: number, isTransportConnected: boolean, state: 'connecting' | 'up' | 'lost'): LossReason | null {
-    // The bound keeps a stall of this process from counting as silence of the peer.
+    // Bounded, so that a stall of this process does not count as silence of the peer.
     const elapsed = Math.min(now - this.#advancedAt, 2 * TICK_MS);
     this.#advancedAt = now;
     if (!isTransportConnected) {

@@ -1,7 +1,7 @@
 /**
  * `ReliableTransfer`: delivers frames of a conversation in order and once, by acknowledgements, gap reports and retransmission.
  *
- * A probe asks the peer for its acknowledgements, when they are missing for too long.
+ * When acknowledgements are missing for too long, a probe asks the peer for them.
  */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -14,20 +14,20 @@ import type { LinkCounts } from './link-options.js';
 import { Outbox } from './outbox.js';
 import { TICK_MS } from './peer-silence.js';
 
-/** Maximum time without an envelope, after which an empty one is sent. */
+/** Maximum time without an envelope; then an empty envelope is sent. */
 const HEARTBEAT_MS = 1_000;
 /** Time without an acknowledgement before a probe. Doubled from the minimum with each unanswered probe. */
 const MIN_PROBE_MS = 250;
 const MAX_PROBE_MS = 1_000;
 /** Maximum delay of an acknowledgement. */
 const ACK_DELAY_MS = 10;
-/** Maximum time for which frames are gathered in a busy turn of the event loop. */
+/** Maximum gathering time of frames while the event loop is busy. */
 const GATHER_MS = 2;
 /** Minimum time between two retransmissions of a lane. */
 const MIN_REWIND_MS = 10;
 /** Interval at which a gap is reported again. */
 const REPEAT_GAP_MS = 100;
-/** Bulk data waits while the transport buffers more than this, because control frames of all links share its socket. */
+/** Maximum bytes in the transport's buffer before bulk data waits, because control frames of all links share the socket. */
 const MAX_TRANSPORT_BACKLOG_BYTES = 2 * 1024 * 1024;
 /** Received bytes after which an acknowledgement is sent at once: an eighth of the window, within these bounds. */
 const MAX_ACK_BYTES = 1024 * 1024;
@@ -63,7 +63,7 @@ export class ReliableTransfer {
   #replyFlags = 0;
   #probedAt = Number.NEGATIVE_INFINITY;
   #probeMs = MIN_PROBE_MS;
-  /** Sequence numbers transmitted before the last probe. If its reply does not acknowledge them, they were lost. */
+  /** Highest sequence numbers transmitted before the last probe. Numbers that the reply does not acknowledge were lost. */
   readonly #probed = { control: 0, data: 0 };
   readonly #rewoundAt = { control: Number.NEGATIVE_INFINITY, data: Number.NEGATIVE_INFINITY };
 
@@ -92,14 +92,14 @@ export class ReliableTransfer {
     this.#cancelAck?.();
   }
 
-  /** Gathers a control frame. False: the control lane is full. `mayUseHeadroom`: for small errors, which may exceed its maximum. */
+  /** Gathers a control frame. False: the control lane is full. `mayUseHeadroom`: small errors may exceed the maximum. */
   sendControl(type: number, isOpenedBySelf: boolean, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
     if (!this.outbox.addControl(frameHead(type, isOpenedBySelf), id, payload, mayUseHeadroom)) return false;
     this.gathered();
     return true;
   }
 
-  /** Transmits gathered frames at the end of the event loop's turn, or now if they have waited for {@link GATHER_MS}. */
+  /** Transmits gathered frames at the end of the event loop's turn, or now after a wait of {@link GATHER_MS}. */
   gathered(): void {
     const { clock } = this.#options;
     if (this.#isFlushScheduled) {
@@ -140,7 +140,7 @@ export class ReliableTransfer {
     this.sendBare(Flag.probe | Flag.controlGap | Flag.dataGap);
   }
 
-  /** Sends a probe or a heartbeat if one is due. */
+  /** Sends a due probe or heartbeat. */
   tick(now: number): void {
     const { control, data } = this.outbox;
     const isWaiting = (lane: SendLane): boolean => lane.hasUnacknowledged && now - lane.progressedAt >= this.#probeMs;
@@ -215,7 +215,7 @@ export class ReliableTransfer {
         onViolation(`frame ${frame.type}`);
         return false;
       }
-      // A handler may have closed the link, or its loss may have ended this conversation.
+      // A handler may have closed the link, or a loss may have ended this conversation.
       return !this.isEnded;
     });
   }

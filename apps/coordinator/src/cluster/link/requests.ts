@@ -18,11 +18,11 @@ export interface RequestContext {
   readonly signal: AbortSignal;
 }
 
-/** Answers a request of a peer. If it throws a LinkError, the peer gets the error's code; for other errors, `failed`. */
+/** Answers a request of a peer. The peer gets the code of a thrown LinkError, or `failed` for other errors. */
 export type RequestHandler = (payload: Uint8Array, context: RequestContext) => Uint8Array | Promise<Uint8Array>;
 
 export interface RequestOptions {
-  /** Timeout. A stall of this process during the wait extends it, up to double. */
+  /** Timeout. A stall of this process during the wait extends the timeout, at most to double. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -46,7 +46,7 @@ const NOTHING = new Uint8Array(0);
 const MAX_ID = 2 ** 32 - 1;
 /** Delay of a timer that counts as a stall of this process. */
 const MIN_STALL_MS = 20;
-/** Codes that are accepted from a peer. */
+/** Accepted codes of a peer. */
 const PEER_CODES: ReadonlySet<string> = new Set([
   'overloaded',
   'too_large',
@@ -155,7 +155,7 @@ export class Requests {
       code = error instanceof LinkError ? error.code : 'failed';
       if (code === 'failed' && !controller.signal.aborted) this.#options.onHandlerFailed(kind, error);
     }
-    // The request has ended meanwhile, and its number may belong to a new one.
+    // The request has ended meanwhile, and a new request may have the same number.
     if (this.#incoming.get(id) !== controller) return;
     this.#incoming.delete(id);
     if (controller.signal.aborted) return;

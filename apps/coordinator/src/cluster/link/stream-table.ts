@@ -1,17 +1,17 @@
-/** `StreamTable`: open streams of a conversation. Numbers them, bounds them, and lets them share the window in turn (round-robin). */
+/** `StreamTable`: open streams of a conversation. Numbers and bounds the streams, and shares the window in turn (round-robin). */
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
 import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamOwner } from './link-stream.js';
 import type { Outbox } from './outbox.js';
 
-/** Bytes that a stream may send before it is the next waiting stream's turn. */
+/** Maximum bytes that a stream sends before the turn of the next waiting stream. */
 const QUANTUM_BYTES = 64 * 1024;
 const MAX_STREAM_ID = 2 ** 32 - 1;
 /** Handlers of an incoming stream until its own handlers are set. */
 const NO_HANDLERS: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
 
-/** Part of `ReliableTransfer` that streams use. */
+/** Methods of `ReliableTransfer` for streams. */
 interface StreamTransfer {
   readonly outbox: Outbox;
   gathered(): void;
@@ -49,7 +49,7 @@ export class StreamTable implements StreamOwner {
     return this.#streams.size;
   }
 
-  /** Bytes in memory: queued messages, and fragments of incomplete ones. */
+  /** Bytes in memory: queued messages, and fragments of incomplete messages. */
   get retainedBytes(): number {
     return this.#queuedBytes + this.#reassemblyBytes;
   }
@@ -74,7 +74,7 @@ export class StreamTable implements StreamOwner {
     if (frame.type === FrameType.open) return this.#opened(frame);
     const isOpenedBySelf = !frame.isOpenedBySender;
     const stream = this.#streams.get(streamKey(frame.id, isOpenedBySelf));
-    // Frames may still arrive for a stream that has ended here.
+    // Frames may still arrive for a stream that has ended on this side.
     if (stream === undefined) return frame.id !== 0 && frame.id <= (isOpenedBySelf ? this.#nextId - 1 : this.#lastPeerId);
     switch (frame.type) {
       case FrameType.data:
@@ -202,7 +202,7 @@ export class StreamTable implements StreamOwner {
   }
 }
 
-/** Key of a stream. Its number alone is ambiguous, because each side numbers the streams that it opens from 1. */
+/** Key of a stream: opener and number. The number alone is ambiguous, because both sides count from 1. */
 function streamKey(id: number, isOpenedBySelf: boolean): number {
   return id * 2 + (isOpenedBySelf ? 1 : 0);
 }

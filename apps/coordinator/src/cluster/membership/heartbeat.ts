@@ -1,5 +1,5 @@
 /**
- * Heartbeat: message by which a coordinator tells its peers that it is alive, and which models its providers serve.
+ * Heartbeat: message from a coordinator to its peers that reports the coordinator alive, with the models of its providers.
  *
  * A heartbeat contains only models whose digest changed. NATS permissions let a coordinator publish only on its own subject, so the
  * subject proves the sender.
@@ -11,9 +11,9 @@ import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';
 
 /**
- * Version of the JSON messages between coordinators, which accept the previous and the next version, too.
+ * Version of the JSON messages between coordinators. The previous and the next version are also accepted.
  *
- * A new optional member needs no new version. A new value of a member needs peers that know the value.
+ * A new optional member needs no new version. A new value of an existing member needs peers that know the value.
  */
 export const CLUSTER_VERSION = 1;
 
@@ -26,19 +26,19 @@ const ModelSchema = Type.Object({
   digest: Type.Union([Type.String({ maxLength: MAX_DIGEST_CHARS }), Type.Null()]),
   /** Distinct image offers, the most frequent first. */
   images: Type.Array(ImageOfferSchema, { maxItems: 8 }),
-  /** Images that a text model reads. Coordinators of earlier versions send none. */
+  /** Limits for images that a text model reads. Absent from coordinators of earlier versions. */
   vision: Type.Optional(VisionOfferSchema),
 });
 
 const HeartbeatSchema = Type.Object({
   version: Type.Integer({ minimum: 1 }),
-  /** Random number of this start of the process. */
+  /** Random number of this process, new at each start. */
   epoch: Type.String({ pattern: '^[0-9a-f]{16}$' }),
   /** Grows by 1 with every heartbeat of an epoch. */
   sequence: Sequence,
   /** Sender's clock, in milliseconds since 1970. */
   at: Sequence,
-  /** The sender shuts down: its providers move to peers, and it accepts no placements for peers. */
+  /** The sender shuts down: its providers move to peers, and peers get no more placements. */
   draining: Type.Boolean(),
   /** Last heartbeat of the sender. */
   goodbye: Type.Boolean(),
@@ -58,10 +58,10 @@ export interface PublishedModel {
 }
 
 const heartbeatValidator = Compile(HeartbeatSchema);
-/** Schema of every version: only this member is read before the version is known to be supported. */
+/** Common to all versions. Only this member is read before the version is known to be supported. */
 const versionValidator = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
-/** Models per message, so that a message stays far below the transport's limit. */
+/** Models per message. Limited, so that a message stays far below the transport's limit. */
 export const MAX_MODELS_PER_MESSAGE = 200;
 
 export function encodeModel({ id, type, images, vision, digest }: PublishedModel): Heartbeat['models'][number] {

@@ -1,5 +1,5 @@
 /**
- * `Membership`: the live coordinators of the cluster (peers), and the models that each serves.
+ * `Membership`: the live coordinators of the cluster (peers), and the models of each peer.
  *
  * Every coordinator publishes a heartbeat per second. A peer leaves by a goodbye, or after `PEER_SILENCE_MS` without a heartbeat.
  */
@@ -19,14 +19,14 @@ import {
 /** Publishes and receives messages to all peers. */
 export interface Broadcast {
   publish(subject: string, bytes: Uint8Array): void;
-  /** Calls `handler` with every message whose subject matches the pattern. Returns a function that unsubscribes. */
+  /** Calls `handler` with every message on a matching subject. Returns a function that unsubscribes. */
   subscribe(pattern: string, handler: (subject: string, bytes: Uint8Array) => void): () => void;
 }
 
 export interface MembershipEvents {
   joined(peerId: string): void;
   left(peerId: string): void;
-  /** Digests of peers changed, so that queued requests may get a slot. */
+  /** Called when digests of peers changed, so that queued requests may get a slot. */
   changed(models: Heartbeat['models']): void;
   /** A peer's clock differs by more than {@link CLOCK_ALARM_MS}. */
   clockDiffers(peerId: string, ms: number): void;
@@ -67,7 +67,7 @@ interface PeerState {
 interface Refresh {
   /** Start of the last request. */
   startedAt: number;
-  /** Request that has not started yet, which further callers share; null: none. */
+  /** Request that has not started, shared by further callers; null: none. */
   next: Promise<void> | null;
 }
 
@@ -76,7 +76,7 @@ export interface PeerSummary {
   readonly heardAt: number;
   readonly draining: boolean;
   readonly providers: number;
-  /** Count of models that the peer serves. */
+  /** Number of models that the peer serves. */
   readonly models: number;
   /** The peer's clock minus this coordinator's, in milliseconds. */
   readonly clockMs: number;
@@ -93,9 +93,9 @@ const REFRESH_INTERVAL_MS = 1000;
 /** Bounds memory against hostile peers. */
 const MAX_PEERS = 1024;
 const MAX_MODELS_PER_PEER = 20_000;
-/** Clock difference that is reported to the operator. */
+/** Clock difference above which the operator is warned. */
 const CLOCK_ALARM_MS = 5000;
-/** Clock difference above which a coordinator is not accepted as a peer. */
+/** Clock difference above which a peer is refused. */
 const MAX_CLOCK_DIFFERENCE_MS = 120_000;
 
 const subjectOf = (id: string): string => `fleet.digest.${id}`;
@@ -105,7 +105,7 @@ export class Membership {
   readonly #epoch = randomBytes(8).toString('hex');
   /** Live peers by id. */
   readonly #peers = new Map<string, PeerState>();
-  /** Digests of models by peer, from which placements choose. */
+  /** Digests of models by peer, the basis of placements. */
   readonly digests = new OwnerDigests();
   readonly #refreshes = new Map<string, Refresh>();
   /** JSON of each model as last published, to find changes. */
@@ -135,7 +135,7 @@ export class Membership {
     return this.#peers.has(peerId);
   }
 
-  /** Pairs of peer id and digest, of live peers that serve a model. */
+  /** Peer ids and digests of live peers that serve a model. */
   *digestsAtPeers(model: string): Iterable<readonly [string, ModelDigest]> {
     for (const [owner, { digest }] of this.digests.of(model)) if (this.isLive(owner) && digest.serving > 0) yield [owner, digest];
   }
@@ -146,7 +146,7 @@ export class Membership {
     return false;
   }
 
-  /** Type and offers of a model, as each peer that serves it published them. */
+  /** Type and offers of a model, per peer that serves the model. */
   *servedBy(model: string): Iterable<Pick<PublishedModel, 'type' | 'images' | 'vision'>> {
     for (const { models } of this.#peers.values()) {
       const known = models.get(model);
@@ -154,7 +154,7 @@ export class Membership {
     }
   }
 
-  /** Ids of all models that peers serve. */
+  /** Ids of all models at peers. */
   models(): ReadonlySet<string> {
     const ids = new Set<string>();
     for (const { models } of this.#peers.values()) for (const id of models.keys()) ids.add(id);
@@ -171,9 +171,9 @@ export class Membership {
     }, delayMs);
   }
 
-  /** Answers a request of kind `models` with all models of this coordinator, for a peer that missed a heartbeat. */
+  /** Answers a request of kind `models` with all models of this coordinator. Peers ask after a missed heartbeat. */
   allModels(): Uint8Array {
-    // Publishes changes first: otherwise a change that is undone before the next heartbeat would remain at the peer.
+    // Publishes changes first. Otherwise, the peer would keep a change that is undone before the next heartbeat.
     this.#publishChanges({ onlyIfChanged: true });
     return this.#encode([...this.#options.models()].map(encodeModel), false);
   }
@@ -182,7 +182,7 @@ export class Membership {
   refresh(peerId: string): Promise<void> {
     const state = this.#refreshes.get(peerId) ?? { startedAt: Number.NEGATIVE_INFINITY, next: null };
     this.#refreshes.set(peerId, state);
-    // A running request may have been answered before the caller's cause, so callers wait for the next one.
+    // A running request may have been answered before the caller's cause, so callers wait for the next request.
     state.next ??= this.#refreshSoon(peerId, state);
     return state.next;
   }
@@ -207,14 +207,14 @@ export class Membership {
     this.#unsubscribe();
   }
 
-  /** Removes silent peers, and publishes a heartbeat when it is due. */
+  /** Removes silent peers, and publishes a heartbeat at the interval. */
   #tick(): void {
     const now = this.#options.now();
     for (const [id, { heardAt }] of this.#peers) if (Math.abs(now - heardAt) > PEER_SILENCE_MS) this.#remove(id);
     if (Math.abs(now - this.#lastHeartbeatAt) >= HEARTBEAT_MS) this.#publishChanges();
   }
 
-  /** Publishes a heartbeat with the models that changed; several if they do not fit one message. */
+  /** Publishes the changed models in one or more heartbeats. */
   #publishChanges({ onlyIfChanged = false } = {}): void {
     const current = new Map<string, string>();
     const changed: Heartbeat['models'] = [];
@@ -299,7 +299,7 @@ export class Membership {
     return peer;
   }
 
-  /** Publishes an early heartbeat for a new peer. The delay grows with the number of peers, because all of them do the same. */
+  /** Publishes an early heartbeat for a new peer. The delay grows with the number of peers, because all peers do the same. */
   #greet(): void {
     if (this.#greetingTimer !== null) return;
     const spacingMs = Math.min(MIN_GREETING_MS, this.#lastHeartbeatAt + MIN_GREETING_MS - this.#options.now());
@@ -321,7 +321,7 @@ export class Membership {
     if (epoch !== undefined) await this.#requestAll(peerId, epoch);
   }
 
-  /** Replaces the models of a peer by those that it answers, unless it has restarted meanwhile. */
+  /** Replaces the models of a peer by the peer's answer, unless the peer has restarted meanwhile. */
   async #requestAll(id: string, epoch: string): Promise<void> {
     const answer = await this.#options.requestModels(id).catch(() => null);
     const decoded = answer === null ? null : decodeHeartbeat(answer);
@@ -360,7 +360,7 @@ export class Membership {
   }
 }
 
-/** Entry of a model that no provider serves any more. */
+/** Entry of a model without providers. */
 function removedModel(id: string): Heartbeat['models'][number] {
   return { id, type: 'text', digest: null, images: [] };
 }

@@ -2,7 +2,7 @@
  * `NetworkPermits`: limits that all coordinators count together, such as requests per API key and minute.
  *
  * Rendezvous hashing (Thaler and Ravishankar 1998) assigns each key to one coordinator, its home, which leases permits to the others.
- * A coordinator that does not reach the home admits its equal part of the limit.
+ * A coordinator that cannot reach the home admits an equal share of the limit.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -46,23 +46,23 @@ interface Lease {
   coordinators: readonly Coordinator[];
   /** End of the current window; a past time means that none is open. */
   until: number;
-  /** Latest possible end of the window at the home. Later than `until` by the time of the home's answer. */
+  /** Latest possible end of the window at the home: `until` plus the duration of the home's answer. */
   resetAt: number;
-  /** Permits that this coordinator can still use. */
+  /** Unused permits at this coordinator. */
   available: number;
-  /** Permits that this coordinator got in the window, used or available. */
+  /** Permits granted to this coordinator in the window, used or unused. */
   taken: number;
   /** Permits left at the home after its last grant. */
   remaining: number;
-  /** Home that sent the last grant of the window; null: none yet. */
+  /** Home of the last grant in the window; null: no grant yet. */
   grantedBy: string | null;
-  /** Home that did not answer, so that this coordinator admits its part of the limit; null: none. */
-  unanswered: string | null;
+  /** Home that did not answer. Meanwhile, this coordinator admits an equal share of the limit. Null: none. */
+  silentHome: string | null;
 }
 
 /** Maximum keys per limit; the least recently used are dropped. */
 const MAX_KEYS = 20_000;
-/** Pause before a home that did not answer is asked again. */
+/** Pause before a silent home is asked again. */
 const UNREACHABLE_MS = 1000;
 /** Hexadecimal digits of a key's hash. */
 const HASH_DIGITS = 32;
@@ -71,18 +71,18 @@ export class NetworkPermits implements NetworkLimits {
   readonly #options: NetworkPermitsOptions;
   readonly #now: () => number;
   readonly #rules = new Map<string, LimitRule>();
-  readonly #windows: PermitHome;
+  readonly #ownKeys: PermitHome;
   readonly #unreachableUntil = new BoundedMap<string, number>(1024);
   #coordinators: readonly Coordinator[] = [];
 
   constructor(options: NetworkPermitsOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#windows = new PermitHome(this.#rules, this.#now);
+    this.#ownKeys = new PermitHome(this.#rules, this.#now);
     this.coordinatorsChanged([options.self]);
   }
 
-  /** Sets the live coordinators, this one included. */
+  /** Sets the live coordinators, including this coordinator. */
   coordinatorsChanged(ids: readonly string[]): void {
     this.#coordinators = ids.map((id) => ({ id, hash: createHash('sha256').update(id).digest().readInt32BE(0) }));
   }
@@ -90,7 +90,7 @@ export class NetworkPermits implements NetworkLimits {
   /** Answers a peer's request of kind `permits`. Throws LinkError for an invalid request, and if too many windows are open. */
   answer(asker: string, payload: Uint8Array): Uint8Array {
     const request = decodePermitRequest(payload);
-    const grant = request === null ? null : this.#windows.take(asker, request, this.#coordinators.length);
+    const grant = request === null ? null : this.#ownKeys.take(asker, request, this.#coordinators.length);
     if (grant === null) throw new LinkError('failed', 'the permits cannot be granted');
     return encodePermits(grant);
   }
@@ -114,26 +114,26 @@ export class NetworkPermits implements NetworkLimits {
     };
   }
 
-  /** Decides from permits that are here. Null: the home must be asked first. */
+  /** Decides with the permits of the lease. Null: the home must be asked first. */
   #decide(name: string, rule: LimitRule, lease: Lease, amount: number): Permit | null {
     const now = this.#now();
     const isOpen = lease.until > now;
-    if (isOpen && lease.available >= amount) return spend(lease, amount, now);
-    if (isOpen && lease.unanswered === null && lease.remaining === 0) return refusal(lease, now);
+    if (isOpen && lease.available >= amount) return takePermits(lease, amount, now);
+    if (isOpen && lease.silentHome === null && lease.remaining === 0) return refusal(lease, now);
     this.#findHome(lease);
-    if (isOpen && lease.unanswered === lease.home) return refusal(lease, now);
-    // A disconnected coordinator knows only its own requests, even if it is the home.
-    const isAlone = lease.coordinators.length > 1 && !this.#options.isConnected();
-    if (lease.home === this.#options.self && !isAlone) {
+    if (isOpen && lease.silentHome === lease.home) return refusal(lease, now);
+    // A disconnected coordinator knows only its own requests, even as the home.
+    const isIsolated = lease.coordinators.length > 1 && !this.#options.isConnected();
+    if (lease.home === this.#options.self && !isIsolated) {
       const request = requestFor(name, rule, lease, [amount], now);
-      const grant = this.#windows.take(lease.home, { ...request, want: amount }, lease.coordinators.length);
-      if (grant === null) admitPart(rule, lease, now);
-      else store(rule, lease, grant, { sentAt: now, receivedAt: now });
-      return spend(lease, amount, now);
+      const grant = this.#ownKeys.take(lease.home, { ...request, want: amount }, lease.coordinators.length);
+      if (grant === null) admitShare(rule, lease, now);
+      else applyGrant(rule, lease, grant, { sentAt: now, receivedAt: now });
+      return takePermits(lease, amount, now);
     }
-    if (!isAlone && (this.#unreachableUntil.get(lease.home) ?? Number.NEGATIVE_INFINITY) <= now) return null;
-    admitPart(rule, lease, now);
-    return spend(lease, amount, now);
+    if (!isIsolated && (this.#unreachableUntil.get(lease.home) ?? Number.NEGATIVE_INFINITY) <= now) return null;
+    admitShare(rule, lease, now);
+    return takePermits(lease, amount, now);
   }
 
   /** Asks the home until all waiting callers have an answer. Never rejects. */
@@ -149,25 +149,25 @@ export class NetworkPermits implements NetworkLimits {
       const batch = lease.waiters.map(({ amount }) => amount);
       await this.#refill(name, rule, lease, batch);
       const now = this.#now();
-      for (const { amount, resolve } of lease.waiters.splice(0, batch.length)) resolve(spend(lease, amount, now));
+      for (const { amount, resolve } of lease.waiters.splice(0, batch.length)) resolve(takePermits(lease, amount, now));
     }
     lease.isAsking = false;
   }
 
-  /** Requests permits from the home for the waiting callers. Without an answer, admits this coordinator's part. */
+  /** Requests permits from the home for the waiting callers. Without an answer, admits this coordinator's share. */
   async #refill(name: string, rule: LimitRule, lease: Lease, amounts: readonly number[]): Promise<void> {
     const sentAt = this.#now();
     const { home } = lease;
     const request = requestFor(name, rule, lease, amounts, sentAt);
     const answer = await this.#options.request(home, encodePermits(request)).catch(() => null);
     const grant = answer === null ? null : decodeGrant(answer);
-    // The window counts from the time of sending, so that it ends here before it ends at the home.
+    // The window starts when the request is sent, so it never ends later than the window of the home.
     if (grant !== null && grant.granted <= Math.max(request.need, request.want)) {
-      store(rule, lease, grant, { sentAt, receivedAt: this.#now() });
+      applyGrant(rule, lease, grant, { sentAt, receivedAt: this.#now() });
       return;
     }
     this.#unreachableUntil.set(home, this.#now() + UNREACHABLE_MS);
-    admitPart(rule, lease, this.#now());
+    admitShare(rule, lease, this.#now());
   }
 
   /** Computes the home again if the coordinators have changed. */
@@ -177,7 +177,7 @@ export class NetworkPermits implements NetworkLimits {
     const key = Number.parseInt(lease.hash.slice(0, 8), 16);
     let best = Number.NEGATIVE_INFINITY;
     for (const { id, hash } of this.#coordinators) {
-      const score = mixed(key ^ hash);
+      const score = mixBits(key ^ hash);
       if (score <= best) continue;
       best = score;
       lease.home = id;
@@ -198,11 +198,11 @@ function newLease(text: string): Lease {
     taken: 0,
     remaining: 0,
     grantedBy: null,
-    unanswered: null,
+    silentHome: null,
   };
 }
 
-/** Request to the home. Asks for as many further permits as were taken in the window, so that leases grow with demand. */
+/** Request to the home. Also wants as many permits as were taken in the window, so leases grow with demand. */
 function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: readonly number[], now: number): PermitRequest {
   const isOpen = lease.until > now;
   const need = amounts.reduce((sum, amount) => sum + amount, 0);
@@ -218,8 +218,8 @@ function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: rea
   };
 }
 
-/** Adds a grant to the lease. Bounds it by the limit, because the home may be hostile. */
-function store(
+/** Adds a grant to the lease. Grants are bounded by the limit, because the home may be hostile. */
+function applyGrant(
   { max, windowMs }: LimitRule,
   lease: Lease,
   grant: Grant,
@@ -233,20 +233,20 @@ function store(
   lease.taken += granted;
   lease.remaining = Math.min(max, grant.remaining);
   lease.grantedBy = lease.home;
-  lease.unanswered = null;
+  lease.silentHome = null;
 }
 
-/** Admits without the home: adds this coordinator's equal part of the limit, less the permits taken in the window. */
-function admitPart({ max, windowMs }: LimitRule, lease: Lease, now: number): void {
+/** Admits requests without the home: adds an equal share of the limit, less the permits taken in the window. */
+function admitShare({ max, windowMs }: LimitRule, lease: Lease, now: number): void {
   startWindow(lease, now, windowMs);
-  const part = Math.max(1, Math.floor(max / lease.coordinators.length));
-  const granted = Math.max(0, part - lease.taken);
+  const share = Math.max(1, Math.floor(max / lease.coordinators.length));
+  const granted = Math.max(0, share - lease.taken);
   lease.available += granted;
   lease.taken += granted;
-  lease.unanswered = lease.home;
+  lease.silentHome = lease.home;
 }
 
-/** Starts a new window unless one is open. */
+/** Starts a new window unless a window is open. */
 function startWindow(lease: Lease, now: number, lengthMs: number): void {
   if (lease.until > now) return;
   lease.until = now + lengthMs;
@@ -257,11 +257,11 @@ function startWindow(lease: Lease, now: number, lengthMs: number): void {
   lease.grantedBy = null;
 }
 
-/** Uses permits of the lease, or refuses. */
-function spend(lease: Lease, amount: number, now: number): Permit {
+/** Uses permits of the lease, or refuses the request. */
+function takePermits(lease: Lease, amount: number, now: number): Permit {
   if (lease.available < amount) return refusal(lease, now);
   lease.available -= amount;
-  const remaining = lease.available + (lease.unanswered === null ? lease.remaining : 0);
+  const remaining = lease.available + (lease.silentHome === null ? lease.remaining : 0);
   return { isAdmitted: true, remaining, resetMs: Math.max(0, lease.resetAt - now) };
 }
 
@@ -270,7 +270,7 @@ function refusal(lease: Lease, now: number): Permit {
 }
 
 /** Finalizer of MurmurHash3: each bit of the input changes each bit of the result with probability 1/2. */
-function mixed(value: number): number {
+function mixBits(value: number): number {
   let hash = value ^ (value >>> 16);
   hash = Math.imul(hash, 0x85ebca6b);
   hash ^= hash >>> 13;

@@ -1,7 +1,7 @@
 /**
  * `PermitHome`: counts the windows of keys whose home is this coordinator, and grants permits to all coordinators.
  *
- * Grants more than needed as long as many permits remain, to spare requests. Near the limit, grants only what is needed.
+ * Grants more than needed while many permits remain, to save requests. Near the limit, grants only the needed permits.
  */
 import type { Grant, PermitRequest } from './permit-messages.js';
 
@@ -21,9 +21,9 @@ interface Window {
   readonly opener: string;
 }
 
-/** Maximum open windows per asking coordinator, so that one cannot displace the windows of others. */
+/** Maximum open windows per asking coordinator, so that no coordinator can displace the windows of others. */
 const MAX_WINDOWS_PER_COORDINATOR = 20_000;
-/** Maximum permits beyond need: the remaining ones, divided by this and by the number of coordinators. */
+/** Divisor of the permits granted beyond need: the remaining permits are divided by this and by the number of coordinators. */
 const LEASE_DIVISOR = 4;
 
 export class PermitHome {

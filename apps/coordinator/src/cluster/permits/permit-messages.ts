@@ -1,4 +1,4 @@
-/** Messages of kind `permits`: a coordinator requests permits of one key from the key's home, which answers with a grant. */
+/** Messages of kind `permits`: a request for permits of one key, and the grant of the key's home. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';

@@ -1,4 +1,4 @@
-/** `ClusterModels`: facts about the models of the whole network: those of providers connected here, and those that peers publish. */
+/** `ClusterModels`: facts about the models of the whole network, combined from local providers and from the digests of peers. */
 import type { ImageOffer, ModelType, VisionOffer } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import type { NetworkModels } from '../../inference/placements.js';
@@ -27,12 +27,12 @@ export class ClusterModels implements NetworkModels {
     return this.#local.serves(model) || this.#membership.isServedByPeers(model);
   }
 
-  /** Known only for providers of this coordinator: peers do not publish when theirs return. */
+  /** Known only for local providers: peers do not publish return times. */
   returnsAt(model: string): number | null {
     return this.#local.returnsAt(model);
   }
 
-  /** Count of peers' providers that serve the model. */
+  /** Number of peers' providers that serve the model. */
   servingAtPeers(model: string): number {
     let serving = 0;
     for (const [, digest] of this.#membership.digestsAtPeers(model)) serving += digest.serving;
@@ -55,7 +55,7 @@ export class ClusterModels implements NetworkModels {
 
   contextLength(model: string, named: Parameters<NetworkModels['contextLength']>[1]): number | null {
     let longest = this.#local.contextLength(model, named);
-    // A provider that the request names is found here, so contexts at peers do not matter.
+    // A named provider was found here, so contexts at peers do not matter.
     if (longest !== null && named !== null && namesProvider(named)) return longest;
     for (const [, { maxContextTokens }] of this.#membership.digestsAtPeers(model)) longest = Math.max(longest ?? 0, maxContextTokens ?? 0);
     return longest;
@@ -85,7 +85,7 @@ export class ClusterModels implements NetworkModels {
     };
   }
 
-  /** Tells listeners that models may have gained or lost capacity at peers. */
+  /** Notifies listeners that models may have gained or lost capacity at peers. */
   digestsChanged(models: Parameters<CapacityListener>[0]): void {
     for (const listener of [...this.#listeners]) listener(models);
   }

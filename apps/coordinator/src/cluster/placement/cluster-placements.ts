@@ -13,7 +13,8 @@ import type { Membership } from '../membership/membership.js';
 import type { PlacementClient } from './placement-client.js';
 import type { PrefixHints } from './prefix-hints.js';
 import { publishedModel } from './published-models.js';
-import { type Refused, refused, reportedRefusal } from './refusals.js';
+import { QueueWait } from './queue-wait.js';
+import { refused } from './refusals.js';
 
 interface ClusterPlacementsOptions {
   /** Id of this coordinator. */
@@ -28,17 +29,15 @@ interface ClusterPlacementsOptions {
   readonly random: () => number;
 }
 
-/** Maximum coordinators that are asked for a free slot before the request queues. */
+/** Maximum coordinators asked for a free slot before the request queues. */
 const MAX_CONTACTED_PEERS = 4;
 /** Maximum age of this coordinator's own digest when an owning coordinator is chosen. */
 const OWN_DIGEST_MAX_AGE_MS = 50;
-/** Minimum time between two attempts of a waiting request to get a free slot at a peer. */
-const RETRY_INTERVAL_MS = 100;
 const MAX_OWN_DIGESTS = 100_000;
 
 export class ClusterPlacements implements Placements {
   readonly #options: ClusterPlacementsOptions;
-  /** Callbacks of waiting requests, which try to get a slot when digests of peers change. */
+  /** Callbacks of waiting requests. Each tries to get a slot when digests of peers change. */
   readonly #waiting = new Set<(models: ReadonlySet<string>) => void>();
   /** Time of this coordinator's digest by model. */
   readonly #ownDigestAt = new BoundedMap<string, number>(MAX_OWN_DIGESTS);
@@ -88,12 +87,12 @@ export class ClusterPlacements implements Placements {
     const { client, registry, membership } = this.#options;
     const answers = await Promise.all(membership.peers.map(({ id }) => client.claimants(id, serialNumber)));
     const claimants = [registry.placement.claimants(serialNumber), ...answers].flat();
-    // A provider that moves may be connected to two coordinators for a moment.
+    // A moving provider may be connected to two coordinators for a moment.
     const distinct = new Map(claimants.map((claimant) => [claimant.providerId, claimant]));
     return resolvedProvider([...distinct.values()]);
   }
 
-  /** Lets waiting requests for these models try to get a slot at a peer, whose digest changed. */
+  /** Lets waiting requests for these models try to get a slot at a peer with a changed digest. */
   digestsChanged(models: readonly { readonly id: string }[]): void {
     const ids = new Set(models.map(({ id }) => id));
     for (const retry of [...this.#waiting]) retry(ids);
@@ -117,13 +116,13 @@ export class ClusterPlacements implements Placements {
     const placed = canChooseByDigest ? await this.#placeNow(request, signal, contacted) : null;
     if (placed !== null) return placed;
     if (signal.aborted) return refused('aborted');
-    // Digests do not count the providers that pass a filter either, so the request queues at all peers.
+    // Digests do not say which providers pass a filter, so the request queues at all peers.
     if (selectsProviders(request)) {
       const peers = membership.peers.map(({ id }) => id);
       return this.#wait(request, waitMs, signal, peers);
     }
     const choice = this.#choose(request, contacted);
-    // If digests show no provider, they may be outdated: the owning coordinators themselves decide whether to refuse.
+    // Digests without a provider may be outdated, so the owning coordinators decide whether to refuse.
     const owners = choice.kind === 'queue' ? choice.owners : this.#peersServing(request.model);
     return this.#wait(request, waitMs, signal, owners);
   }
@@ -138,7 +137,7 @@ export class ClusterPlacements implements Placements {
   /**
    * Gets a free slot here or at a peer without waiting. Null: none is free.
    *
-   * @param contacted Owning coordinators that must not be asked. Those that are asked are added.
+   * @param contacted Owning coordinators not to ask. Asked coordinators are added.
    */
   async #placeNow(request: SlotRequest, signal: AbortSignal, contacted: Set<string>): Promise<Placed | null> {
     const { self, client, requestQueue, membership } = this.#options;
@@ -157,7 +156,7 @@ export class ClusterPlacements implements Placements {
     return null;
   }
 
-  /** Chooses an owning coordinator by digests, its own refreshed. */
+  /** Chooses an owning coordinator by digests. The digest of this coordinator is refreshed first. */
   #choose(request: SlotRequest, excludedOwners: ReadonlySet<string>) {
     const { membership, self, now, random } = this.#options;
     this.#refreshOwnDigest(request.model);
@@ -194,68 +193,26 @@ export class ClusterPlacements implements Placements {
   }
 
   /** Waits in the queues of this coordinator and of `owners`. The first slot wins; later ones are released. */
-  #wait(request: SlotRequest, waitMs: number, signal: AbortSignal, owners: readonly string[]): Promise<Placement> {
+  async #wait(request: SlotRequest, waitMs: number, signal: AbortSignal, owners: readonly string[]): Promise<Placement> {
     const { client, requestQueue, now, self } = this.#options;
-    return new Promise((resolve) => {
-      /** Ends all other waits once one has a slot. */
-      const others = new AbortController();
-      const refusals: Refused[] = [];
-      let pending = 0;
-      let isOver = false;
-      const finish = (placement: Placement): void => {
-        isOver = true;
-        endWait();
-        this.#waiting.delete(retry);
-        signal.removeEventListener('abort', abort);
-        resolve(placement);
-        others.abort();
-      };
-      const settle = (placement: Placement): void => {
-        pending--;
-        if (isOver) {
-          if (placement.kind === 'placed') placement.slot.release();
-          return;
-        }
-        if (placement.kind === 'placed') finish(placement);
-        else {
-          refusals.push(placement);
-          if (pending === 0) finish(reportedRefusal(refusals));
-        }
-      };
-      const start = (placement: Placement | Promise<Placement>): void => {
-        pending++;
-        if (placement instanceof Promise) void placement.then(settle, () => settle(refused('none_routable')));
-        else settle(placement);
-      };
-      let retriedAt = now();
-      let isRetrying = false;
-      const retry = (models: ReadonlySet<string>): void => {
-        const at = now();
-        if (isRetrying || !models.has(request.model) || selectsProviders(request)) return;
-        if (Math.abs(at - retriedAt) < RETRY_INTERVAL_MS) return;
-        retriedAt = at;
-        isRetrying = true;
-        const settleRetry = (placed: Placed | null): void => {
-          isRetrying = false;
-          if (placed === null) return;
-          if (isOver) placed.slot.release();
-          else finish(placed);
-        };
-        // Excludes this coordinator, in whose queue the request must not overtake others.
-        void this.#placeNow(request, others.signal, new Set([self])).then(settleRetry, () => settleRetry(null));
-      };
-      const abort = (): void => {
-        if (!isOver) finish(refused('aborted'));
-      };
-      const endWait = requestQueue.countWait(request.model);
-      signal.addEventListener('abort', abort);
-      this.#waiting.add(retry);
-      // Counts the start itself as pending, so that an immediate refusal does not end the wait before all have started.
-      pending++;
-      start(requestQueue.place({ ...request, isCounted: true }, waitMs, others.signal));
-      for (const owner of owners) if (!isOver) start(client.ask(owner, request, waitMs, others.signal));
-      pending--;
-      if (!isOver && pending === 0) finish(reportedRefusal(refusals));
+    const endWait = requestQueue.countWait(request.model);
+    const wait = new QueueWait({
+      now,
+      // Excludes this coordinator: the request must not overtake others in the queue here.
+      placeNow: (waitSignal) => this.#placeNow(request, waitSignal, new Set([self])),
     });
+    const retry = (models: ReadonlySet<string>): void => {
+      if (models.has(request.model) && !selectsProviders(request)) wait.retry();
+    };
+    this.#waiting.add(retry);
+    try {
+      return await wait.run(signal, [
+        (waitSignal) => requestQueue.place({ ...request, isCounted: true }, waitMs, waitSignal),
+        ...owners.map((owner) => (waitSignal: AbortSignal) => client.ask(owner, request, waitMs, waitSignal)),
+      ]);
+    } finally {
+      endWait();
+      this.#waiting.delete(retry);
+    }
   }
 }

@@ -1,7 +1,7 @@
 /**
  * `MovedProviders`: ends the older connection of a provider that has connected to another coordinator.
  *
- * The older connection is often half-open: the provider has lost it, but its coordinator has not noticed yet.
+ * The older connection is often half-open: the provider has lost it, but the coordinator has not noticed.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromBase64, fromUtf8, type ProviderId, type SignedStatement } from '@inference/protocol';
@@ -38,21 +38,21 @@ interface Connection {
 const ANNOUNCEMENT_TIMEOUT_MS = 3000;
 const MAX_ATTEMPTS = 5;
 const RETRY_MS = 1000;
-/** Connections that are stored for peers that return. Of older ones, the half-open counterparts are closed by their own timeout. */
+/** Connections stored for returning peers. Half-open counterparts of older connections are closed by their own timeout. */
 const MAX_RECENT = 20_000;
 const MAX_AWAY_PEERS = 1024;
 /** Concurrent announcements to a returning peer. */
 const MAX_CONCURRENT = 16;
-/** A peer may have missed announcements for this long before its departure was noticed. */
+/** Maximum time for which a peer may have missed announcements before its departure was noticed. */
 const UNNOTICED_DEPARTURE_MS = PEER_SILENCE_MS + ANNOUNCEMENT_TIMEOUT_MS;
-/** Age of connections that are announced to a new peer. Older half-open connections have been closed already. */
+/** Maximum age of connections announced to a new peer. Older half-open connections have been closed. */
 const NEW_PEER_MS = 40_000;
 const NOTHING = new Uint8Array();
 
 export class MovedProviders {
   readonly #options: MovedProvidersOptions;
   readonly #recent = new BoundedMap<ProviderId, Connection>(MAX_RECENT);
-  /** Peers that have left, and the time from which on they may have missed connections, in milliseconds since 1970. */
+  /** Departed peers, with the time since when announcements may have been missed, in milliseconds since 1970. */
   readonly #awaySince = new BoundedMap<string, number>(MAX_AWAY_PEERS);
 
   constructor(options: MovedProvidersOptions) {
@@ -69,11 +69,11 @@ export class MovedProviders {
 
   /** Call when a peer has left or is unreachable. */
   peerLeft(peerId: string): void {
-    // An earlier time stays: the peer has left again before it received all announcements.
+    // Keeps an earlier time: the peer left again before receiving all announcements.
     if (!this.#awaySince.has(peerId)) this.#awaySince.set(peerId, this.#options.rules.now() - UNNOTICED_DEPARTURE_MS);
   }
 
-  /** Announces connections that a new or returning peer may have missed. */
+  /** Announces the connections that a new or returning peer may have missed. */
   async peerJoined(peerId: string): Promise<void> {
     const since = this.#awaySince.get(peerId) ?? this.#options.rules.now() - NEW_PEER_MS;
     const missed = [...this.#recent.values()].filter(({ at }) => at >= since);
@@ -87,7 +87,7 @@ export class MovedProviders {
   /**
    * Handles a peer's announcement: closes the connection here if the provider signed a later challenge at the peer.
    *
-   * Compares signed times of the provider's own clock, so that a peer cannot end connections by a false announcement.
+   * Compares times signed by the provider, so that peers cannot end connections by false announcements.
    */
   async announced(peer: Peer, payload: Uint8Array): Promise<Uint8Array> {
     const { registry, rules } = this.#options;

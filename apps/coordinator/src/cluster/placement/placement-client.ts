@@ -1,4 +1,4 @@
-/** `PlacementClient`: requests slots from peers and verifies the providers that they answer. PlacementServer is the other side. */
+/** `PlacementClient`: requests slots from peers and verifies the offered providers. `PlacementServer` is the counterpart. */
 import type { ProviderId } from '@inference/protocol';
 import { extractPrefixes, offerTraits, type ProviderFilter, passesFilter } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -26,7 +26,7 @@ interface PlacementClientOptions {
   readonly rules: DescriptionRules;
   /** Counts the outcomes of placement requests to peers, for metrics. */
   readonly onOutcome: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
-  /** Called with the digest of a model that a peer without a free slot replied. */
+  /** Called with the model's digest when a peer replies that no slot is free. */
   readonly onDigest: (peerId: string, model: string, digest: string) => void;
   readonly now: () => number;
 }
@@ -38,7 +38,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {
   readonly #options: PlacementClientOptions;
-  /** Verified providers by session id. Jobs on the same connection share one object. */
+  /** Verified providers by session id. All jobs on a connection share one object. */
   readonly #bySession = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
   /** The newest connection of each provider. */
   readonly #newest = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
@@ -47,7 +47,7 @@ export class PlacementClient {
     this.#options = options;
   }
 
-  /** Coordinator that last gave a slot of this provider; null: unknown. */
+  /** Coordinator of the provider's last slot; null: unknown. */
   ownerOf(providerId: ProviderId): string | null {
     return this.#newest.get(providerId)?.owner ?? null;
   }
@@ -130,7 +130,7 @@ export class PlacementClient {
 
 type FilteredFacts = Parameters<typeof passesFilter>[1];
 
-/** Stands for a provider whose description is not known yet: passes every filter except those by id and quantization. */
+/** Stands for a provider with an unknown description: passes every filter except by id and quantization. */
 const UNDESCRIBED: Omit<FilteredFacts, 'providerId'> = { serialNumber: '', servesFallbackModels: true, servesChoices: true };
 
 function factsOf({ registration: { identity, servesFallbackModels, servesChoices } }: RemoteProvider): FilteredFacts {

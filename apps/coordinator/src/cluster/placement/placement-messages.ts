@@ -1,5 +1,5 @@
 /**
- * Messages between the asking coordinator, which serves a client, and the owning coordinator, which has the provider's connection.
+ * Messages between the asking coordinator, which serves the client, and the owning coordinator, which has the provider's connection.
  *
  * A placement and its job are one link stream. Messages are JSON; the sealed frames of request and response are binary.
  */
@@ -52,7 +52,7 @@ export const PlacementRequestSchema = Type.Object({
   account_id: Id,
   provider_serial: nullable(Type.String({ minLength: 1, maxLength: 128 })),
   provider_id: nullable(ProviderIdSchema),
-  /** The only providers that may serve. Peers of earlier versions ignore the member and may place elsewhere. */
+  /** Restricts the placement to these providers. Peers of earlier versions ignore the member and may place elsewhere. */
   candidates: Type.Optional(Type.Array(ProviderIdSchema, { minItems: 1, maxItems: MAX_CANDIDATES })),
   /** Providers excluded by the client's preferences. Peers of earlier versions ignore the member. */
   filter: Type.Optional(FilterSchema),
@@ -70,7 +70,7 @@ export const PlacementRequestSchema = Type.Object({
   revocable: Type.Boolean(),
   retried: Type.Boolean(),
   loaded_only: Type.Boolean(),
-  /** Only a provider that runs no job. */
+  /** Restricts the placement to providers without a running job. */
   idle_only: Type.Boolean(),
   /** Maximum wait in the owning coordinator's queue. 0: a free slot or none. */
   wait_ms: Type.Number({ minimum: 0, maximum: MAX_WAIT_MS }),
@@ -84,12 +84,12 @@ export const PlacementRequestSchema = Type.Object({
 });
 export type PlacementRequestMessage = Static<typeof PlacementRequestSchema>;
 
-/** State of a provider at the time of placement. Facts that do not change are in its description. */
+/** State of a provider at placement. Constant facts are in the description. */
 export const ProviderStateSchema = Type.Object({
   provider_id: ProviderIdSchema,
   session_id: Id,
   key_id: KeyIdSchema,
-  /** Keys that clients may have sealed to. Owning coordinators of earlier versions omit the member; only `key_id` counts then. */
+  /** Keys of accepted sealed requests. Absent from coordinators of earlier versions; only `key_id` counts then. */
   accepted_key_ids: Type.Optional(Type.Array(KeyIdSchema, { maxItems: 4 })),
   /** The provider's offer of the requested model. */
   offer: ModelOfferSchema,
@@ -203,7 +203,7 @@ const askerMessage = Compile(AskerMessageSchema);
 const finding = Compile(FindingSchema);
 const describeRequest = Compile(DescribeRequestSchema);
 
-// The parsers return null for a message that breaks the schema.
+// The parsers return null for a message that violates the schema.
 export const parsePlacementRequest = (bytes: Uint8Array): PlacementRequestMessage | null => parseMessage(bytes, placementRequest);
 export const parseOwnerMessage = (bytes: Uint8Array): OwnerMessage | null => parseMessage(bytes, ownerMessage);
 export const parseAskerMessage = (bytes: Uint8Array): AskerMessage | null => parseMessage(bytes, askerMessage);

@@ -1,7 +1,7 @@
 /**
  * `PlacementServer`: serves PlacementClients of peers. Places their requests on providers connected here, and relays the jobs.
  *
- * Requests of peers wait in the same queue as local ones. Also answers descriptions of providers, and applies findings.
+ * Requests of peers wait in the same queue as local requests. Also answers descriptions of providers, and applies findings.
  */
 import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
@@ -172,7 +172,7 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
   };
 }
 
-/** One placement request of a peer, and the job that runs on the provider afterwards. Relays messages in both directions. */
+/** One placement request of a peer, and the following job on the provider. Relays messages in both directions. */
 class RelayedJob implements StreamEvents, JobSink {
   readonly #stream: PeerStream;
   readonly #requestQueue: RequestQueue;
@@ -314,7 +314,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#end();
   }
 
-  /** Cancels the job, frees its slot, or ends the wait for one. */
+  /** Cancels the job, frees the slot, or ends the wait for a slot. */
   #stop(): void {
     this.#clearTimer();
     this.#waiting.abort();

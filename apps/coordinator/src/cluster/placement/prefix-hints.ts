@@ -1,5 +1,5 @@
 /**
- * `PrefixHints`: tells peers which prompt prefixes providers here have cached, and stores theirs, for prefix affinity.
+ * `PrefixHints`: reports prompt prefixes cached by local providers to peers, and stores the peers' prefixes, for prefix affinity.
  *
  * Prefixes are hashes, keyed by a secret that the coordinators share.
  */
@@ -17,7 +17,7 @@ interface PrefixHintsOptions {
   readonly now?: () => number;
 }
 
-/** Time for which hashes are gathered before they are published together. */
+/** Time to gather hashes before publishing them in one message. */
 const GATHER_MS = 50;
 /** Maximum hashes per answered prompt, of its longest prefixes. */
 const MAX_PER_ANSWER = 10;
@@ -25,7 +25,7 @@ const MAX_PER_MESSAGE = 1000;
 /** Maximum gathered hashes. Others are dropped, and a conversation's next prompt is then computed completely. */
 const MAX_GATHERED = 10_000;
 const MAX_MESSAGE_BYTES = 32 * 1024;
-/** Maximum messages per second that are accepted from all peers together. */
+/** Maximum accepted messages per second from all peers together. */
 const MAX_MESSAGES_PER_SECOND = 2000;
 
 const validator = Compile(
@@ -34,7 +34,7 @@ const validator = Compile(
   }),
 );
 
-/** Hashes of prefixes; null for a message that breaks the schema. */
+/** Hashes of prefixes; null for a message that violates the schema. */
 export const parsePrefixHashes = (bytes: Uint8Array): readonly number[] | null => parseMessage(bytes, validator)?.hashes ?? null;
 
 export class PrefixHints {
@@ -53,7 +53,7 @@ export class PrefixHints {
     this.#unsubscribe = broadcast.subscribe('fleet.affinity.*', (subject, bytes) => this.#receive(subject, bytes));
   }
 
-  /** Call after a provider of this coordinator answered a prompt. `promptPrefixes`: the prompt's prefixes, shortest first. */
+  /** Call after a local provider answered a prompt. `promptPrefixes`: the prompt's prefixes, shortest first. */
   answered(promptPrefixes: readonly PromptPrefix[]): void {
     const hashes = storedPrefixes(promptPrefixes)
       .slice(-MAX_PER_ANSWER)

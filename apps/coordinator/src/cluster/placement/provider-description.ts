@@ -1,7 +1,7 @@
 /**
- * Provider description: signed statements and facts of a provider, which its owning coordinator sends to an asking one.
+ * Provider description: signed statements and facts of a provider, sent by the owning coordinator to an asking coordinator.
  *
- * The asking coordinator verifies the statements itself, so that a peer cannot substitute sealing keys or trust levels.
+ * The asking coordinator verifies the statements, so that a peer cannot substitute sealing keys or trust levels.
  */
 import { CLOCK_TOLERANCE_MS, HardwareSchema, NoncePreimageSchema, SignedStatementSchema, type TrustLevel } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -59,7 +59,7 @@ const ProviderDescriptionSchema = Type.Object({
   memory_gb: Type.Number({ minimum: 0 }),
   slots: Type.Integer({ minimum: 1, maximum: 65_536 }),
   receipt_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
-  /** Owning coordinators of earlier versions omit this and the next two members. */
+  /** This member and the next two are absent from coordinators of earlier versions. */
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 16 })),
   fallback_models: Type.Optional(Type.Boolean()),
   choices: Type.Optional(Type.Boolean()),
@@ -71,10 +71,10 @@ export type ProviderDescription = Static<typeof ProviderDescriptionSchema>;
 
 const validator = Compile(ProviderDescriptionSchema);
 
-/** Null for a message that breaks the schema. */
+/** Null for a message that violates the schema. */
 export const parseProviderDescription = (bytes: Uint8Array): ProviderDescription | null => parseMessage(bytes, validator);
 
-/** Describes a provider connected here. Null: it cannot take jobs, because a sealing key or an answered challenge is missing. */
+/** Describes a local provider. Null: the provider cannot take jobs without a sealing key and an answered challenge. */
 export function describeProvider({
   registration,
   sessionId,
@@ -104,7 +104,7 @@ export function describeProvider({
   };
 }
 
-/** Rules of this coordinator by which descriptions are verified. */
+/** Rules of this coordinator for verifying descriptions. */
 export interface DescriptionRules {
   readonly allowSimulatedEnclave: boolean;
   readonly anchor: TrustAnchor;
@@ -120,13 +120,13 @@ export interface VerifiedProvider {
   readonly isDeviceChainVerified: boolean;
   /** Signed time of the newest challenge answer, in milliseconds on the provider's clock. */
   readonly challengedAt: number;
-  /** Time from which on the description must be requested again, in milliseconds since 1970. */
+  /** Expiry of the description, in milliseconds since 1970. */
   readonly validUntil: number;
 }
 
 const ANSWER_TIMEOUT_MS = 3000;
 
-/** Requests the description of a peer's provider and verifies it. Null: no answer, another session, or statements do not verify. */
+/** Requests and verifies the description of a peer's provider. Null: no answer, another session, or invalid statements. */
 export async function requestDescription(owner: Peer, request: DescribeRequest, rules: DescriptionRules): Promise<VerifiedProvider | null> {
   const answer = await owner.request('describe', encodeMessage(request), ANSWER_TIMEOUT_MS).catch(() => null);
   const description = answer === null ? null : parseProviderDescription(answer);
@@ -140,7 +140,7 @@ export async function requestDescription(owner: Peer, request: DescribeRequest, 
   }
 }
 
-/** Null: the evidence supports no trust level. Throws `Refusal` for statements that do not verify. */
+/** Null: the evidence supports no trust level. Throws `Refusal` for invalid statements. */
 function verifyDescription(description: ProviderDescription, rules: DescriptionRules): VerifiedProvider | null {
   const now = rules.now();
   const { challenge, device, registered_at: registeredAt } = description;
@@ -165,7 +165,7 @@ function verifyDescription(description: ProviderDescription, rules: DescriptionR
     {
       publicKeySha256,
       attestation,
-      // The provider signed the time of its answer, so that an owning coordinator cannot make an old answer look new.
+      // The time of the answer is signed by the provider, so that an owning coordinator cannot make an old answer look new.
       challenge: {
         publicKeySha256,
         passedAt: Math.min(challenge.answered_at, answer.issued_at + CLOCK_TOLERANCE_MS),

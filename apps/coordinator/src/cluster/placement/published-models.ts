@@ -1,11 +1,11 @@
-/** `publishedModels`: models that the providers of this coordinator serve, in the form that heartbeats publish. */
+/** `publishedModels`: models of this coordinator's providers, in the form of heartbeats. */
 import type { ImageOffer } from '@inference/protocol';
 import { digestOf } from '@inference/scheduler';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { PublishedModel } from '../membership/heartbeat.js';
 
-/** One model with its digest; null: no provider here serves it. */
+/** A model with its digest; null: no local provider serves the model. */
 export function publishedModel(id: string, registry: ProviderRegistry, requestQueue: RequestQueue): PublishedModel | null {
   const pool = registry.models.poolNow(id);
   if (pool === null || pool.serving === 0) return null;

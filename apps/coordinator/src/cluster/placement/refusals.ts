@@ -1,4 +1,4 @@
-/** `reportedRefusal`: chooses, of the refusals of several owning coordinators, the one that the client gets. */
+/** `reportedRefusal`: chooses the refusal for the client among the refusals of several owning coordinators. */
 import type { NotPlacedReason, Placement } from '../../inference/queue/request-queue.js';
 
 export type Refused = Placement & { readonly kind: 'refused' };

@@ -1,4 +1,4 @@
-/** `RemoteProvider`: a provider that is connected to a peer. The inference layer uses it like a local provider. */
+/** `RemoteProvider`: a provider connected to a peer, with the same interface to inference as a local provider. */
 import type { KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import { extractPrefixes } from '@inference/scheduler';
 import type { JobFinding, ProviderConnection } from '../../providers/provider-connection.js';
@@ -9,7 +9,7 @@ import type { Peer } from '../peer.js';
 import { type FindingMessage, MAX_PREFIXES, type ProviderState } from './placement-messages.js';
 import type { VerifiedProvider } from './provider-description.js';
 
-/** Maximum time for a peer to accept a finding. A lost finding is not repeated: reputation lacks one observation. */
+/** Maximum time for a peer to accept a finding. Lost findings are not repeated; the reputation lacks one observation. */
 const FINDING_TIMEOUT_MS = 5000;
 
 export class RemoteProvider implements ProviderConnection {
@@ -34,7 +34,7 @@ export class RemoteProvider implements ProviderConnection {
     return this.#peer.id;
   }
 
-  /** Whether the verified description applies to this state: same session and key, and still valid. */
+  /** Whether the verified description applies to this state: same session, same key, and not expired. */
   covers({ session_id, key_id }: ProviderState): boolean {
     return session_id === this.#sessionId && key_id === this.#verified.key.keyId && this.#now() < this.#verified.validUntil;
   }
@@ -58,7 +58,7 @@ export class RemoteProvider implements ProviderConnection {
     return key.notAfter > this.#now() ? key : null;
   }
 
-  /** As the owning coordinator reports. Not verified here, because the client verified the key that it sealed to. */
+  /** Reported by the owning coordinator. Not verified here, because the client verified the keys of its candidates. */
   get acceptedKeyIds(): readonly KeyId[] {
     return this.#state.accepted_key_ids ?? [this.#state.key_id];
   }
@@ -67,7 +67,7 @@ export class RemoteProvider implements ProviderConnection {
     return this.#state.owner_account_id;
   }
 
-  /** The lower of two levels: the one that the owning coordinator reports, and the one that the evidence supports. */
+  /** The lower of two levels: reported by the owning coordinator, and supported by the evidence. */
   get trustLevel(): TrustLevel | null {
     return this.#verified.trustLevel === 'hardware' && this.#state.trust_level === 'hardware' ? 'hardware' : 'self_signed';
   }

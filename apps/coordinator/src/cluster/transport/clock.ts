@@ -2,7 +2,7 @@
 export interface Clock {
   /** Monotonic milliseconds. */
   now(): number;
-  /** Calls back after `ms` milliseconds. Returns a function that cancels. */
+  /** Calls back after `ms` milliseconds. Returns a cancel function. */
   setTimer(ms: number, callback: () => void): () => void;
   /** Calls back at the end of the current turn of the event loop. */
   defer(callback: () => void): void;

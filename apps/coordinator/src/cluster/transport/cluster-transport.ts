@@ -1,5 +1,5 @@
 /**
- * `ClusterTransport`: interface of publish and subscribe by subject, which NATS implements.
+ * `ClusterTransport`: publish and subscribe by subject, implemented by NATS.
  *
  * Messages may be lost, and arrive at most once, in the order of their publisher. Links add reliability.
  */
@@ -7,16 +7,16 @@ export interface ClusterTransport {
   readonly isConnected: boolean;
   /** Maximum payload of a message. */
   readonly maxPayloadBytes: number;
-  /** Published bytes that the operating system has not accepted. */
+  /** Published bytes not yet accepted by the operating system. */
   readonly bufferedBytes: number;
   /**
    * Publishes a message. Its bytes must not change until the next turn of the event loop. Never throws.
    *
-   * @param noRespondersTo Subject on which the server reports, by an empty message, that nobody subscribes to `subject`.
+   * @param noRespondersTo Subject for the server's empty message that `subject` has no subscriber.
    * @returns False if the message was dropped: disconnected, too large, or the buffer is full.
    */
   publish(subject: string, payload: Uint8Array, noRespondersTo?: string): boolean;
-  /** Subscribes, also across reconnects. In the subject, `*` matches one token and a final `>` one or more. Returns a cancel function. */
+  /** Subscribes, also across reconnects. `*` matches one token of the subject; a final `>`, one or more. Returns a cancel function. */
   subscribe(subject: string, handler: MessageHandler): () => void;
   /** Calls back on each change of `isConnected`. Returns a cancel function. */
   onState(listener: (isConnected: boolean) => void): () => void;
@@ -26,9 +26,9 @@ export interface ClusterTransport {
 }
 
 /**
- * Handles a message. Payloads share memory, so copy small ones before storing them.
+ * Handles a message. Payloads share memory, so copy small payloads before storing them.
  *
- * `isNoResponders`: the NATS server reports that nobody subscribes to a subject.
+ * `isNoResponders`: the NATS server reports a subject without subscribers.
  */
 export type MessageHandler = (subject: string, payload: Uint8Array, isNoResponders: boolean) => void;
 

@@ -30,7 +30,7 @@ export interface DialOptions {
   readonly clock: Clock;
 }
 
-/** Parts of the NATS client that this file uses. */
+/** Used part of the NATS client. */
 export interface NatsClient {
   readonly Connection: typeof NatsConnectionImpl;
   readonly setTransportFactory: typeof import('@nats-io/nats-core/internal').setTransportFactory;
@@ -183,7 +183,7 @@ export class NatsConnection {
     this.onEnd(reason);
   }
 
-  /** Pings regularly. Counts intervals instead of time, so that a stall of this process does not look like a lost server. */
+  /** Pings regularly. Counts intervals, not time, so that a stall of this process does not look like a lost server. */
   #schedulePing(): void {
     this.#cancelPing = this.#clock.setTimer(PING_INTERVAL_MS, () => {
       if (this.#unanswered >= MAX_UNANSWERED_INTERVALS) return this.#end('the server does not answer');

@@ -1,4 +1,4 @@
-/** `NatsTransport`: `ClusterTransport` over NATS. Reconnects to any of its servers with backoff, and then renews subscriptions. */
+/** `NatsTransport`: `ClusterTransport` over NATS. Reconnects to the servers in turn with backoff, then renews subscriptions. */
 import { type Clock, systemClock } from './clock.js';
 import type { ClusterTransport, MessageHandler, TransportEvent } from './cluster-transport.js';
 import {
@@ -13,7 +13,7 @@ import {
 
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1_000;
-/** Short, because a silent server delays the attempt with the next. Doubled with each round over all servers. */
+/** Short, because a silent server delays the next server's turn. Doubles with each round over all servers. */
 const MIN_DIAL_TIMEOUT_MS = 2_000;
 const MAX_DIAL_TIMEOUT_MS = 10_000;
 /** Maximum bytes in the outgoing buffer. Links stop bulk data at a few megabytes; the rest is for control messages. */

@@ -1,4 +1,4 @@
-/** Checks of `check`: HOST and PORT, where this coordinator listens, and PUBLIC_URL, under which clients reach it. */
+/** Address checks of the command `check`: HOST and PORT, where this coordinator listens, and PUBLIC_URL, for clients. */
 import { createServer } from 'node:net';
 import type { Config } from '../../config/config.js';
 import { errorReason } from '../../config/startup-error.js';
@@ -27,7 +27,7 @@ function bindErrorCode(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** Asks a running coordinator whether it is ready. Null: no coordinator answers at the address. */
+/** Asks a running coordinator for readiness. Null: no coordinator answers at the address. */
 async function readReadiness(origin: string, signal: AbortSignal): Promise<Finding | null> {
   try {
     const response = await fetch(`${origin}/health/ready`, { signal, redirect: 'manual' });
@@ -41,7 +41,7 @@ async function readReadiness(origin: string, signal: AbortSignal): Promise<Findi
   }
 }
 
-/** PUBLIC_URL must lead to a coordinator of this database. Compares the published checkpoint with the database's transparency log. */
+/** Checks that PUBLIC_URL leads to a coordinator of this database: compares the published checkpoint with the transparency log. */
 export async function checkPublicAddress(config: Config, signal: AbortSignal): Promise<Finding[]> {
   const { publicOrigin } = config.console;
   if (publicOrigin === null)
@@ -74,7 +74,7 @@ async function readLogOrigin(database: Database): Promise<string | null> {
   return row?.origin ?? null;
 }
 
-/** Whether the database's transparency log published this tree, or has grown since. `root`: base64. */
+/** Whether the transparency log in the database once had this tree. `root`: base64. */
 async function hasTree(database: Database, size: number, root: string): Promise<boolean> {
   const row = await database.selectFrom('log_heads').select(['published_size', 'published_root']).executeTakeFirst();
   if (row === undefined || !Number.isSafeInteger(size)) return false;

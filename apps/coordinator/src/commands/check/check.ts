@@ -49,7 +49,7 @@ async function checkServices(
   { isPublic, releaseKey }: { readonly isPublic: boolean; readonly releaseKey: string | null },
 ): Promise<CheckResult[]> {
   const databaseFindings = checkDatabase(config);
-  // An unreachable database is one problem, of the check `database`, and not three.
+  // Reports an unreachable database once, in the check `database`, instead of in three checks.
   const unlessUnreachable = (name: 'clock' | 'operators') => (): Promise<readonly Finding[]> =>
     databaseFindings.then((findings) => findings[name]).catch(() => [skipped('the database cannot be read')]);
   const checks: Check[] = [

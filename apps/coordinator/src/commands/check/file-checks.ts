@@ -12,7 +12,7 @@ import { openConsoleFiles } from '../../routes/system/console-files.js';
 import { coordinatorDirectory } from '../command-database.js';
 import { type Finding, ok, problem, skipped, warning } from './finding.js';
 
-/** Free space that the data directory needs besides stored images, for database and log. */
+/** Minimum free space of the data directory besides stored images, for database and log. */
 const MIN_FREE_BYTES = 2 ** 30;
 
 export async function checkDataDirectory(config: Config): Promise<Finding[]> {
@@ -46,7 +46,7 @@ export async function checkDataDirectory(config: Config): Promise<Finding[]> {
   return findings.length > 0 ? findings : [ok(`${directory} can be written, ${gib(free)} free`)];
 }
 
-/** The path itself, or the nearest folder above it that exists. */
+/** The path, or the nearest existing folder above the path. */
 function nearestExisting(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 }
@@ -66,7 +66,7 @@ function gib(bytes: number): string {
 
 const feed = Compile(ReleaseFeedSchema);
 
-/** `releaseKey`: public key in base64 that must have signed every release. Null: only the form of the signatures is checked. */
+/** `releaseKey`: public key of the release signatures in base64. Null: only the form of signatures is checked. */
 export async function checkReleases({ agentReleases: path }: Config, releaseKey: string | null): Promise<Finding[]> {
   if (path === null) return [skipped('AGENT_RELEASES is not set: agents find no updates here')];
   const remedy = 'Create the file with: npm run release -- sign (docs/releasing.md)';

@@ -1,4 +1,4 @@
-/** `Check` and `Finding`: one part of the command `check`, and one line of its output. `runChecks` runs them with a time limit. */
+/** `Check`: one part of the command `check`. `Finding`: one line of the output. `runChecks` runs checks with a time limit. */
 import { errorReason, isUnknownAuthority, StartupError, UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
 
 export type FindingState =
@@ -12,7 +12,7 @@ export type FindingState =
 export interface Finding {
   readonly state: FindingState;
   readonly text: string;
-  /** Next step for the operator; null: none is needed, or the text contains one. */
+  /** Next step for the operator; null: nothing to do, or the text contains the step. */
   readonly remedy: string | null;
 }
 
@@ -32,7 +32,7 @@ export const warning = (text: string, remedy: string): Finding => ({ state: 'war
 export const problem = (text: string, remedy: string): Finding => ({ state: 'problem', text, remedy });
 export const skipped = (text: string): Finding => ({ state: 'skipped', text, remedy: null });
 
-/** Runs all checks concurrently; results keep the order of the checks. A check that throws or exceeds `limitMs` becomes a problem. */
+/** Runs all checks concurrently; results keep the order. A check that throws or exceeds `limitMs` becomes a problem. */
 export async function runChecks(checks: readonly Check[], limitMs: number): Promise<CheckResult[]> {
   const results = await Promise.all(
     checks.map(async ({ name, run }) => (await runWithin(run, limitMs)).map((finding) => ({ name, ...finding }))),
@@ -58,14 +58,14 @@ async function runWithin(run: Check['run'], limitMs: number): Promise<readonly F
   return Promise.race([run(limit).catch(failed), late]);
 }
 
-/** Error code for output, such as ECONNREFUSED. Reads the cause if there is one, because `fetch` wraps connection errors. */
+/** Error code for output, such as ECONNREFUSED. Prefers the code of the cause, because `fetch` wraps connection errors. */
 export function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   if (cause instanceof AggregateError && cause.errors[0] !== undefined) return causeOf(cause.errors[0]);
   return cause instanceof Error && 'code' in cause ? errorReason(cause) : cause instanceof Error ? cause.name : 'unknown error';
 }
 
-/** A service that cannot be reached. `remedy`: advice unless the error has a better one. */
+/** Finding for an unreachable service. `remedy`: advice for errors without more specific advice. */
 export function unreachable(service: string, error: unknown, remedy: string): Finding {
   const cause = causeOf(error);
   return problem(`${service} cannot be reached: ${cause}`, isUnknownAuthority(cause) ? UNKNOWN_AUTHORITY_REMEDY : remedy);

@@ -1,4 +1,4 @@
-/** Checks of `check` on the services that a coordinator uses: mail, payments (Stripe), NATS, device management (NanoMDM). */
+/** Checks of the command `check` for used services: mail, payments (Stripe), NATS, device management (NanoMDM). */
 
 import { STRIPE_EVENTS } from '../../billing/payments/stripe-events.js';
 import { systemClock } from '../../cluster/transport/clock.js';
@@ -8,7 +8,7 @@ import type { MailSettings } from '../../config/mail.js';
 import { UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
 import { causeOf, type Finding, ok, problem, skipped, unreachable, warning } from './finding.js';
 
-/** Maximum duration of a request to a service. Shorter than the limit of a check, which would hide the cause. */
+/** Maximum duration of a request to a service. Below the time limit of a check, which would hide the cause. */
 const TIMEOUT_MS = 6000;
 
 export async function checkMail(mail: MailSettings | null, signal: AbortSignal): Promise<Finding[]> {
@@ -17,7 +17,7 @@ export async function checkMail(mail: MailSettings | null, signal: AbortSignal):
   return mail.kind === 'smtp' ? checkSmtp(mail) : checkMailService(mail.url, signal);
 }
 
-/** Finding by error code: nodemailer's codes, and those of {@link smtpErrorCode}. */
+/** Finding by error code: codes of nodemailer and {@link smtpErrorCode}. */
 const SMTP_REMEDIES: Readonly<Record<string, readonly [text: string, remedy: string]>> = {
   EAUTH: ['refuses the user or password', 'Correct SMTP_URL or SMTP_PASSWORD.'],
   ETLS: [
@@ -47,7 +47,7 @@ async function checkSmtp(mail: Extract<MailSettings, { kind: 'smtp' }>): Promise
   return [ok(`${server} answers ${mail.tls === 'none' ? 'without TLS' : 'over TLS'}, ${login}; sender ${mail.from}`)];
 }
 
-/** nodemailer's error code. Its ESOCKET covers several causes, which only the message tells apart. */
+/** nodemailer's error code. The message distinguishes the causes of ESOCKET. */
 function smtpErrorCode(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (code !== 'ESOCKET' && code !== 'ETLS') return typeof code === 'string' ? code : 'no code';
@@ -59,7 +59,7 @@ function smtpErrorCode(error: unknown): string {
 
 async function checkMailService(url: string, signal: AbortSignal): Promise<Finding[]> {
   try {
-    // No mail is sent: any answer shows that the service is there.
+    // Sends no mail. Any answer shows that the service runs.
     const response = await fetch(url, { method: 'OPTIONS', redirect: 'manual', signal });
     await response.body?.cancel();
     return [ok(`the service at ${new URL(url).host} answers; the token is not checked, because no mail is sent`)];
@@ -109,7 +109,7 @@ export async function checkPayments({ stripe, development, console: { publicOrig
   return findings;
 }
 
-/** A webhook as Stripe lists it. */
+/** A webhook in Stripe's list. */
 interface WebhookEndpoint {
   readonly url: string;
   readonly status: string;
@@ -163,7 +163,7 @@ export async function checkDeviceManagement({ deviceManagement: settings }: Conf
   const host = new URL(settings.url).host;
   try {
     const authorization = `Basic ${Buffer.from(`nanomdm:${settings.apiKey}`).toString('base64')}`;
-    // Reads the push certificate, which changes nothing. NanoMDM checks the API key before it answers.
+    // Reads the push certificate, without a change. NanoMDM checks the API key before answering.
     const response = await fetch(`${settings.url}/v1/pushcert`, { headers: { authorization }, redirect: 'manual', signal });
     await response.body?.cancel();
     if (response.status === 401) return [problem(`the management server ${host} refuses MDM_API_KEY`, 'Use the value of its -api option.')];

@@ -11,7 +11,7 @@ import { type Finding, ok, warning } from './finding.js';
 const MAX_PROBLEMS = 50;
 /** Names of settings in an error message. */
 const SETTING_NAME = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g;
-/** Variables that Node.js and packages read themselves, so that no setting of the coordinator has the name. */
+/** Variables of Node.js and packages. No setting of the coordinator has such a name. */
 const FOREIGN_VARIABLE = /^(?:OTEL_|PG|NODE_|UV_|SSL_|TZ$|LANG$|LC_|(?:HTTPS?|NO|ALL)_PROXY$)/;
 
 interface ReadSettings {
@@ -23,7 +23,7 @@ interface ReadSettings {
 }
 
 /**
- * Finds all invalid settings, although `readConfig` throws at the first one.
+ * Finds all invalid settings, although `readConfig` throws at the first invalid setting.
  *
  * Removes the setting that an error names, and reads again until no error remains. An error that names a removed setting is a
  * consequence of the removal, and no problem.
@@ -62,13 +62,13 @@ export function checkSettings({ problems, names }: ReadSettings, fileSettings: E
   const findings = [
     ...problems.map((text): Finding => ({ state: 'problem', text, remedy: null })),
     // After a problem, `readConfig` may not have asked for every setting.
-    ...(problems.length > 0 ? [] : unread.map((name) => withoutEffect(name, [...names]))),
+    ...(problems.length > 0 ? [] : unread.map((name) => unusedSettingFinding(name, [...names]))),
   ];
   return findings.length > 0 ? findings : [ok(`${[...names].length} settings were read, with their defaults`)];
 }
 
-/** Finding for a setting of the file that `readConfig` did not ask for: misspelt, or only used beside another setting. */
-function withoutEffect(name: string, names: readonly string[]): Finding {
+/** Finding for a setting in the file without use: misspelt, or only used together with another setting. */
+function unusedSettingFinding(name: string, names: readonly string[]): Finding {
   const nearest = closest(name, names);
   const condition = name.startsWith('MDM_')
     ? 'MDM_URL'
@@ -81,7 +81,7 @@ function withoutEffect(name: string, names: readonly string[]): Finding {
   return warning(`${name} in the settings file has no effect`, remedy);
 }
 
-/** Warns of valid settings that are rarely meant in production. */
+/** Warns of valid settings that are unusual in production. */
 export function checkChoices(config: Config): Finding[] {
   const { console: web, trustedProxies } = config;
   const findings: Finding[] = [];
@@ -109,7 +109,7 @@ export function checkChoices(config: Config): Finding[] {
   return findings;
 }
 
-/** Warns of files with secrets that every user of this machine can read or change. */
+/** Warns of secret files that every user of this machine can read or change. */
 export function checkSecretFiles(env: Environment, settingsFile: string | null): Finding[] {
   const files = SECRET_SETTINGS.map((name) => env[`${name}_FILE`] ?? '').filter((path) => path !== '');
   if (settingsFile !== null) files.push(settingsFile);

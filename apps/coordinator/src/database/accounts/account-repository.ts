@@ -161,7 +161,7 @@ function listedOf(row: Tables['accounts'] & ListedRow): ListedAccount {
   return { ...accountOfRow(row), name, email: row.email, isOrganisation: row.organisation_creator !== null };
 }
 
-/** Serialises transactions that count an account's rows before adding one. SQLite transactions have the write lock anyway. */
+/** Serialises transactions that count the rows of an account before adding a row. SQLite transactions have the write lock anyway. */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
   if (dialectOf(transaction) === 'sqlite') return;
   // A `for update` would block inserts of rows that refer to the account.

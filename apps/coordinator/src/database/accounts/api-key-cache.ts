@@ -1,4 +1,4 @@
-/** `ApiKeyCache` caches found API keys for seconds. Changes take effect at once here, elsewhere after a hint. */
+/** `ApiKeyCache` caches valid API keys for seconds. Changes apply at once here, and at other coordinators after a change hint. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Database } from '../tables.js';
 import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-key-repository.js';
@@ -15,8 +15,8 @@ interface ApiKeyCacheOptions {
 }
 
 const MAX_CACHED = 10_000;
-/** Maximum number of hashes of keys found since the process started. */
-const MAX_FOUND = 20_000;
+/** Maximum number of remembered hashes of valid keys. */
+const MAX_VALID_HASHES = 20_000;
 
 export class ApiKeyCache {
   readonly #database: Database;
@@ -25,10 +25,10 @@ export class ApiKeyCache {
   readonly #onWriteError: (error: unknown) => void;
   readonly #onChange: (id: string) => void;
   readonly #cached = new Map<string, { readonly key: ApiKey; readonly until: number }>();
-  readonly #found = new BoundedMap<string, true>(MAX_FOUND);
+  readonly #validHashes = new BoundedMap<string, true>(MAX_VALID_HASHES);
   /** Client networks that tried many wrong keys and have a query in progress. */
   readonly #limitedLookUps = new Set<string>();
-  readonly #used = new Map<string, number>();
+  readonly #uses = new Map<string, number>();
   readonly #writer: NodeJS.Timeout;
   /** Number of changes. A query that began before a change must not cache its result. */
   #changes = 0;
@@ -43,20 +43,20 @@ export class ApiKeyCache {
     this.#writer.unref();
   }
 
-  /** Key for a text; null for an unknown or revoked one. Returns cached keys at once, without a promise. */
+  /** Key for a text; null for an unknown or revoked key. Returns cached keys at once, without a promise. */
   authenticate(text: string): ApiKey | null | Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
     return this.#findCached(hash) ?? this.#queryDatabase(hash);
   }
 
-  /** {@link authenticate} for a network with many wrong keys: one query at a time. Null also while another runs. */
+  /** {@link authenticate} for a network with many wrong keys: one query at a time. Null also if another query runs. */
   async authenticateLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
     const known = this.#findCached(hash);
     if (known !== null) return known;
-    if (this.#found.has(hash)) return this.#queryDatabase(hash);
+    if (this.#validHashes.has(hash)) return this.#queryDatabase(hash);
     if (this.#limitedLookUps.has(network)) return null;
     this.#limitedLookUps.add(network);
     try {
@@ -94,7 +94,7 @@ export class ApiKeyCache {
     const now = this.#now();
     const known = this.#cached.get(hash);
     if (known === undefined || known.until <= now) return null;
-    this.#used.set(known.key.id, now);
+    this.#uses.set(known.key.id, now);
     return known.key;
   }
 
@@ -103,14 +103,14 @@ export class ApiKeyCache {
     const found = await findKey(this.#database, hash);
     if (found === null || found.revokedAt !== null) {
       this.#cached.delete(hash);
-      this.#found.delete(hash);
+      this.#validHashes.delete(hash);
       return null;
     }
     const now = this.#now();
     const { revokedAt: _, ...key } = found;
-    this.#found.set(hash, true);
+    this.#validHashes.set(hash, true);
     if (changes === this.#changes) this.#cache(hash, key, now + this.#cacheMs);
-    this.#used.set(key.id, now);
+    this.#uses.set(key.id, now);
     return key;
   }
 
@@ -124,9 +124,9 @@ export class ApiKeyCache {
   }
 
   async #writeUses(): Promise<void> {
-    if (this.#used.size === 0) return;
-    const uses = new Map(this.#used);
-    this.#used.clear();
+    if (this.#uses.size === 0) return;
+    const uses = new Map(this.#uses);
+    this.#uses.clear();
     try {
       await recordKeyUse(this.#database, uses);
     } catch (error) {

@@ -13,7 +13,7 @@ const SHOWN_CHARACTERS = KEY_PREFIX.length + 4;
 /** Limits of a key, and the form of its responses. */
 export interface KeyLimits {
   readonly expiresAt: number | null;
-  /** Micro-USD that the key may spend over its lifetime. The ledger checks every reservation against this limit. */
+  /** Maximum spending of the key over its lifetime, in micro-USD. The ledger checks every reservation against this limit. */
   readonly spendLimit: number | null;
   /** Checked by the ledger like the spend limit. */
   readonly budget: KeyBudget | null;

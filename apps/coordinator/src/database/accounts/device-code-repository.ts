@@ -1,6 +1,6 @@
 /**
- * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628). Steps are single conditional updates, so concurrent steps
- * conflict safely.
+ * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628). Steps are single conditional updates, so of concurrent
+ * steps only the first takes effect.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
@@ -13,9 +13,9 @@ const POLL_INTERVAL_MS = 5000;
 const SLOW_DOWN_MS = 5000;
 /** Tolerance of the polling interval: the network delay of polls varies. */
 const POLL_TOLERANCE_MS = 500;
-/** A poll recorded this far in the future predates a clock change; clocks of coordinators differ by less. */
-const SET_BACK_MS = 60_000;
-/** Time for which ended codes are distinguished from unknown ones. */
+/** A poll recorded further in the future predates a clock change: clocks of coordinators differ by less. */
+const MAX_CLOCK_LEAD_MS = 60_000;
+/** Time for which ended codes are distinguished from unknown codes. */
 const RETENTION_MS = 10 * 60_000;
 
 /** RFC 8628 section 6.1: no vowels, so no code is a word, and no characters that look alike. */
@@ -70,9 +70,9 @@ export class DeviceCodeRepository {
     return { deviceCode, userCode: displayForm(userCode) };
   }
 
-  /** Code as its owner sees it. Null if the code is unknown or another account decided. */
+  /** Finds a code for the account that decides. Null: unknown code, or another account decided. */
   async find(userCode: string, accountId: string): Promise<DeviceCode | null> {
-    const row = await this.#row(userCode);
+    const row = await this.#findRow(userCode);
     return row === null || (row.account_id !== null && row.account_id !== accountId) ? null : this.#view(row);
   }
 
@@ -102,7 +102,7 @@ export class DeviceCodeRepository {
     if (row.denied_at !== null) return { kind: 'denied' };
     const now = this.#now();
     if (row.expires_at <= now) return { kind: 'expired' };
-    if (!(await this.#inTime(hash, now))) return { kind: 'slow_down' };
+    if (!(await this.#recordPoll(hash, now))) return { kind: 'slow_down' };
     if (row.approved_at === null) return { kind: 'pending' };
     return this.#grant(row);
   }
@@ -133,8 +133,8 @@ export class DeviceCodeRepository {
     }
   }
 
-  /** Whether the agent respected its interval, which otherwise grows. A clock set back does not count. */
-  async #inTime(hash: string, now: number): Promise<boolean> {
+  /** Records a poll. False: the poll came too early, and the interval grows. Polls before a clock change do not count. */
+  async #recordPoll(hash: string, now: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#database
       .updateTable('device_codes')
       .set({ polled_at: now })
@@ -142,7 +142,7 @@ export class DeviceCodeRepository {
       .where((where) =>
         where.or([
           where('polled_at', 'is', null),
-          where('polled_at', '>', now + SET_BACK_MS),
+          where('polled_at', '>', now + MAX_CLOCK_LEAD_MS),
           where(sql<number>`polled_at + interval_ms`, '<=', now + POLL_TOLERANCE_MS),
         ]),
       )
@@ -175,7 +175,7 @@ export class DeviceCodeRepository {
     });
   }
 
-  async #row(userCode: string): Promise<Tables['device_codes'] | null> {
+  async #findRow(userCode: string): Promise<Tables['device_codes'] | null> {
     const code = normaliseUserCode(userCode);
     if (code === null) return null;
     const row = await this.#database.selectFrom('device_codes').selectAll().where('user_code', '=', code).executeTakeFirst();

@@ -14,7 +14,7 @@ const validator = Compile(DevelopmentKeysSchema);
 
 const DEVELOPMENT_ACCOUNT = 'development';
 
-/** Returns the development keys. Creates new ones if the file is missing or a key was revoked. Throws {@link StartupError}. */
+/** Returns the development keys. Creates new keys if the file is missing or a key was revoked. Throws {@link StartupError}. */
 export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const stored = readKeys(file);
   if (stored !== null && (await areValid(database, stored, now))) {
@@ -36,7 +36,7 @@ const MAX_REVOKED_KEYS = 1000;
 export async function ensureSharedDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const secret = await sharedSecret(database, SHARED_KEYS_SECRET);
   const keys = await database.transaction().execute(async (transaction) => {
-    // Coordinators that start at once add the keys one after another.
+    // Serialises coordinators that start at the same time and add keys.
     await transaction.selectFrom('secrets').select('name').where('name', '=', SHARED_KEYS_SECRET).forUpdate().execute();
     for (let number = 0; number < MAX_REVOKED_KEYS; number++) {
       const candidate = { api_key: derivedKeyText(secret, `api ${number}`), admin_key: derivedKeyText(secret, `admin ${number}`) };
@@ -48,7 +48,7 @@ export async function ensureSharedDevelopmentKeys(database: Database, file: stri
   return keys;
 }
 
-/** Stored keys are valid unless revoked or of the wrong kind. Unknown ones (the database was removed) are added again. */
+/** Stored keys are valid unless revoked or of the wrong kind. Unknown keys are added again, after the database was removed. */
 async function areValid(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
   const initial: readonly (readonly [string, ApiKeyKind])[] = [
     [keys.api_key, 'api'],

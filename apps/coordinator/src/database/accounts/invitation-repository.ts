@@ -21,7 +21,7 @@ export interface Invitation {
   readonly expiresAt: number;
 }
 
-/** Invitation as its recipient sees it. */
+/** Invitation from the recipient's view. */
 interface InvitationView extends Invitation {
   readonly organisationId: string;
   readonly organisationName: string;

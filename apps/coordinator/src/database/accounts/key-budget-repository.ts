@@ -36,7 +36,7 @@ export class KeyBudgetRepository {
   }
 
   /**
-   * Alerts that must be mailed now, one per recipient, at most `limit` per budget period (day, week, month).
+   * Due alerts, one per recipient, at most `limit` per budget period (day, week, month).
    *
    * Recipients are the person, or the owners and billing members of an organisation. Unconfirmed e-mail addresses get none.
    */
@@ -46,7 +46,7 @@ export class KeyBudgetRepository {
     return alerts;
   }
 
-  /** Records that an alert was mailed, so that it is no longer due. */
+  /** Records an alert as mailed, so that the alert is no longer due. */
   async mailed({ keyId, percent }: DueBudgetAlert): Promise<void> {
     await this.#database
       .updateTable('api_keys')

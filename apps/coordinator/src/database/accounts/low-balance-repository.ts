@@ -70,7 +70,7 @@ export class LowBalanceRepository {
   }
 
   /**
-   * Alerts that must be mailed now, one per recipient, ordered by account id.
+   * Due alerts, one per recipient, ordered by account id.
    *
    * Recipients are the person, or the owners and billing members of an organisation. Unconfirmed e-mail addresses get none.
    */

@@ -35,13 +35,13 @@ export class OperatorAuditLog {
     return id;
   }
 
-  /** `subject`: the id of what the action created, unknown at its start. */
+  /** `subject`: id of the created thing, unknown when the action starts. */
   async end(id: string, outcome: string, subject?: string): Promise<void> {
     const changed = subject === undefined ? { outcome } : { outcome, subject };
     await this.#database.updateTable('operator_actions').set(changed).where('id', '=', id).execute();
   }
 
-  /** Newest first. `subject`: only actions on this subject. `span`: only actions of these times. */
+  /** Newest first. `subject`: only actions on this subject. `span`: only actions in this period. */
   async list(options: {
     readonly span?: TimeSpan;
     readonly subject: string | null;

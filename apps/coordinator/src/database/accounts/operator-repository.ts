@@ -30,7 +30,7 @@ export class OperatorRepository {
     return row === undefined ? null : { id: row.id, name: row.name, isVerified: Boolean(row.email_verified) };
   }
 
-  /** Accounts with the admin flag, by the time they got it. */
+  /** Accounts with the admin flag, ordered by the time of the grant. */
   async list(): Promise<Operator[]> {
     const rows = await this.#database
       .selectFrom('accounts')
@@ -49,7 +49,7 @@ export class OperatorRepository {
     }));
   }
 
-  /** Marks a new user's e-mail address as confirmed, and removes the session that the sign-up created, which no browser uses. */
+  /** Marks a new user's e-mail address as confirmed, and removes the session of the sign-up, which no browser uses. */
   async confirmSignUp(userId: string): Promise<void> {
     const isPostgres = dialectOf(this.#database) === 'postgres';
     await this.#database.transaction().execute(async (transaction) => {

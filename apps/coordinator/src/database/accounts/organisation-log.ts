@@ -1,4 +1,4 @@
-/** `OrganisationLog`: log of what members did in an organisation. `addEvent` writes an entry in the transaction of the act itself. */
+/** `OrganisationLog`: log of members' actions in an organisation. `addEvent` writes an entry in the transaction of the action. */
 import { randomUUID } from 'node:crypto';
 import type { Database, OrganisationAction } from '../tables.js';
 import type { TimeSpan } from '../time-span.js';

@@ -13,7 +13,7 @@ import { createAccount, revokeKey } from './api-key-repository.js';
 import { addEvent, type OrganisationAct } from './organisation-log.js';
 import { hasPermission, mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
 
-/** Maximum organisations that one person created: those that exist, and those created on the last day, deleted or not. */
+/** Maximum organisations created by one person: existing organisations, and any created in the last day, even if deleted. */
 export const MAX_CREATED = 10;
 const CREATED_WINDOW_MS = 24 * 3_600_000;
 /** Maximum organisations of one person. */

@@ -36,7 +36,7 @@ export function hasPermission(role: OrganisationRole, permission: Permission): b
   return ROLE_PERMISSIONS[role].includes(permission);
 }
 
-/** Whether a member may give or take these roles. Only owners may give or take the role owner. `actor`: null for no member. */
+/** Whether a member may grant or revoke these roles. Only owners may grant or revoke the role owner. `actor`: null: not a member. */
 export function mayManage(actor: OrganisationRole | null, ...roles: readonly OrganisationRole[]): boolean {
   if (actor === null || !hasPermission(actor, 'organisation.manage')) return false;
   return actor === 'owner' || !roles.includes('owner');

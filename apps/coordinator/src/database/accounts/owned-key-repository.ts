@@ -18,7 +18,7 @@ export interface OwnedKey extends KeyLimits {
   readonly revokedAt: number | null;
   /** Micro-USD spent so far. */
   readonly spent: number;
-  /** Spending in the current budget period, and the start of the next one (milliseconds since 1970). Null: no budget. */
+  /** Spending in the current budget period, and the start of the next period (milliseconds since 1970). Null: no budget. */
   readonly budgetUse: { readonly spent: number; readonly resetsAt: number } | null;
   /** Null for older keys and deleted users. */
   readonly createdBy: { readonly id: string; readonly name: string } | null;
@@ -28,7 +28,7 @@ interface KeyChange extends Partial<KeyLimits> {
   readonly name?: string;
 }
 
-/** Maximum number of keys per account, revoked ones excluded. Limits the rows that an account can create. */
+/** Maximum unrevoked keys per account. Bounds the rows of an account. */
 export const MAX_KEYS = 200;
 
 export class OwnedKeyRepository {

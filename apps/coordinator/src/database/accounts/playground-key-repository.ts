@@ -62,7 +62,7 @@ interface OpenKey {
   readonly expires_at: number | null;
 }
 
-/** Unrevoked keys of a user, newest first: of the personal account, and those that the user created for organisations. */
+/** Unrevoked keys of a user, newest first: keys of the personal account, and keys that the user created for organisations. */
 function openKeys(database: Database, userId: string): Promise<OpenKey[]> {
   return database
     .selectFrom('api_keys')

@@ -1,4 +1,4 @@
-/** Figures of a database that a backup states, so that a restored one can be compared with them. */
+/** Figures of a database, stored in a backup to check a restored database. */
 import { type LedgerFigures, ledgerFigures } from '../ledger/check-ledger.js';
 import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
@@ -17,13 +17,13 @@ export interface LogHead {
 export interface DatabaseFigures {
   /** Names of the applied migrations, in order. */
   readonly migrations: readonly string[];
-  /** Null: the schema is not the one of this program, whose queries would not fit. */
+  /** Null: the schema differs from the schema of this program, so the queries would fail. */
   readonly ledger: LedgerFigures | null;
   /** Null as `ledger`, or without a log. */
   readonly logHead: LogHead | null;
 }
 
-/** Reads the figures. Inside a transaction, they belong to its snapshot. Rejects if the database is not a coordinator's. */
+/** Reads the figures, in the snapshot of the caller's transaction if any. Rejects for the database of another application. */
 export async function databaseFigures(view: Database): Promise<DatabaseFigures> {
   const { applied: migrations, pending, unknown } = await readSchemaState(view);
   if (migrations.length === 0) throw new Error('the database has no migrations');

@@ -1,4 +1,4 @@
-/** Statements around the data that `pg_restore` writes, for one transaction of `psql`. */
+/** Statements before and after the output of `pg_restore`, for one transaction of `psql`. */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, type RawBuilder, sql } from 'kysely';
 import { COORDINATOR_APPLICATION } from '../connection/postgres.js';
 import { type RestoredRows, type RowStatement, restoredRowStatements } from './restored-rows.js';
@@ -20,7 +20,7 @@ interface LoadOptions {
   readonly rows: RestoredRows;
 }
 
-/** The caller writes `after`, which commits, only after a complete `pg_restore`. A script that ends early is rolled back. */
+/** The caller writes `after`, with the commit, only after a complete `pg_restore`. An incomplete script is rolled back. */
 export function loadScript({ schema, tables, aside, rows }: LoadOptions): LoadScript {
   const moves = tables.map((name) => sql`alter table ${sql.id(schema, name)} set schema ${sql.id(aside)}`);
   return {
@@ -34,7 +34,7 @@ export function loadScript({ schema, tables, aside, rows }: LoadOptions): LoadSc
   };
 }
 
-/** A statement on a table that the dump may lack. PL/pgSQL plans a statement only when it is reached. */
+/** A statement on a table that may be missing in the dump. PL/pgSQL plans only statements that run. */
 function ifPresent(schema: string, { table, statement }: RowStatement): RawBuilder<unknown> {
   const name = `"${schema.replaceAll('"', '""')}"."${table}"`;
   return sql`do $restore$ begin

@@ -55,7 +55,7 @@ export interface PostgresTarget {
   readonly serverVersion: string;
   readonly serverMajor: number;
   readonly schema: string;
-  /** Tables of the schema, without those of extensions. */
+  /** Tables of the schema, without tables of extensions. */
   readonly tables: readonly string[];
   /** Applied migrations; empty if the schema is not a coordinator's. */
   readonly migrations: readonly string[];

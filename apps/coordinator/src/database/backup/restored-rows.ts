@@ -1,4 +1,4 @@
-/** Rows that a restore changes in the transaction that loads them: secrets, sessions, keyset epochs, and the head of a new log. */
+/** Changes of rows in the transaction of a restore: secrets, sessions, keyset epochs, and the head of a new log. */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { LOG_NAME } from '../log-repository.js';
@@ -10,11 +10,11 @@ export interface SecretRow {
 }
 
 export interface RestoredRows {
-  /** Empty: coordinators create new ones at their start. */
+  /** Empty: coordinators create new secrets when they start. */
   readonly secrets: readonly SecretRow[];
   /** Ends sessions, pending sign-ins and device codes: some may have been ended since the backup. */
   readonly endSessions: boolean;
-  /** Replaces the transparency log by an empty one of this origin; null retains the log. */
+  /** Replaces the transparency log by an empty log of this origin; null retains the log. */
   readonly newLogOrigin: string | null;
 }
 

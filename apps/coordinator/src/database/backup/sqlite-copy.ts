@@ -16,7 +16,7 @@ export interface CopiedDatabase {
 }
 
 /**
- * Copies a database file by `VACUUM INTO`: one read transaction, which blocks no writer, into a file without remains of deleted rows.
+ * Copies a database file by `VACUUM INTO`: in one read transaction, without blocking writers or copying deleted rows.
  *
  * Blocks this thread.
  *
@@ -48,7 +48,7 @@ function openExisting(file: string): Sqlite.Database {
   }
 }
 
-/** Reads the secrets of a copy, and overwrites them with zeros. */
+/** Reads the secrets of a copy, and overwrites the stored values with zeros. */
 function takeSecrets(copy: string): SecretRow[] {
   const database = new Sqlite(copy);
   try {

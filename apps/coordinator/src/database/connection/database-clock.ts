@@ -1,4 +1,4 @@
-/** The database's clock: one for all coordinators of a PostgreSQL, whose own clocks may differ. */
+/** The database's clock, common to all coordinators of a PostgreSQL, whose own clocks may differ. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { dialectOf } from './dialect.js';

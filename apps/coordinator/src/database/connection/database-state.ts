@@ -1,10 +1,10 @@
-/** Whether the database answers and has a schema with which this program runs. */
+/** Whether the database answers, and whether this program works with the schema. */
 import { errorReason } from '../../config/startup-error.js';
 import { readHistory } from '../migrations/history.js';
 import { schemaStateOf, thisProgram } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
 
-/** `too_new`: a newer coordinator has removed something that this one needs. */
+/** `too_new`: a newer coordinator removed tables or columns of this version. */
 export type DatabaseState = 'ok' | 'unreachable' | 'migrations_missing' | 'too_new';
 
 /** Answers of a database without a history: SQLSTATE `undefined_table`, and SQLite's words. */

@@ -1,8 +1,8 @@
-/** Commits that do not wait for the disk, followed by one sync. On PostgreSQL, every commit is durable. */
+/** Lets several SQLite commits share one disk sync. On PostgreSQL, every commit is durable and both functions do nothing. */
 import type { Kysely } from 'kysely';
 import { FileAdapter } from './sqlite.js';
 
-/** Inside a transaction: its commit does not wait for the disk, and is durable after {@link syncToDisk}. */
+/** Call inside a transaction: the commit does not wait for the disk, and is durable after {@link syncToDisk}. */
 export function deferSync<Tables>(transaction: Kysely<Tables>): void {
   const { adapter } = transaction.getExecutor();
   if (adapter instanceof FileAdapter) adapter.isSyncDeferred = true;

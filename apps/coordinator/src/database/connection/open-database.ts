@@ -26,9 +26,9 @@ const REFUSALS: Readonly<Record<string, string>> = {
  * {@link StartupError} if the database is unusable. Callers destroy the database.
  */
 export async function openDatabase(target: DatabaseTarget, { migrate = true }: { readonly migrate?: boolean } = {}): Promise<Database> {
-  if (migrate && 'file' in target) return opened(sqliteDialect(target.file, target.busyMs), applyMigrations);
+  if (migrate && 'file' in target) return openPrepared(sqliteDialect(target.file, target.busyMs), applyMigrations);
   if (migrate) await migrateDatabase(target);
-  return opened(await dialectFor(target), migrate ? async () => {} : requireMigrations);
+  return openPrepared(await dialectFor(target), migrate ? async () => {} : requireMigrations);
 }
 
 /** Applies pending migrations and returns their names. Throws {@link StartupError}. */
@@ -37,14 +37,14 @@ export async function migrateDatabase(target: DatabaseTarget): Promise<readonly 
   const dialect =
     'url' in target ? await postgres({ url: target.url, maxConnections: 1, statementTimeoutMs: 0 }) : await dialectFor(target);
   let applied: readonly string[] = [];
-  const database = await opened(dialect, async (first) => {
+  const database = await openPrepared(dialect, async (first) => {
     applied = await applyMigrations(first);
   });
   await database.destroy();
   return applied;
 }
 
-/** Runs pending migrations. Throws {@link StartupError} if one fails, or if this program is too old for the database. */
+/** Runs pending migrations. Throws {@link StartupError} if a migration fails, or if this program is too old for the database. */
 async function applyMigrations(database: Database): Promise<readonly string[]> {
   try {
     return await runMigrations(database);
@@ -55,7 +55,7 @@ async function applyMigrations(database: Database): Promise<readonly string[]> {
   }
 }
 
-/** Throws {@link StartupError} if the database cannot be read, lacks migrations of this program, or is too new for it. */
+/** Throws {@link StartupError} if the database is unreadable, lacks migrations of this program, or is too new. */
 async function requireMigrations(database: Database): Promise<void> {
   const { pending, refusal } = await readSchemaState(database).catch((error: unknown) => {
     throw databaseError('cannot be read', error);
@@ -88,7 +88,7 @@ async function postgres(options: Parameters<typeof import('./postgres.js')['post
   return postgresDialect(options);
 }
 
-async function opened(dialect: Dialect, prepare: (database: Database) => Promise<unknown>): Promise<Database> {
+async function openPrepared(dialect: Dialect, prepare: (database: Database) => Promise<unknown>): Promise<Database> {
   const database = new Kysely<Tables>({ dialect });
   try {
     await prepare(database);

@@ -57,7 +57,7 @@ function getTypeParser(type: number, format?: 'text' | 'binary'): (text: string)
   return format === 'binary' ? pg.types.getTypeParser(type, 'binary') : pg.types.getTypeParser(type, 'text');
 }
 
-/** Parses an integer. Throws RangeError if the text is no integer, or if a number cannot hold it exactly. */
+/** Parses an integer. Throws RangeError for other texts, and for integers that a number cannot represent exactly. */
 export function exactInteger(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('the database returned a number that is no exact integer');

@@ -36,7 +36,7 @@ export class StatementNames {
 /** The class of such connections, for a pool. */
 export function preparedClient(names: StatementNames): typeof pg.Client {
   return class PreparedClient extends pg.Client {
-    // Overloads of the driver. Only calls with a text and values, as Kysely makes them, are changed.
+    // Overloads of the driver. Only the form that Kysely uses, text and values, is changed.
     override query(...parameters: unknown[]): never {
       const [text, values, ...rest] = parameters;
       const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.nameFor(text) : undefined;

@@ -1,7 +1,7 @@
 /**
  * Statements over many rows or ids, compiled once per size, a power of two: compiling costs more than executing.
  *
- * Statements of a transaction run in sequence: after a rollback, a concurrent one would stay.
+ * Statements of a transaction run in sequence: after a rollback, a concurrent statement would stay.
  */
 import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertResult, type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../tables.js';
@@ -72,7 +72,7 @@ export function recordUpdater<T extends keyof Tables & string, Row>(
   });
 }
 
-/** Writer with any statement. `compile` returns the text for `size` rows, whose parameters are those that `bind` appends. */
+/** Writer with any statement. `compile` returns the text for `size` rows. `bind` appends the parameters of a row. */
 export function statementWriter<Row>(bind: Bind<Row>, compile: (database: Database, size: number) => string): RowWriter<Row> {
   const texts = new Map<number, string>();
   const textFor = (database: Database, size: number): string => {

@@ -15,11 +15,11 @@ import {
 import { errorReason, StartupError } from '../../config/startup-error.js';
 import { WalFile } from './wal-file.js';
 
-/** SQLite's own wait for locks, which blocks this thread. Used only while the file is opened. */
+/** Lock timeout of SQLite, which blocks this thread. Used only when opening the file. */
 const OPEN_TIMEOUT_MS = 5000;
 /** Maximum wait of a statement or transaction for another process's write lock, in milliseconds. */
 const BUSY_MS = 5000;
-/** Pauses between attempts to get the lock, in milliseconds. Each is twice the previous one. */
+/** Pauses between attempts to get the lock, in milliseconds. Each is twice the previous pause. */
 const FIRST_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 50;
 const CACHE_KIB = 64 * 1024;
@@ -79,7 +79,7 @@ class FileDriver extends SqliteDriver {
   readonly #statements: StatementCache;
   /** Serialises the use of the connection. */
   readonly #transactionLock = new Mutex();
-  /** Queue of callers that wait for another process; only the first one retries. */
+  /** Callers waiting for another process. Only the first in the queue retries. */
   readonly #fileLock = new Mutex();
   #raw: DatabaseConnection | null = null;
   #connection: DatabaseConnection | null = null;
@@ -224,7 +224,7 @@ function openFile(file: string): Sqlite.Database {
     sqlite.pragma('secure_delete = ON');
     sqlite.pragma(`cache_size = -${CACHE_KIB}`);
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    // After opening, the driver waits for locks itself, without blocking this thread.
+    // After opening, the driver itself waits for locks, without blocking this thread.
     sqlite.pragma('busy_timeout = 0');
     return sqlite;
   } catch (error) {
@@ -234,17 +234,17 @@ function openFile(file: string): Sqlite.Database {
 
 /** Asynchronous lock: one holder at a time, first come, first served. */
 class Mutex {
-  #held = false;
+  #isHeld = false;
   readonly #waiting: (() => void)[] = [];
 
   get isFree(): boolean {
-    return !this.#held;
+    return !this.#isHeld;
   }
 
   /** Resolves when the caller holds the lock. Every caller must release the lock. */
   async acquire(): Promise<void> {
-    if (!this.#held) {
-      this.#held = true;
+    if (!this.#isHeld) {
+      this.#isHeld = true;
       return;
     }
     await new Promise<void>((resolve) => {
@@ -254,7 +254,7 @@ class Mutex {
 
   release(): void {
     const next = this.#waiting.shift();
-    if (next === undefined) this.#held = false;
+    if (next === undefined) this.#isHeld = false;
     else next();
   }
 }

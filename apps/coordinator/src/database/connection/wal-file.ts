@@ -15,7 +15,7 @@ export class WalFile {
   /** Resolves when all commits before this call are on the disk. Rejects if the sync fails. */
   flush(): Promise<void> {
     if (this.#running === null) return this.#start();
-    // A running sync may have begun before the newest commit. All callers until its end share the next one.
+    // A running sync may have begun before the newest commit, so callers during a sync share the next sync.
     this.#next ??= this.#running.then(
       () => this.#start(),
       () => this.#start(),

@@ -30,7 +30,7 @@ interface NonceRecord {
   readonly random: string;
 }
 
-/** Returns the nonce of a key and week: the stored one, or this one, stored now. */
+/** Returns the stored nonce of a key and week. Stores and returns `nonce` if none is stored. */
 export async function storeNonce(database: Database, seKeySha256: string, nonce: NonceRecord, now: number): Promise<NonceRecord> {
   await database
     .insertInto('device_nonces')

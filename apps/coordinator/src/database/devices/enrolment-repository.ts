@@ -1,4 +1,4 @@
-/** Enrolments of devices: a one-time profile per provider, and the device that used it. Only the profile's token binds them. */
+/** Enrolments of devices: a one-time profile per provider, and the device with the profile. Only the profile's token binds the two. */
 import type { ProviderId } from '@inference/protocol';
 import type { EnrolmentEnd, EnrolmentState } from '../tables/devices.js';
 import type { Database, Tables } from '../tables.js';
@@ -168,7 +168,7 @@ export async function enrolmentOfDevice(database: Database, deviceId: string): P
   return row === undefined ? null : fromRow(row);
 }
 
-/** Newest unended enrolment of an enclave key, one with a device before a mere offer. Null without an enrolment. */
+/** Newest open enrolment of an enclave key. An enrolment with a device precedes a mere offer. Null without an enrolment. */
 export async function enrolmentOfKey(database: Database, seKeySha256: string): Promise<Enrolment | null> {
   const rows = await database
     .selectFrom('device_enrolments')

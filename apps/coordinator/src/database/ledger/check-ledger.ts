@@ -149,7 +149,7 @@ function reservationChecks(): Check[] {
 /**
  * Checks the spending of keys in the newest day, week and month against job rows.
  *
- * A settlement after the end of its period counts in the next one, so a sum may exceed its jobs.
+ * A settlement after the end of its period counts in the next period, so a sum may exceed its jobs.
  */
 async function periodChecks(view: Database): Promise<Check[]> {
   const { newest } = await view

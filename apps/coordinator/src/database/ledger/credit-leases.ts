@@ -27,7 +27,7 @@ interface RenewedLease {
   readonly is_recalled: number;
 }
 
-/** Renews leases for `ms` milliseconds. Resolves to those that still exist; the others expired and were released. */
+/** Renews leases for `ms` milliseconds. Resolves to the renewed leases; the others had expired and were released. */
 export async function renewLeases(
   transaction: Database,
   leases: readonly { readonly id: string; readonly inUse: number }[],

@@ -71,7 +71,7 @@ async function foldSlice(transaction: Database, others: 'skip' | 'wait'): Promis
   const rows = await takeSums(transaction, SLICE[dialect]);
   if (rows.length === 0) return 0;
   const write = writersOf(dialect);
-  // Earlier versions lock the fee account before the totals, so this order is theirs.
+  // Locks the fee account before the totals, as earlier versions do.
   const fees = rows.reduce((sum, { fee }) => sum + fee, 0);
   if (fees > 0) await write.balances.write(transaction, [{ account: FEES, balance: fees, reserved: 0, earned: 0 }]);
   await write.addTotals(transaction, minutesOf(rows), hoursOf(rows));
@@ -88,7 +88,7 @@ async function lockFold(transaction: Database, others: 'skip' | 'wait'): Promise
   return rows[0]?.locked === true;
 }
 
-/** Removes jobs from the queue and sums them up. */
+/** Removes jobs from the queue and returns their sums. */
 async function takeSums(transaction: Database, limit: number): Promise<readonly JobSums[]> {
   const next = sql`select job_id from unfolded_jobs order by job_id limit ${limit}`;
   if (dialectOf(transaction) === 'postgres') {

@@ -1,5 +1,5 @@
 /**
- * Budgets of API keys per calendar day, week or month (UTC), and the sums that they are checked against.
+ * Budgets of API keys per calendar day, week or month (UTC), and the spending sums compared with the budgets.
  *
  * `countedDay` is the newest day with spending. Each key has one sum for that day, its week and its month.
  */

@@ -53,7 +53,7 @@ export type LedgerJob =
   | {
       readonly state: 'settled';
       readonly reservation: JobReservation;
-      /** Model and rates differ from those stored with the reservation. Left out: they do not. */
+      /** Model and rates, if they differ from the stored reservation. */
       readonly isRepriced?: boolean;
       readonly endedAt: number;
       readonly settlement: JobSettlement;
@@ -103,7 +103,7 @@ export type LeaseAmount = Readonly<Pick<Tables['credit_leases'], 'id' | 'amount'
 /** Earnings of an account on one UTC day. Table row and record have the same members. */
 export type EarningsDay = Readonly<Tables['pending_earnings']>;
 
-/** Earnings of an account from one payer on one UTC day. */
+/** Earnings of an account from a payer on one UTC day. */
 export interface PayerDay {
   readonly earner: string;
   readonly payer: string;

@@ -38,7 +38,7 @@ import { unclaimedAccount } from './unclaimed-accounts.js';
 
 /** Rows that a batch needs. Accounts and keys of the named jobs, providers and withdrawals are loaded as well. */
 export interface RowKeys {
-  /** By digest. Loading takes the new ones. */
+  /** By digest. Loading also takes new nonces. */
   readonly nonces: Map<string, SealedNonce>;
   readonly jobs: Set<JobId>;
   readonly providers: Set<ProviderId>;
@@ -67,7 +67,7 @@ export interface LockedRows {
 }
 
 export interface LedgerChanges {
-  /** Digests of nonces that were taken for jobs that do not run. */
+  /** Digests of nonces taken for jobs that do not run. */
   readonly unusedNonces: readonly string[];
   readonly newJobs: readonly LedgerJob[];
   readonly changedJobs: readonly LedgerJob[];
@@ -125,7 +125,7 @@ export class LedgerRepository {
     const balances = (await this.#read.balances.read(transaction, accounts)).map(balanceFromRow);
     const keySpends = (await this.#read.keys.read(transaction, apiKeys)).map(keySpendFromRow);
     const leases = await this.#read.leases.read(transaction, keys.leases);
-    // After the balances: a writer of these rows holds the lock of the account's balance.
+    // Written after the balances: writers of these rows hold the lock of the account's balance.
     const earningsDays = await this.#read.earningsDays.read(transaction, keys.earningsDays);
     return {
       nonces,
@@ -146,21 +146,21 @@ export class LedgerRepository {
     await this.#nonces.giveBack(transaction, changes.unusedNonces);
     // Written in the order of locks.
     await write.newJobs.write(transaction, sortedJobs(changes.newJobs));
-    // These rows have been locked since they were loaded, so their order is free.
+    // Any order: these rows have been locked since loading.
     await write.changedJobs.write(transaction, changes.changedJobs);
     const isRepriced = (job: LedgerJob): boolean => job.state === 'settled' && job.isRepriced === true;
     await write.repricedJobs.write(transaction, changes.changedJobs.filter(isRepriced));
     const isSettled = (job: LedgerJob): boolean => job.state === 'settled';
     await write.unfoldedJobs.write(transaction, [...changes.newJobs.filter(isSettled), ...changes.changedJobs.filter(isSettled)]);
-    await write.deposits.write(transaction, sorted(changes.newDeposits.map(depositToRow), 'event_id'));
-    await write.newWithdrawals.write(transaction, sorted(changes.newWithdrawals.map(withdrawalToRow), 'id'));
-    await write.changedWithdrawals.write(transaction, sorted(changes.changedWithdrawals.map(withdrawalToRow), 'id'));
+    await write.deposits.write(transaction, sortRows(changes.newDeposits.map(depositToRow), 'event_id'));
+    await write.newWithdrawals.write(transaction, sortRows(changes.newWithdrawals.map(withdrawalToRow), 'id'));
+    await write.changedWithdrawals.write(transaction, sortRows(changes.changedWithdrawals.map(withdrawalToRow), 'id'));
     await write.postings.write(transaction, changes.postings);
     await write.balances.write(transaction, changes.balances);
     await write.keys.write(transaction, changes.keys.map(keySpendToRow));
     await write.leases.write(transaction, changes.leases);
-    await write.addedBalances.write(transaction, sorted(changes.addedBalances, 'account'));
-    await write.addedKeys.write(transaction, sorted(changes.addedKeys.map(keySpendToRow), 'api_key_id'));
+    await write.addedBalances.write(transaction, sortRows(changes.addedBalances, 'account'));
+    await write.addedKeys.write(transaction, sortRows(changes.addedKeys.map(keySpendToRow), 'api_key_id'));
     // Writers of the same rows hold the locks of the balances.
     await write.earningsDays.write(transaction, changes.earningsDays);
     await write.payerDays.write(transaction, changes.payerDays.map(payerDayToRow));
@@ -275,7 +275,7 @@ function sortedJobs(jobs: readonly LedgerJob[]): readonly LedgerJob[] {
   return [...jobs].sort((a, b) => (a.reservation.jobId < b.reservation.jobId ? -1 : 1));
 }
 
-function sorted<Row>(rows: readonly Row[], key: keyof Row): readonly Row[] {
+function sortRows<Row>(rows: readonly Row[], key: keyof Row): readonly Row[] {
   if (rows.length < 2) return rows;
   return [...rows].sort((a, b) => (a[key] < b[key] ? -1 : a[key] > b[key] ? 1 : 0));
 }

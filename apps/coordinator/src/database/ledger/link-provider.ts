@@ -68,7 +68,7 @@ async function lockedOwner(transaction: Database, providerId: string): Promise<T
   ).executeTakeFirstOrThrow();
 }
 
-/** A closed account cannot unlink its providers, so links treat them as unowned. */
+/** A closed account cannot unlink its providers, so such providers count as unowned. */
 async function isClosed(transaction: Database, accountId: string): Promise<boolean> {
   const row = await transaction.selectFrom('accounts').select('deleted_at').where('id', '=', accountId).executeTakeFirst();
   return row !== undefined && row.deleted_at !== null;
@@ -137,7 +137,7 @@ async function moveRollUps(transaction: Database, from: string, to: string): Pro
   }
 }
 
-/** Moves payers and earnings days; payments of the new owner itself are no earnings. The owner's lock delays settlements. */
+/** Moves payers and earnings days. Payments of the new owner do not count as earnings. The owner's lock delays settlements. */
 async function movePayers(transaction: Database, from: string, to: string): Promise<void> {
   const own = await transaction
     .deleteFrom('payer_earnings')

@@ -46,16 +46,16 @@ export async function pruneHistory(database: Database, before: number, signal?: 
     return all;
   };
   await foldJobs(database);
-  await mark(database, 'jobs_pruned_before', before);
+  await storeMark(database, 'jobs_pruned_before', before);
   const jobs = await slices(() => database.transaction().execute((transaction) => pruneJobs(transaction, before)));
-  await mark(database, 'postings_pruned_before', before);
+  await storeMark(database, 'postings_pruned_before', before);
   const postings = await slices(() => database.transaction().execute((transaction) => foldPostings(transaction, before)));
   const hours = await foldHours(database, slices);
   return { jobs, postings, hours };
 }
 
 /** Records the pruning limit before the removal: from then on, sums over rows may be less than their totals. */
-async function mark(database: Database, name: Tables['ledger_marks']['name'], at: number): Promise<void> {
+async function storeMark(database: Database, name: Tables['ledger_marks']['name'], at: number): Promise<void> {
   await database
     .insertInto('ledger_marks')
     .values({ name, at })

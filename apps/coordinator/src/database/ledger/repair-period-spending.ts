@@ -1,4 +1,4 @@
-/** Raises sums of `key_spend` that coordinators of an earlier version left too low: those only maintain the total. */
+/** Raises sums of `key_spend` that are too low, because coordinators of an earlier version maintain only the total. */
 import { sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';
 import type { BudgetPeriod, Database } from '../tables.js';

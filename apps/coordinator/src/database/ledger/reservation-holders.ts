@@ -43,7 +43,7 @@ export async function removeHolder(database: Database, id: string): Promise<void
 }
 
 /**
- * Jobs still reserved by dead coordinators. On SQLite every other coordinator is dead, as a file has only one.
+ * Jobs still reserved by dead coordinators. On SQLite, every other coordinator is dead, because only one may use the file.
  */
 export async function abandonedJobs(database: Database, self: string): Promise<string[]> {
   const rows = await database

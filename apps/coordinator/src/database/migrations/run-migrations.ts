@@ -31,7 +31,7 @@ async function migrateOnce<T>(database: Kysely<T>, program: SchemaProgram): Prom
   const inSchema = schema === undefined ? {} : { migrationTableSchema: schema };
   const { adapter } = database.getExecutor();
   const lock = { lockTable: LOCK_TABLE, lockRowId: MIGRATION_LOCK_ID, ...(schema === undefined ? {} : { lockTableSchema: schema }) };
-  // The lock belongs to the connection, so that the library can take it again.
+  // The lock belongs to the connection, so the library can acquire the lock again.
   return database.connection().execute(async (connection) => {
     await adapter.acquireMigrationLock(connection, lock);
     try {
@@ -52,8 +52,8 @@ async function migrateLocked<T>(
   if (refusal !== null) throw tooNew(refusal);
   // The library would lock the database and read the columns of all tables.
   if (pending.length === 0) return [];
-  const own = Object.entries(program.migrations).map(([name, migration]) => [name, recorded(name, migration, program)] as const);
-  // The library refuses histories with names that it does not get.
+  const own = Object.entries(program.migrations).map(([name, migration]) => [name, recordAfter(name, migration, program)] as const);
+  // The library refuses histories with unknown names.
   const later = unknown.map((name) => [name, NOTHING] as const);
   const { error, results = [] } = await new Migrator({
     db: database,
@@ -84,7 +84,7 @@ export class FailedMigration extends Error {
   }
 }
 
-function recorded(name: string, migration: Migration, { describe }: SchemaProgram): Migration {
+function recordAfter(name: string, migration: Migration, { describe }: SchemaProgram): Migration {
   return {
     async up(transaction) {
       await migration.up(transaction);

@@ -1,4 +1,4 @@
-/** Compares a database with a program: what ran, what is pending, and whether the program may run. */
+/** Compares a database with a program: applied and pending migrations, and whether the program may run. */
 import { compareVersions } from '@inference/protocol';
 import type { Kysely, Migration } from 'kysely';
 import { programVersion } from '../../config/program-version.js';
@@ -6,7 +6,7 @@ import { MIGRATIONS } from './all.js';
 import { describeMigration, type MigrationDescription } from './describe-migration.js';
 import { type AppliedMigration, appliedMigrations } from './history.js';
 
-/** A program as the database sees it. Tests pass other versions and migrations. */
+/** Program facts that matter to the database. Tests pass other versions and migrations. */
 export interface SchemaProgram {
   readonly version: string;
   readonly migrations: Readonly<Record<string, Migration>>;
@@ -14,13 +14,13 @@ export interface SchemaProgram {
 }
 
 export interface SchemaState {
-  /** Applied migrations in order, also those of newer programs. */
+  /** Applied migrations in order, including migrations of newer programs. */
   readonly applied: readonly string[];
-  /** Migrations of this program that did not run yet, in order. */
+  /** Pending migrations of this program, in order. */
   readonly pending: readonly string[];
   /** Applied migrations of newer programs. */
   readonly unknown: readonly string[];
-  /** Why this program must not run with the database, as half a sentence; null if it may. */
+  /** Reason why this program must not run with the database, as half a sentence; null: the program may run. */
   readonly refusal: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** `exportAccount`: all exported rows of an account as one JSON document. Rows are read page by page, so that memory stays bounded. */
+/** `exportAccount`: all exported rows of an account as one JSON document. Rows are read page by page, so memory stays bounded. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { STORED_DATA } from './stored-data.js';
@@ -53,7 +53,7 @@ async function* rowsOf(
     const afterLast = after === undefined ? sql`` : sql`and (${order}) > (${sql.join(key.map((column) => sql.val(after[column])))})`;
     const page: RawBuilder<Row> = sql`select ${columns} from ${sql.table(name)} where ${condition} ${afterLast} order by ${order} limit ${PAGE_ROWS}`;
     const { rows } = await page.execute(database);
-    const lines = rows.map((row) => `\n        ${JSON.stringify(readable(row, members))}`);
+    const lines = rows.map((row) => `\n        ${JSON.stringify(toReadable(row, members))}`);
     if (lines.length > 0) yield separator + lines.join(',');
     separator = ',';
     last = rows.at(-1);
@@ -71,7 +71,7 @@ const JSON_COLUMNS: ReadonlySet<string> = new Set(['details', 'facts', 'models',
 /** Names of columns whose values are times in milliseconds since 1970. */
 const TIME_COLUMN = /(?:^at|^since|_at|_since|_until)$/;
 
-function readable(row: Row, columns: readonly string[]): Row {
+function toReadable(row: Row, columns: readonly string[]): Row {
   return Object.fromEntries(columns.map((column) => [column, readableValue(column, row[column])]));
 }
 
@@ -81,7 +81,7 @@ function readableValue(column: string, value: unknown): unknown {
   return value;
 }
 
-/** The parsed value; the text itself if it is not JSON. */
+/** The parsed value; the text if it is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -10,12 +10,12 @@ const SHORT_LIVED = 'seconds to minutes, while requests run';
 
 const COUNTS = 'requests prompt_tokens completion_tokens images spent served_jobs served_tokens earned';
 
-/** Rows in which `column` is the id of a row of `table` that belongs to the account. */
+/** Rows whose `column` is the id of a row of `table` that belongs to the account. */
 const ofOwn = (column: string, table: string): RowsOf => {
   return (id) => sql<boolean>`${sql.ref(column)} in (select id from ${sql.table(table)} where account_id = ${id})`;
 };
 
-/** SQL query of the ledger accounts whose earnings belong to the account: its own, and unclaimed ones of machines linked later. */
+/** SQL query of the ledger accounts with earnings of the account: its own, and unclaimed accounts of machines linked later. */
 function earnersOf(id: string): RawBuilder<unknown> {
   return sql`select account from unclaimed_accounts where claimed_by = ${id}
     union all select 'provider:' || provider_id from provider_owners where first_owner = ${id}

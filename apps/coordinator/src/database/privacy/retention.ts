@@ -1,7 +1,7 @@
 /**
- * `applyRetention` removes rows that are older than the settings allow. wiring/retention.ts calls it hourly.
+ * `applyRetention` removes rows past their retention time. wiring/retention.ts calls the function hourly.
  *
- * Small statements commit one by one, so that a run may be interrupted and repeated.
+ * Small statements commit separately, so that a run may be interrupted and repeated.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';
@@ -203,7 +203,7 @@ interface ErasureRun {
 async function repeatErasures(database: Database, now: number, { attempt, signal }: ErasureRun): Promise<number> {
   let ids: readonly string[] = [];
   await attempt(async () => {
-    ids = await recentlyClosed(database, now);
+    ids = await findRecentlyClosed(database, now);
   });
   for (const id of ids) {
     signal?.throwIfAborted();
@@ -215,7 +215,7 @@ async function repeatErasures(database: Database, now: number, { attempt, signal
   return ids.length;
 }
 
-async function recentlyClosed(database: Database, now: number): Promise<string[]> {
+async function findRecentlyClosed(database: Database, now: number): Promise<string[]> {
   const closed = await database
     .selectFrom('accounts')
     .select('id')

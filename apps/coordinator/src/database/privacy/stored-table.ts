@@ -1,5 +1,5 @@
 /**
- * `StoredTable`: an entry of the data inventory, which has one per database table.
+ * `StoredTable`: an entry of the data inventory. Each database table has an entry.
  *
  * The export of an account, its erasure and the tables in docs/data-protection.md all follow the entries. A test compares the
  * inventory with the real schema.
@@ -8,7 +8,7 @@ import { type RawBuilder, sql } from 'kysely';
 
 /** All columns of a table by kind. Each text is a list of column names, separated by spaces; each column is in one list. */
 interface Columns {
-  /** Columns that identify a person: names, addresses, serial numbers, texts that people write. */
+  /** Columns that identify a person: names, addresses, serial numbers, free texts. */
   readonly identity?: string;
   /** Random ids, times, amounts and settings of one account or machine. Pseudonymous once `identity` columns are erased. */
   readonly activity?: string;
@@ -34,23 +34,23 @@ export interface Erasure {
 
 export interface ExportedRows {
   readonly rows: RowsOf;
-  /** Columns that order the rows uniquely. The export reads page by page in this order. */
+  /** Columns with a unique order of the rows. The export reads page by page in this order. */
   readonly key: readonly string[];
   /** Values that the export adds to each row, by name. Example: the name behind an id. */
   readonly added?: Readonly<Record<string, RawBuilder<unknown>>>;
-  /** Columns that the export sets to null except in `rows`, because in other rows they concern other people. None of `key`. */
+  /** Columns with data of other people, which the export sets to null except in `rows`. Columns of `key` are never set to null. */
   readonly restricted?: { readonly rows: RowsOf; readonly columns: readonly string[] };
 }
 
 export interface StoredTable {
-  /** What a row is, and why rows are stored. Shown in the documentation and the export. */
+  /** Meaning of a row, and the reason for storing rows. Shown in the documentation and the export. */
   readonly about: string;
   readonly columns: Columns;
-  /** How long rows are retained while the account exists. Text for the documentation; `applyRetention` enforces it. */
+  /** Retention while the account exists. Text for the documentation; `applyRetention` enforces the retention. */
   readonly retention: string;
   /** Rows in the export of an account, or a text that says why none are exported. */
   readonly exported: ExportedRows | string;
-  /** What remains after the account's deletion. Text for the documentation; `erasures` and `applyRetention` do it. */
+  /** Data that remain after the account's deletion. Text for the documentation; `erasures` and `applyRetention` implement the deletion. */
   readonly afterDeletion: string;
   /** Absent: the erasure leaves the table alone. */
   readonly erasures?: readonly Erasure[];
@@ -67,12 +67,12 @@ export function ofAccount(column: string): RowsOf {
   return (id) => sql<boolean>`${sql.ref(column)} = ${id}`;
 }
 
-/** Rows in which `column` is the provider id of a machine that is linked to the account. */
+/** Rows whose `column` is the provider id of a machine linked to the account. */
 export function ofMachines(column: string): RowsOf {
   return (id) => sql<boolean>`${sql.ref(column)} in (${machinesOf(id)})`;
 }
 
-/** Rows in which `column` refers to an enrolment of a machine that is linked to the account. `target`: the referenced column. */
+/** Rows whose `column` refers to an enrolment of a machine linked to the account. `target`: the referenced column. */
 export function ofEnrolments(column: string, target: 'id' | 'se_key_sha256'): RowsOf {
   return (id) =>
     sql<boolean>`${sql.ref(column)} in (select ${sql.ref(target)} from device_enrolments where provider_id in (${machinesOf(id)}))`;

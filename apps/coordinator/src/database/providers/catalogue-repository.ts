@@ -120,7 +120,7 @@ export class CatalogueRepository {
     if (JSON.stringify([...entries.values()]) !== before) this.onChange();
   }
 
-  /** Reads what another coordinator wrote. Never rejects. */
+  /** Reads changes of other coordinators. Never rejects. */
   changedElsewhere(): Promise<void> {
     return this.#refreshing.now();
   }

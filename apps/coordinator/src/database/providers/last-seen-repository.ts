@@ -58,7 +58,7 @@ export class LastSeenRepository {
     this.#rows.put(providerId, seen);
   }
 
-  /** Last known state of each of these providers. */
+  /** Last known states of these providers. */
   async of(providerIds: readonly string[]): Promise<ReadonlyMap<string, LastSeen>> {
     const seen = new Map<string, LastSeen>();
     for (let start = 0; start < providerIds.length; start += ROWS_PER_STATEMENT) {

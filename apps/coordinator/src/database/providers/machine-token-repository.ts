@@ -1,4 +1,4 @@
-/** Machine tokens: hashed credentials of linked providers. The first enclave key that presents a token owns it. */
+/** Machine tokens: hashed credentials of linked providers. A token belongs to the first enclave key that presents it. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database } from '../tables.js';
 

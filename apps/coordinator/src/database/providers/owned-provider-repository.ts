@@ -21,13 +21,13 @@ export class OwnedProviderRepository {
 
   /** Providers of an account, oldest link first. */
   async list(accountId: string): Promise<OwnedProvider[]> {
-    const rows = await this.#owned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
+    const rows = await this.#selectOwned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
     return rows.map(ownedProviderOf);
   }
 
   /** Null if the provider is not linked to the account. */
   async find(accountId: string, providerId: string): Promise<OwnedProvider | null> {
-    const row = await this.#owned(accountId).where('provider_owners.provider_id', '=', providerId).executeTakeFirst();
+    const row = await this.#selectOwned(accountId).where('provider_owners.provider_id', '=', providerId).executeTakeFirst();
     return row === undefined ? null : ownedProviderOf(row);
   }
 
@@ -69,7 +69,7 @@ export class OwnedProviderRepository {
     return row === undefined || isUnclaimed(row.account_id) ? null : row.account_id;
   }
 
-  #owned(accountId: string) {
+  #selectOwned(accountId: string) {
     return this.#database
       .selectFrom('provider_owners')
       .leftJoin('machine_names', (join) =>

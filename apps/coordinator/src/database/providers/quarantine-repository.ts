@@ -93,7 +93,7 @@ export class QuarantineRepository {
     if (changed.length > 0) this.onChange(changed);
   }
 
-  /** Reads what another coordinator wrote. Never rejects. */
+  /** Reads changes of other coordinators. Never rejects. */
   changedElsewhere(): Promise<void> {
     return this.#refreshing.now();
   }

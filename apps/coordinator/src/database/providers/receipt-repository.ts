@@ -21,7 +21,7 @@ interface ReceiptRepositoryOptions {
   readonly onWriteError: (error: unknown) => void;
 }
 
-/** Rows per write: few enough that the embedded database does not delay streams on this thread. */
+/** Maximum rows per write. Larger writes of the embedded database would delay streams on this thread. */
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
 /** Maximum number of stored receipts. */
@@ -109,7 +109,7 @@ export class ReceiptRepository {
   }
 }
 
-/** The receipt if it belongs to the account; otherwise null. */
+/** The receipt; null if it does not belong to the account. */
 export function ofAccount(receipt: StoredReceipt | undefined, accountId: string): StoredReceipt | null {
   return receipt?.accountId === accountId ? receipt : null;
 }

@@ -9,7 +9,7 @@ export interface AccountTables {
     created_at: number;
     admin_since: number | null;
     suspended_at: number | null;
-    /** Set when the account is closed. The row stays, because postings refer to it. */
+    /** Set when the account is closed. Postings refer to the row, so the row stays. */
     deleted_at: number | null;
   };
   api_keys: {
@@ -69,7 +69,7 @@ export interface AccountTables {
     subject: string | null;
     role: OrganisationRole | null;
   };
-  /** Columns that the queries of this program read; the library defines the rest. */
+  /** Columns used by queries of this program; the library defines the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean; two_factor_enabled: number | boolean | null };
   auth_two_factors: { id: string; user_id: string };
   auth_passkeys: { id: string; user_id: string };

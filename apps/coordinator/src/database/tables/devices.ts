@@ -6,7 +6,7 @@ export interface DeviceTables {
     provider_id: string;
     /** Lowercase hexadecimal SHA-256 of the x963 enclave key that requested the enrolment. */
     se_key_sha256: string;
-    /** base64 of that key, from which attestation nonces are derived. */
+    /** The key in base64, which attestation nonces are derived from. */
     se_public_key: string;
     /** Serial number reported by the provider. Written into the profile; binds nothing. */
     serial_number: string;

@@ -33,7 +33,7 @@ export interface OperationTables {
   /** Last time that any coordinator did periodic work of the network. */
   periodic_runs: { name: string; ran_at: number };
   /**
-   * Checks at which a provider served the model, per UTC day. `missed`: checks of that day before the model's first.
+   * Checks per UTC day at which a provider served the model. `missed`: checks of the day before the model's first check.
    *
    * The empty model counts all checks. Retained for ninety days.
    */
@@ -54,7 +54,7 @@ export interface OperationTables {
     resolved_at: number | null;
   };
   incident_updates: { id: string; incident_id: string; at: number; status: IncidentStatus; message: string };
-  /** Figures of one coordinator during a slot of `slot_seconds` that began at `slot_at`. `figures`: JSON, see telemetry/history. */
+  /** Figures of one coordinator during a slot of `slot_seconds` from `slot_at` on. `figures`: JSON, see telemetry/history. */
   health_history: { coordinator: string; slot_seconds: number; slot_at: number; figures: string };
   /** Handled webhook events. `digest`: hexadecimal SHA-256 of the body. */
   webhook_digests: { digest: string; expires_at: number };
@@ -62,6 +62,6 @@ export interface OperationTables {
   sealed_nonces: { digest: string; expires_at: number; job_id: string | null };
   /** Published keysets of the end-to-end mode. `body`: JSON, as served. */
   e2e_keysets: { epoch: number; body: string; issued_at: number };
-  /** Content of each epoch, fixed before it is logged. `body`: canonical JSON of the keyset without `log`. */
+  /** Content of each epoch, stored before the log entry. `body`: canonical JSON of the keyset without `log`. */
   e2e_keyset_claims: { epoch: number; body: string; issued_at: number };
 }

@@ -29,7 +29,7 @@ export interface PaymentTables {
   withdrawal_ends: { withdrawal_id: string; end: WithdrawalEndClaim; transfer_id: string | null; claimed_at: number };
   /** Account at the processor to which an account's withdrawals are paid. */
   payout_accounts: { account_id: string; payout_id: string; created_at: number };
-  /** What the account wants on its receipts; deleted with the account. */
+  /** Details that the account wants on receipts; deleted with the account. */
   billing_details: { account_id: string; name: string | null; address: string | null; tax_id: string | null };
 }
 

@@ -61,18 +61,18 @@ function walk(layout: Layout, reference: number, depth: number, left: { values: 
       return;
     case 0x4:
     case 0x5:
-      spend(left, sized(layout, at, 1).length);
+      spendBytes(left, readSize(layout, at, 1).length);
       return;
     case 0x6:
-      spend(left, 2 * sized(layout, at, 2).length);
+      spendBytes(left, 2 * readSize(layout, at, 2).length);
       return;
     case 0xa: {
-      const { start, length } = sized(layout, at, layout.referenceBytes);
+      const { start, length } = readSize(layout, at, layout.referenceBytes);
       for (let i = 0; i < length; i++) walk(layout, referenceAt(layout, start, i), depth + 1, left);
       return;
     }
     case 0xd: {
-      const { start, length } = sized(layout, at, 2 * layout.referenceBytes);
+      const { start, length } = readSize(layout, at, 2 * layout.referenceBytes);
       const keys = new Set<string>();
       for (let i = 0; i < length; i++) {
         const key = keyOf(layout, referenceAt(layout, start, i));
@@ -89,7 +89,7 @@ function walk(layout: Layout, reference: number, depth: number, left: { values: 
 }
 
 /** Length of a sized value and start of its content. `unit`: bytes per element. */
-function sized(layout: Layout, at: number, unit: number): { readonly start: number; readonly length: number } {
+function readSize(layout: Layout, at: number, unit: number): { readonly start: number; readonly length: number } {
   const { bytes, end } = layout;
   let length = bytes.readUInt8(at) & 0x0f;
   let start = at + 1;
@@ -109,7 +109,7 @@ function sized(layout: Layout, at: number, unit: number): { readonly start: numb
 function keyOf(layout: Layout, reference: number): string {
   const at = offsetOf(layout, reference);
   require(layout.bytes.readUInt8(at) >> 4 === 0x5);
-  const { start, length } = sized(layout, at, 1);
+  const { start, length } = readSize(layout, at, 1);
   require(length <= MAX_KEY_LENGTH);
   const key = layout.bytes.toString('latin1', start, start + length);
   require(/^[\x20-\x7e]*$/.test(key) && key !== '__proto__');
@@ -126,7 +126,7 @@ function offsetOf(layout: Layout, reference: number): number {
   return offset;
 }
 
-function spend(left: { bytes: number }, bytes: number): void {
+function spendBytes(left: { bytes: number }, bytes: number): void {
   left.bytes -= bytes;
   if (left.bytes < 0) throw new PlistError('plist_too_large');
 }

@@ -50,7 +50,7 @@ export function guardXml(text: string): string {
       if (++values > PLIST_LIMITS.values) throw new PlistError('plist_too_many_values');
       const parent = open.at(-1);
       if (CONTAINERS.has(name)) {
-        admit(parent, name, '');
+        requireAllowed(parent, name, '');
         if (empty === '') open.push({ name, keys: new Set(), children: 0 });
         else if (name === 'plist') throw new PlistError('plist_malformed');
         if (open.length > PLIST_LIMITS.depth) throw new PlistError('plist_too_deep');
@@ -59,7 +59,7 @@ export function guardXml(text: string): string {
         at += content.length;
         if (empty === '') at = afterEnd(text, at, name);
         checkContent(name, content);
-        admit(parent, name, content);
+        requireAllowed(parent, name, content);
       }
     }
     at = afterBlank(text, at, open.length === 0);
@@ -76,7 +76,7 @@ function afterProlog(text: string): number {
 }
 
 /** Rejects elements in the wrong place: a dictionary alternates keys and values, and a plist has one value. */
-function admit(parent: Open | undefined, name: string, content: string): void {
+function requireAllowed(parent: Open | undefined, name: string, content: string): void {
   if ((parent === undefined) !== (name === 'plist')) throw new PlistError('plist_malformed');
   if (parent === undefined) return;
   const isKey = name === 'key';

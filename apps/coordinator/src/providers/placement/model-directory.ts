@@ -94,7 +94,7 @@ export class ModelDirectory {
     return this.#options.index.isOfType(model, type);
   }
 
-  /** Slots of all providers that have the model in memory or load it; with a selector, of the selected ones. */
+  /** Slots of providers that have the model in memory or are loading it. A selector restricts the providers. */
   slotCount(model: string, selector: ProviderSelector = ANY_PROVIDER): number {
     const { trustFloor } = selector;
     const pool = this.#pool(model);
@@ -118,7 +118,7 @@ export class ModelDirectory {
     return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hasHardwareTrust) : open.length > 0;
   }
 
-  /** Longest context of the model's providers, or of the named ones, in tokens; null: no provider. */
+  /** Longest context of the model's providers, or of the named providers, in tokens; null: no provider. */
   contextLength(model: string, named: ProviderSelection | null): number | null {
     const pool = this.#pool(model);
     if (pool === undefined) return null;
@@ -150,7 +150,7 @@ export class ModelDirectory {
     return offered;
   }
 
-  /** Image offers of the providers that serve one image model now, free or not. */
+  /** Image offers of the providers that serve the image model now, free or not. */
   imageOffersOf(model: string): readonly ImageOffer[] {
     const offers: ImageOffer[] = [];
     for (const session of this.#options.index.imageProviders().get(model) ?? []) {
@@ -175,7 +175,7 @@ export class ModelDirectory {
     return this.#options.index.poolAt(id, this.#options.now()) ?? null;
   }
 
-  /** A served model by its id, listed or not; null: no provider serves it. */
+  /** A served model by its id, listed or not; null: no provider serves the model. */
   find(id: string): ListedModel | null {
     const pool = this.#pool(id);
     const entry = pool === undefined ? null : this.#entry(id, pool);
@@ -201,7 +201,7 @@ export class ModelDirectory {
     };
   }
 
-  /** Ids of the listed models. Cached for a moment, because each request for an unknown model is compared with them. */
+  /** Ids of the listed models. Cached briefly, because each request for an unknown model searches the list. */
   listedNames(): readonly string[] {
     const at = this.#options.now();
     const { size } = this.#options.index;

@@ -20,7 +20,7 @@ export interface LoggedDecision {
 type Mutable = { -readonly [Name in keyof LoggedDecision]: LoggedDecision[Name] };
 
 const MAX_ENTRIES = 24;
-/** Decisions of one kind at most this far apart are merged, in milliseconds. */
+/** Maximum distance of two decisions of one kind that are merged, in milliseconds. */
 const MERGE_WINDOW_MS = 60_000;
 /** Newest entries that are searched for the same kind. */
 const MAX_LOOKBACK = 6;
@@ -61,7 +61,7 @@ interface LoggedProvider {
   readonly evidence: { readonly lastChallenge: { readonly answeredAt: number } | null };
 }
 
-/** Placements of a provider as a share of all since it connected. */
+/** Share of a provider in all placements since its connection. */
 export interface PlacementShare {
   readonly placements: number;
   /** 0 to 1; null while nothing was placed. */
@@ -87,7 +87,7 @@ export class PlacementLog<S extends LoggedProvider> {
 
   /** Begins to count the models of a connection that are not counted yet. */
   follow(session: S): void {
-    const { before } = this.#of(session);
+    const { before } = this.#decisionsOf(session);
     for (const { id } of session.models) if (!before.has(id)) before.set(id, this.#placed.get(id) ?? 0);
   }
 
@@ -96,7 +96,7 @@ export class PlacementLog<S extends LoggedProvider> {
     const first = decision.kind === 'placed' ? decision.ordered[0] : null;
     if (first !== null) {
       this.#add(first.member.subject, model, chosenVerdict(first, request), now);
-      const { byModel } = this.#of(first.member.subject);
+      const { byModel } = this.#decisionsOf(first.member.subject);
       byModel.set(model, (byModel.get(model) ?? 0) + 1);
       this.#countPlaced(model);
     }
@@ -128,7 +128,7 @@ export class PlacementLog<S extends LoggedProvider> {
     return { placements, share: placed === 0 ? null : Math.min(1, placements / placed) };
   }
 
-  #of(session: S): LoggedDecisions {
+  #decisionsOf(session: S): LoggedDecisions {
     let logged = this.#logged.get(session);
     if (logged === undefined) {
       logged = { history: new DecisionHistory(), before: new Map(), byModel: new Map(), beforeAll: this.#placedInAll };
@@ -139,7 +139,7 @@ export class PlacementLog<S extends LoggedProvider> {
 
   #add(session: S, model: string, verdict: PlacementVerdict, now: number): void {
     const challengedAt = verdict.reason === 'untrusted' ? (session.evidence.lastChallenge?.answeredAt ?? null) : null;
-    this.#of(session).history.add(model, verdict, challengedAt, now);
+    this.#decisionsOf(session).history.add(model, verdict, challengedAt, now);
   }
 
   #countPlaced(model: string): void {

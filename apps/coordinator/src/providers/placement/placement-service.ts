@@ -1,4 +1,4 @@
-/** Chooses a provider for each request and reserves a slot on it. */
+/** `PlacementService`: chooses a provider for each request and reserves a slot. */
 import type { ImageOffer, ProviderId } from '@inference/protocol';
 import {
   type Choice,
@@ -98,7 +98,7 @@ export class PlacementService {
     });
   }
 
-  /** Connected providers of a model that earn for this account. */
+  /** Connected providers of a model with earnings for this account. */
   *providersOfOwner(model: string, accountId: string): Iterable<ProviderId> {
     for (const { subject, facts } of this.#options.index.pool(model)?.members() ?? []) {
       if (subject.ownerAccountId === accountId) yield facts.providerId;
@@ -123,7 +123,7 @@ export class PlacementService {
     this.#options.connected.get(providerId)?.reject('replaced', 'the same enclave key has connected to another coordinator');
   }
 
-  /** Calls back with the prefixes of a prompt that a provider answered: its cache has them. Returns the cancellation. */
+  /** Calls back with the prefixes of each answered prompt, which the provider's cache now has. Returns a cancel function. */
   onPrefixesCached(listener: (prefixes: readonly PromptPrefix[]) => void): () => void {
     return this.#options.measurements.onPrefixesCached(listener);
   }

@@ -27,10 +27,10 @@ export type PlacementVerdict =
   | { readonly outcome: 'not_chosen'; readonly reason: PassedReason; readonly ms: number | null }
   /** The provider takes no request at all now. `ms`: remaining pause, for `held_off`; else null. */
   | { readonly outcome: 'gate'; readonly reason: UnavailableReason; readonly ms: number | null }
-  /** The provider may not serve this one request. */
+  /** The provider may not serve this request. */
   | { readonly outcome: 'not_eligible'; readonly reason: NotEligibleReason; readonly ms: null };
 
-/** The reason given to a provider as fast as the best one, by the reason why another came first. */
+/** Reason for a provider as fast as the best provider, by the reason for the choice of another. */
 const PASSED_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], PassedReason>>> = {
   measuring: 'measuring_other',
   overdue: 'overdue_other',

@@ -69,7 +69,7 @@ export class ProviderMeasurements {
     return member !== undefined && isProven(member);
   }
 
-  /** False for a rate far beyond every measured provider of the model, this one included. */
+  /** False for a rate far above the rates of all measured providers of the model, including this provider. */
   isPlausibleRate(session: OnlineSession, model: string, tokensPerSecond: number): boolean {
     return isPlausibleRate(tokensPerSecond, this.#rateOf(session, model), measuredRates(this.#options.index.pool(model)?.members() ?? []));
   }

@@ -25,7 +25,7 @@ export class ProviderReports {
     this.#options = options;
   }
 
-  /** Share of this connection's placements in all since its start, optionally of one model. */
+  /** Share of this connection's placements in all placements since its start, optionally for one model. */
   share(providerId: ProviderId, model: string | null): PlacementShare {
     const session = this.#options.connected.get(providerId);
     return session === null ? { placements: 0, share: null } : this.#options.log.share(session, model);
@@ -59,7 +59,7 @@ export class ProviderReports {
   }
 }
 
-/** Minutes in the sum, the current one included. */
+/** Minutes in the sum, including the current minute. */
 const WINDOW_MINUTES = 5;
 const MAX_MODELS = 10_000;
 

@@ -1,4 +1,4 @@
-/** Derives the facts that placement reads of a provider, and the published status that follows from them. */
+/** Computes the facts of a provider for placement, and the published status. */
 import type { TrustLevel } from '@inference/protocol';
 import { isTransient, meetsTrustFloor, type ProviderFacts, type UnavailableReason, unavailableReason } from '@inference/scheduler';
 import { type Reputation, recentFailures, stateAt } from '../reputation/reputation.js';

@@ -1,4 +1,4 @@
-/** `RecentlySeenModels`: catalogue models and models served within a day. Unserved, they get 503; unknown models get 404. */
+/** `RecentlySeenModels`: catalogue models and models served within a day. Requests without a provider get 503; for unknown models, 404. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { CapacityListener } from './model-directory.js';
 

@@ -30,7 +30,7 @@ const NEWEST_WEIGHT = 0.02;
 export const MIN_ANSWERS = 30;
 /** Providers with enough answers before a median exists. */
 export const MIN_PROVIDERS = 4;
-/** A provider is an outlier above this many times the median plus this many tokens. */
+/** Factor and offset of the outlier bound: factor times the median, plus the offset in tokens. */
 const OUTLIER_FACTOR = 4;
 const OUTLIER_TOKENS = 64;
 const MAX_ENTRIES = 100_000;
@@ -63,7 +63,7 @@ export class AnswerLengthStats {
   compare(providerId: ProviderId, model: string, members: () => Iterable<ProviderId>): ComparedLength | null {
     const own = this.#lengths.get(keyOf(providerId, model));
     if (own === undefined) return null;
-    const { hidden, completion } = this.#norm(model, members);
+    const { hidden, completion } = this.#computeMedians(model, members);
     const isMeasured = own.answers >= MIN_ANSWERS;
     const outlier =
       isMeasured && isBeyond(own.hiddenTokens, hidden)
@@ -74,7 +74,7 @@ export class AnswerLengthStats {
     return { ...own, medianHiddenTokens: hidden, medianCompletionTokens: completion, outlier };
   }
 
-  #norm(model: string, members: () => Iterable<ProviderId>): ModelMedians {
+  #computeMedians(model: string, members: () => Iterable<ProviderId>): ModelMedians {
     const at = this.#now();
     const known = this.#norms.get(model);
     if (known !== undefined && Math.abs(at - known.at) < MEDIANS_TTL_MS) return known;
@@ -102,7 +102,7 @@ function isBeyond(value: number, norm: number | null): boolean {
   return norm !== null && value > OUTLIER_FACTOR * norm + OUTLIER_TOKENS;
 }
 
-/** The lower of the two middle values: of four providers, two equal ones do not make the median. */
+/** The lower of the two middle values: of four providers, two equal providers must not determine the median. */
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;

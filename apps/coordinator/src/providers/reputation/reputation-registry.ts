@@ -11,10 +11,10 @@ export interface ReputationSummary {
   /** Reason of the restriction, and for operators the exact problem; null while the state is `well`. */
   readonly reason: RestrictionReason | null;
   readonly detail: string | null;
-  /** Start of the restriction, and the time from which one job decides. */
+  /** Start of the restriction, and the time after which a single job decides. */
   readonly since: number | null;
   readonly until: number | null;
-  /** Failures that still count. Each one makes placement prefer other providers. */
+  /** Failures that still count. Each failure makes placement prefer other providers. */
   readonly recentFailures: number;
 }
 

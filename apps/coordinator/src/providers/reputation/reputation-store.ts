@@ -64,7 +64,7 @@ export class ReputationStore {
     }
   }
 
-  /** Records a job that failed by the provider's fault. Returns the restriction that followed, or null. */
+  /** Records a failed job caused by the provider. Returns the resulting restriction, or null. */
   faulted(providerId: ProviderId, fault: Fault, detail: string): Restriction | null {
     const before = this.get(providerId);
     const after = afterFault(before, fault, detail, this.#options.now(), this.#options.random());

@@ -27,7 +27,7 @@ export interface Reputation {
   readonly late: number;
   readonly at: number;
   readonly restriction: Restriction | null;
-  /** Earlier cooldowns and quarantines, less the forgiven ones. Each doubles the next duration. */
+  /** Number of earlier cooldowns and quarantines, less the forgiven. Each doubles the next duration. */
   readonly cooldowns: number;
   readonly quarantines: number;
   /** Time of the last increment. */
@@ -54,7 +54,7 @@ export const HALF_LIFE_MS = 2 * 60_000;
 const ANSWER_DECAY = 0.45;
 /** Weight that starts a cooldown: three failures within a minute. */
 const COOLDOWN_WEIGHT = 2.5;
-/** Slow answers in a row that cost as much as one failure. */
+/** Consecutive slow answers that count as one failure. */
 const MAX_SLOW_ANSWERS = 3;
 export const FIRST_COOLDOWN_MS = 10_000;
 const MAX_COOLDOWN_MS = 10 * 60_000;
@@ -62,7 +62,7 @@ const MAX_COOLDOWN_MS = 10 * 60_000;
 export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;
 export const MAX_QUARANTINE_MS = 24 * 3_600_000;
-/** Time without a new one that forgives one cooldown or quarantine, in milliseconds. */
+/** Time without a cooldown or quarantine after which one is forgiven, in milliseconds. */
 export const COOLDOWN_FORGIVENESS_MS = 15 * 60_000;
 export const QUARANTINE_FORGIVENESS_MS = 24 * 3_600_000;
 
@@ -82,7 +82,7 @@ export function stateAt({ restriction }: Reputation, now: number): ReputationSta
 
 /** Failures that still count at `now`, rounded: the input of the placement penalty. */
 export function recentFailures(reputation: Reputation, now: number): number {
-  const { weight, late } = decayed(reputation, now);
+  const { weight, late } = decayWeights(reputation, now);
   return Math.round(weight) + (late >= MAX_SLOW_ANSWERS ? 1 : 0);
 }
 
@@ -92,20 +92,20 @@ export function afterFault(before: Reputation, fault: Fault, detail: string, now
   if (fault === 'unverified') return state === 'quarantined' ? before : quarantined(before, REASONS[fault], detail, now, random);
   // Such a job began before the restriction, or ran because no other provider was free.
   if (state === 'cooling_down' || state === 'quarantined') return before;
-  const { weight, late } = decayed(before, now);
+  const { weight, late } = decayWeights(before, now);
   const heavier = { ...before, weight: weight + (fault === 'misbehaved' ? COOLDOWN_WEIGHT : 1), late, at: now };
   if (before.restriction?.kind === 'quarantine') return quarantined(heavier, before.restriction.reason, detail, now, random);
   if (state !== 'on_probation' && heavier.weight < COOLDOWN_WEIGHT) return heavier;
   const cooldowns = countAfterForgiveness(before.cooldowns, before.cooldownsAt, COOLDOWN_FORGIVENESS_MS, now);
   if (cooldowns >= MAX_COOLDOWNS) return quarantined({ ...heavier, cooldowns: 0 }, 'keeps_failing', detail, now, random);
-  const until = now + jittered(Math.min(MAX_COOLDOWN_MS, FIRST_COOLDOWN_MS * 2 ** cooldowns), random);
+  const until = now + addJitter(Math.min(MAX_COOLDOWN_MS, FIRST_COOLDOWN_MS * 2 ** cooldowns), random);
   const restriction = { kind: 'cooldown', reason: REASONS[fault], detail, since: now, until } as const;
   return { ...heavier, restriction, cooldowns: cooldowns + 1, cooldownsAt: until };
 }
 
 /** Reputation after a verified answer, which ends a cooldown, and a quarantine whose time is over. */
 export function afterAnswer(before: Reputation, now: number): Reputation {
-  const { weight } = decayed(before, now);
+  const { weight } = decayWeights(before, now);
   const state = stateAt(before, now);
   if (state === 'quarantined') return before;
   // One verified answer ends the probation and leaves little room for the next failures.
@@ -115,13 +115,13 @@ export function afterAnswer(before: Reputation, now: number): Reputation {
 
 /** Another attempt at the same job had its first content sooner. */
 export function afterSlowAnswer(before: Reputation, now: number): Reputation {
-  const { weight, late } = decayed(before, now);
+  const { weight, late } = decayWeights(before, now);
   return { ...before, weight, late: late + 1, at: now };
 }
 
 export function quarantined(before: Reputation, reason: RestrictionReason, detail: string, now: number, random: number): Reputation {
   const quarantines = countAfterForgiveness(before.quarantines, before.quarantinesAt, QUARANTINE_FORGIVENESS_MS, now);
-  const until = now + jittered(Math.min(MAX_QUARANTINE_MS, FIRST_QUARANTINE_MS * 2 ** Math.min(quarantines, 20)), random);
+  const until = now + addJitter(Math.min(MAX_QUARANTINE_MS, FIRST_QUARANTINE_MS * 2 ** Math.min(quarantines, 20)), random);
   const restriction = { kind: 'quarantine', reason, detail, since: now, until } as const;
   return { ...before, restriction, quarantines: quarantines + 1, quarantinesAt: until };
 }
@@ -129,7 +129,7 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
 /** Adapts a reputation written by another process to this clock: no future times, and no overlong restriction. */
 export function clampedToClock(stored: Reputation, now: number): Reputation {
   const restriction = stored.restriction;
-  const latest = now + jittered(MAX_QUARANTINE_MS, 1);
+  const latest = now + addJitter(MAX_QUARANTINE_MS, 1);
   return {
     ...stored,
     at: Math.min(stored.at, now),
@@ -143,7 +143,7 @@ export function clampedToClock(stored: Reputation, now: number): Reputation {
 /** Whether nothing of the reputation counts any more. */
 export function isClean(reputation: Reputation, now: number): boolean {
   const { restriction, cooldowns, cooldownsAt, quarantines, quarantinesAt } = reputation;
-  const { weight, late } = decayed(reputation, now);
+  const { weight, late } = decayWeights(reputation, now);
   if (restriction !== null || weight >= 0.1 || late > 0) return false;
   return (
     countAfterForgiveness(cooldowns, cooldownsAt, COOLDOWN_FORGIVENESS_MS, now) === 0 &&
@@ -155,14 +155,14 @@ export function isClean(reputation: Reputation, now: number): boolean {
 export function nextChangeAt(reputation: Reputation, now: number): number | null {
   const { restriction } = reputation;
   if (restriction !== null && now < restriction.until) return restriction.until;
-  const { weight, late } = decayed(reputation, now);
-  // When the rounded weight decreases by one, plus a margin.
+  const { weight, late } = decayWeights(reputation, now);
+  // Time at which the rounded weight decreases by 1, plus a margin.
   if (weight >= 0.5) return now + HALF_LIFE_MS * Math.log2(weight / (Math.round(weight) - 0.5)) + 100;
   if (late > 0) return reputation.at + HALF_LIFE_MS;
   return restriction !== null || isClean(reputation, now) ? null : now + COOLDOWN_FORGIVENESS_MS;
 }
 
-function decayed({ weight, late, at }: Reputation, now: number): { weight: number; late: number } {
+function decayWeights({ weight, late, at }: Reputation, now: number): { weight: number; late: number } {
   const halves = Math.max(0, now - at) / HALF_LIFE_MS;
   return { weight: weight * 0.5 ** halves, late: halves >= 1 ? 0 : late };
 }
@@ -172,6 +172,6 @@ function countAfterForgiveness(count: number, since: number, everyMs: number, no
 }
 
 /** Varies a duration by a quarter, so providers that failed together do not return together. */
-function jittered(ms: number, random: number): number {
+function addJitter(ms: number, random: number): number {
   return Math.round(ms * (0.75 + random / 2));
 }

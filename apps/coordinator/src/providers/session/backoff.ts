@@ -1,4 +1,4 @@
-/** `Backoff`: pause of a provider that reported itself full, doubled by further reports, reset by a verified answer. */
+/** `Backoff`: pause of a provider with full slots, doubled by further reports, reset by a verified answer. */
 interface BackoffOptions {
   readonly firstMs: number;
   readonly maxMs: number;
@@ -28,7 +28,7 @@ export class Backoff {
     return this.#count;
   }
 
-  /** Starts a pause. Reports during a pause concern jobs sent before it, and change nothing. */
+  /** Starts a pause. Reports during a pause concern earlier jobs, and change nothing. */
   start(): void {
     if (this.#now() < this.#until) return;
     const { firstMs, maxMs } = this.#rules;

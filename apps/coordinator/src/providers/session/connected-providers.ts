@@ -36,7 +36,7 @@ export class ConnectedProviders {
     return this.#serials.get(serialNumber) ?? [];
   }
 
-  /** Adds a session. Returns the session of the same key that it replaces. */
+  /** Adds a session. Returns the replaced session of the same key, if any. */
   add(session: OnlineSession): OnlineSession | null {
     const { providerId } = session.registration.identity;
     const older = this.get(providerId);
@@ -53,7 +53,7 @@ export class ConnectedProviders {
     if (this.isCurrent(session)) this.#sessions.delete(session.registration.identity.providerId);
   }
 
-  /** Whether the session is registered and no newer session of the same key has replaced it. */
+  /** Whether the session is registered and not replaced by a newer session of the same key. */
   isCurrent(session: OnlineSession): boolean {
     return this.#sessions.get(session.registration.identity.providerId) === session;
   }
@@ -86,7 +86,7 @@ export class ConnectedProviders {
     });
   }
 
-  /** Jobs that a provider got on its connection; null: it is not connected. */
+  /** Number of jobs sent to a provider on its connection; null: not connected. */
   jobsOf(providerId: ProviderId): ProviderJobs | null {
     const session = this.get(providerId);
     if (session === null) return null;

@@ -20,7 +20,7 @@ export class GracefulShutdown {
   readonly #demands: () => Iterable<DrainDemand>;
   #timer: NodeJS.Timeout | null = null;
 
-  /** Begins the shutdown. `demands`: what running jobs may still need; called again whenever a provider becomes idle. */
+  /** Begins the shutdown. `demands`: possible further needs of running jobs; called again when a provider becomes idle. */
   constructor(demands: () => Iterable<DrainDemand>, deps: ShutdownDependencies) {
     this.#demands = demands;
     this.#deps = deps;

@@ -1,4 +1,4 @@
-/** `LinkRequests` checks owners' link tokens that a provider presents, one at a time; only the newest waits. */
+/** `LinkRequests` checks machine tokens from providers, one at a time. Of waiting tokens, only the newest counts. */
 import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
 
 type LinkAnswer =
@@ -12,7 +12,7 @@ export type LinkService = (providerId: ProviderId, token: string) => Promise<Lin
 export class LinkRequests {
   readonly #service: LinkService;
   readonly #send: (message: CoordinatorMessage) => void;
-  #running = false;
+  #isRunning = false;
   #waiting: string | null = null;
   #unlinkCount = 0;
   #ownerAccountId: string | null = null;
@@ -29,18 +29,18 @@ export class LinkRequests {
 
   submit(providerId: ProviderId, token: string): void {
     this.#waiting = token;
-    if (!this.#running) void this.#work(providerId);
+    if (!this.#isRunning) void this.#work(providerId);
   }
 
   /** The owner or an operator ended the link. Pending answers of the service no longer count. */
   unlink(): void {
     this.#unlinkCount++;
     this.#ownerAccountId = null;
-    this.#send(linkRefused('token_revoked'));
+    this.#send(linkRefusedMessage('token_revoked'));
   }
 
   async #work(providerId: ProviderId): Promise<void> {
-    this.#running = true;
+    this.#isRunning = true;
     for (let token = this.#take(); token !== null; token = this.#take()) {
       const before = this.#unlinkCount;
       const message = await this.#answer(providerId, token);
@@ -48,7 +48,7 @@ export class LinkRequests {
       if (message.type === 'linked') this.#ownerAccountId = message.account_id;
       this.#send(message);
     }
-    this.#running = false;
+    this.#isRunning = false;
   }
 
   #take(): string | null {
@@ -60,10 +60,10 @@ export class LinkRequests {
   async #answer(providerId: ProviderId, token: string): Promise<CoordinatorMessage> {
     try {
       const answer = await this.#service(providerId, token);
-      if (answer.kind === 'refused') return linkRefused(answer.reason);
+      if (answer.kind === 'refused') return linkRefusedMessage(answer.reason);
       return { type: 'linked', account_id: answer.accountId, account_name: answer.accountName };
     } catch {
-      return linkRefused('try_later');
+      return linkRefusedMessage('try_later');
     }
   }
 }
@@ -77,6 +77,6 @@ const REMEDIES: Readonly<Record<LinkRefusal, string>> = {
   try_later: 'The coordinator cannot answer now. The agent retries automatically.',
 };
 
-function linkRefused(reason: LinkRefusal): CoordinatorMessage {
+function linkRefusedMessage(reason: LinkRefusal): CoordinatorMessage {
   return { type: 'link_refused', reason, remedy: REMEDIES[reason] };
 }

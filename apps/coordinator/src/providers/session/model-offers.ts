@@ -6,7 +6,7 @@ interface CatalogueTerms {
   readonly displayName: string;
   readonly quantization: string;
   readonly modelType: ModelOffer['model_type'];
-  /** SHA-256 of files that may be served under this id. Empty: any file. */
+  /** SHA-256 of permitted files for this id. Empty: any file. */
   readonly fileSha256: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
  * `OwnerCommands`: remote control of one connected provider. Sends owner commands, and awaits an answer for each.
  *
- * Also stores the settings that the machine reports, which the console shows.
+ * Also stores the settings that the machine reports, for the console.
  */
 import {
   type MachineSettings,
@@ -16,11 +16,11 @@ import {
 
 export type OwnerCommandOutcome =
   | { readonly outcome: 'done'; readonly settings: MachineSettings }
-  /** The machine refused. `other`: for a reason that this version of the coordinator does not know. */
+  /** The machine refused. `other`: for a reason unknown to this version of the coordinator. */
   | { readonly outcome: 'refused'; readonly refusal: OwnerCommandRefusal | 'other'; readonly settings: MachineSettings }
   /** The agent supports no remote control. */
   | { readonly outcome: 'unsupported' }
-  /** The machine did not present a machine token of this account when it connected. */
+  /** The machine did not present a machine token of this account on connection. */
   | { readonly outcome: 'not_linked' }
   | { readonly outcome: 'timeout' }
   | { readonly outcome: 'disconnected' }
@@ -41,7 +41,7 @@ export const OWNER_COMMAND_TIMEOUT_MS = 10_000;
 const MAX_PENDING = 4;
 
 interface OwnerCommandsOptions {
-  /** What the machine's registration says about remote control; absent in registrations of old agents. */
+  /** Remote control in the machine's registration; absent from old agents. */
   readonly remoteControl: Register['remote_control'];
   readonly send: (message: OwnerCommand) => void;
   readonly now: () => number;
@@ -105,7 +105,7 @@ export class OwnerCommands {
     this.#settings = settings;
   }
 
-  /** Handles an answer of the machine. False: no command awaits it. Late answers update the settings, too. */
+  /** Handles an answer of the machine. False: no command waits for the answer. Late answers also update the settings. */
   answered({ command_id, refusal, settings }: OwnerCommandResult): boolean {
     this.#settings = settings;
     const pending = this.#pending.get(command_id);

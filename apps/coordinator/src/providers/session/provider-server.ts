@@ -11,14 +11,14 @@ import { MAX_MESSAGE_BYTES } from './provider-socket.js';
 
 export const PROVIDER_SOCKET_PATH = '/provider/v1/socket';
 const MAX_CONNECTIONS = 20_000;
-/** For all unregistered connections together: 8192 usual ones, or 64 that send their maximum. */
+/** Memory for all unregistered connections together: 8192 usual connections, or 64 that send their maximum. */
 const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_CONNECTION = 4096;
 /** Bytes of a message before registration; above the text-frame cap, so that slightly longer messages get a reason. */
 const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
 /** All unfinished messages of registered providers: 256 frames of the largest size. Anybody can register a machine. */
 const MAX_UNFINISHED_BYTES = 128 * 2 ** 20;
-/** Bytes of an incomplete message that are not counted: most messages arrive in one piece. */
+/** Bytes of an incomplete message that do not count, because most messages arrive in one piece. */
 const UNCOUNTED_BYTES = 16 * 1024;
 
 /** Whether a request asks for the WebSocket of providers. */
@@ -26,7 +26,7 @@ export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage
   return method === 'GET' && url.split('?', 1)[0] === PROVIDER_SOCKET_PATH && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? '');
 }
 
-/** Handles an HTTP server's upgrade requests for this path. Returns the function that unsubscribes. */
+/** Handles an HTTP server's upgrade requests for the WebSocket path. Returns a function that unsubscribes. */
 export function openProviderServer(server: Server, registry: ProviderRegistry, trustedProxies: readonly string[]): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
   const unregistered = new FairBudget({
@@ -63,7 +63,7 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
         holder,
       );
       let unread = 0;
-      // Drops further input: a closing handshake would read and buffer all of it.
+      // Drops further input, because a closing handshake would read and buffer all input.
       const refuseRest = (message: string): void => {
         socket.removeAllListeners('data');
         socket.resume();
@@ -105,7 +105,7 @@ function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: ()
     if (claim === null || (more > 0 && !claim.grow(more))) webSocket.terminate();
   };
   const took = (data: Buffer): void => {
-    // At most the chunk that ended this message remains: frame headers of fragments never add up.
+    // Only the chunk with the end of this message may remain, so frame headers of fragments never add up.
     unread = Math.min(Math.max(0, unread - frameBytes(data.length)), lastChunkBytes);
     release();
   };
@@ -135,6 +135,6 @@ function frameBytes(payloadBytes: number): number {
 
 function refuse(socket: Duplex): void {
   socket.on('error', () => {});
-  // No HTTP server owns the socket any more, so a half-open peer would hold it forever.
+  // Without an owning HTTP server, a half-open peer would hold the socket forever.
   socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy());
 }

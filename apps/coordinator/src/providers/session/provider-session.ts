@@ -116,7 +116,7 @@ export class ProviderSession {
     return this.#socket.lastHeardAt;
   }
 
-  /** Model of the newest job while it is still served, else the first served model; null: none. */
+  /** Model of the newest job if still served, else the first served model; null: none. */
   get currentModel(): string | null {
     const latest = this.models.find((model) => model.id === this.statistics.latestModel);
     return (latest ?? this.models[0])?.id ?? null;
@@ -127,12 +127,12 @@ export class ProviderSession {
     return this.isOpen && this.#tokenHash !== null && isSameToken(hash, this.#tokenHash);
   }
 
-  /** Whether the provider takes jobs, as it reported. */
+  /** Whether the provider takes jobs, by its own report. */
   get availability(): ReportedAvailability {
     return this.#availability.reported;
   }
 
-  /** The provider reported that it takes no new jobs for now. */
+  /** The provider reported a pause from new jobs. */
   get isAway(): boolean {
     return this.#availability.isAway;
   }
@@ -142,12 +142,12 @@ export class ProviderSession {
     return this.#socket.isBacklogged;
   }
 
-  /** End of the pause after the provider reported itself full. */
+  /** End of the pause after the provider reported full slots. */
   get backoffUntil(): number {
     return this.#backoff.until;
   }
 
-  /** Consecutive pauses without a verified answer between them. */
+  /** Consecutive pauses without a verified answer in between. */
   get backoffCount(): number {
     return this.#backoff.count;
   }
@@ -170,7 +170,7 @@ export class ProviderSession {
     if (changed) this.#changed();
   }
 
-  /** Sends trust and status to the provider, if they changed since the last message. True: a message was sent. */
+  /** Sends trust and status to the provider if changed since the last message. True: a message was sent. */
   reportStatus(status: ProviderStatus, restriction: RestrictionMessage | null, quarantine: OperatorQuarantine | null): boolean {
     const message = this.#lastReported.nextMessage(this.evidence.verdict(), status, restriction, quarantine);
     if (message !== null) this.#socket.send(message);
@@ -190,7 +190,7 @@ export class ProviderSession {
     if (this.#backoff.reset()) this.#changed();
   }
 
-  /** Account that the provider earns for, after its token was checked on this connection; null: none. */
+  /** Account with the provider's earnings, after a check of its token on this connection; null: none. */
   get ownerAccountId(): string | null {
     return this.#links?.ownerAccountId ?? null;
   }
@@ -325,8 +325,8 @@ export class ProviderSession {
   }
 
   #reportRefusedOffers(): void {
-    const news = this.#offers.refusalMessage();
-    if (news !== null) this.#socket.send(news);
+    const refusals = this.#offers.refusalMessage();
+    if (refusals !== null) this.#socket.send(refusals);
   }
 
   #enrol(): void {
@@ -380,7 +380,7 @@ export class ProviderSession {
     this.#backoff.stop();
     this.evidence.stop();
     this.ownerCommands?.close();
-    // The registry removes the session first, so a lost job is not placed on it again.
+    // The registry removes the session first, so that lost jobs are not placed on the same session again.
     this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
     this.jobs.loseAll();
   }

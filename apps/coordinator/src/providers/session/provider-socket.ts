@@ -20,15 +20,15 @@ export interface Transport {
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** Maximum message bytes of the WebSocket library; above this program's limit, so that slightly longer messages get a reason. */
+/** Maximum message bytes of the WebSocket library. Above this program's limit, so that slightly longer messages get an error message. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Buffered bytes above which request frames wait for the stream's `drain`. */
 const SEND_WINDOW_BYTES = 1024 * 1024;
-/** Requests up to this size overtake larger queued ones, up to twice the window. */
+/** Requests up to this size overtake larger queued requests, up to twice the window. */
 const MAX_SMALL_JOB_BYTES = 64 * 1024;
 /** Unsent bytes above which the provider gets no new job: a request without images would exceed `MAX_UNSENT_BYTES`. */
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
-/** Unsent bytes above which pings are not answered: pongs would pile up for a peer that does not read. */
+/** Unsent bytes above which pings are not answered, because pongs would accumulate for a peer that does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
 /** Time for the rejection message and the closing handshake, in milliseconds. */
 const CLOSE_MS = 2000;
@@ -59,7 +59,7 @@ interface SocketEvents {
 
 /** A job whose request is not sent completely. */
 interface UnsentJob {
-  /** Null after it was sent. */
+  /** Null after sending. */
   message: JobMessage | null;
   readonly frames: Uint8Array[];
   bytes: number;
@@ -115,7 +115,7 @@ export class ProviderSocket {
     this.#sendBounded(JSON.stringify(message));
   }
 
-  /** Whether a request without images would exceed the bound of unsent bytes. One with images may exceed it once. */
+  /** Whether a request without images would exceed the bound of unsent bytes. A request with images may exceed the bound once. */
   get isBacklogged(): boolean {
     return this.#unsentJobBytes + this.#socket.bufferedAmount > MAX_UNSENT_BEFORE_JOB;
   }
@@ -255,7 +255,7 @@ export class ProviderSocket {
     this.#events.backlogChanged();
   }
 
-  /** WebSocket headers and pings count only as unsent, so they never look like progress. */
+  /** WebSocket headers and pings count only as unsent, never as progress. */
   #countSentBytes(): void {
     this.#sentBytes = Math.max(this.#sentBytes, this.#written - this.#socket.bufferedAmount);
   }

@@ -34,7 +34,7 @@ export class RunningJobs {
     this.#options = options;
   }
 
-  /** Slots in use, reserved ones included. */
+  /** Slots in use, including reserved slots. */
   get used(): number {
     return this.#jobs.size + this.#reserved;
   }

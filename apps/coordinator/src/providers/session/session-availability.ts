@@ -15,7 +15,7 @@ export class SessionAvailability {
     return this.#reported.state !== 'serving';
   }
 
-  /** Stores a report; other members are ignored. True: the report differs from the last one. */
+  /** Stores a report, ignoring other members. True: the report differs from the last report. */
   update({ state, reason, until }: ReportedAvailability): boolean {
     const before = this.#reported;
     if (state === 'serving') this.#reported = SERVING;

@@ -21,7 +21,7 @@ export function newNonce(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** Nonces remembered, to distinguish late and repeated answers from unknown ones. */
+/** Maximum remembered nonces, to distinguish late and repeated answers from unknown answers. */
 const MAX_NONCES = 32;
 
 class PeriodicChallenge {
@@ -100,11 +100,11 @@ class PeriodicChallenge {
   #ask(): void {
     const nonce = newNonce();
     this.#outstanding = nonce;
-    this.#timer = setTimeout(() => this.#miss(nonce), this.#timings.challengeAnswerMs);
+    this.#timer = setTimeout(() => this.#recordMiss(nonce), this.#timings.challengeAnswerMs);
     this.#events.send(nonce);
   }
 
-  #miss(nonce: string): void {
+  #recordMiss(nonce: string): void {
     remember(this.#expired, nonce);
     this.#outstanding = null;
     this.#missed++;
@@ -139,7 +139,7 @@ interface SessionChallengesOptions {
 export class SessionChallenges {
   readonly #challenges: PeriodicChallenge;
   #transcript: ChallengeTranscript;
-  #latestPassed = true;
+  #hasPassedLatest = true;
 
   constructor(options: SessionChallengesOptions) {
     const { identity, timings, now, first } = options;
@@ -154,16 +154,16 @@ export class SessionChallenges {
         send: options.send,
         passed: (posture, transcript) => {
           this.#transcript = transcript;
-          this.#latestPassed = true;
+          this.#hasPassedLatest = true;
           options.passed(posture);
         },
         missed: (inARow) => {
-          this.#latestPassed = false;
+          this.#hasPassedLatest = false;
           options.missed(inARow);
         },
         late: options.late,
         failed: (refusal) => {
-          this.#latestPassed = false;
+          this.#hasPassedLatest = false;
           options.failed(refusal);
         },
       },
@@ -177,7 +177,7 @@ export class SessionChallenges {
 
   /** The newest challenge was answered rightly and in time. */
   get latestPassed(): boolean {
-    return this.#latestPassed;
+    return this.#hasPassedLatest;
   }
 
   answer(statement: Parameters<PeriodicChallenge['answer']>[0]): void {

@@ -26,7 +26,7 @@ export class SessionEvidence {
   readonly #trust: SessionTrust;
   #identity: Identity | null = null;
   #key: SealingKey | null = null;
-  /** Replaced by a newer key, and accepted until its end: clients may have sealed to it just before. */
+  /** Replaced by a newer key, but accepted until its end: clients may have sealed to the key just before. */
   #previousKey: SealingKey | null = null;
   #challenges: SessionChallenges | null = null;
 
@@ -55,12 +55,12 @@ export class SessionEvidence {
     return this.#trust.verdict();
   }
 
-  /** Key that jobs are sealed to now; null after the key's expiry until a new one arrives. */
+  /** Current sealing key for jobs; null after the key's expiry until a new key arrives. */
   get key(): SealingKey | null {
     return this.#key !== null && this.#key.notAfter > this.#rules.now() ? this.#key : null;
   }
 
-  /** Keys that the provider opens sealed requests with: its newest one and the one before, until their ends. */
+  /** Keys for sealed requests that the provider still opens: the newest and the previous key, until they end. */
   get acceptedKeyIds(): readonly KeyId[] {
     const now = this.#rules.now();
     return [this.#key, this.#previousKey].flatMap((key) => (key !== null && key.notAfter > now ? [key.keyId] : []));
@@ -75,7 +75,7 @@ export class SessionEvidence {
     return this.#challenges?.transcript ?? null;
   }
 
-  /** Evidence of device management for this key, with chains verified when they were read. */
+  /** Evidence of device management for this key. Chains were verified when the evidence was read. */
   get device(): DeviceFindings | null {
     return this.#trust.device;
   }

@@ -57,7 +57,7 @@ export interface Registration {
   readonly servesFallbackModels: boolean;
   /** The agent serves requests for several choices. */
   readonly servesChoices: boolean;
-  /** Whether the agent executes commands of its owner, and the owner permits them. Absent: an older agent. */
+  /** Whether the agent supports owner commands, and the owner permits them. Absent: an older agent. */
   readonly remoteControl?: Register['remote_control'];
   readonly agentName: string;
   readonly agentVersion: string;
@@ -72,7 +72,7 @@ export interface SessionTimings {
   readonly pingMs: number;
   /** Silence after which a peer counts as dead, measured by unanswered pings. A dead peer is noticed within 30 s. */
   readonly silenceMs: number;
-  /** First and longest pause after a provider reported itself full. */
+  /** First and longest pause after a provider reported full slots. */
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
   /** Time after which a cancelled job frees its slot without confirmation. */
@@ -96,7 +96,7 @@ export const CLUSTER_HEARTBEAT_MS = 2000;
 /** Consecutive unanswered challenges that end the session. */
 export const MAX_MISSED_CHALLENGES = 3;
 
-/** Maximum age of a passed challenge that supports trust: one period plus the tolerated misses. */
+/** Maximum age of a passed challenge as support of trust: one period plus the tolerated misses. */
 export function maxChallengeAge(timings: SessionTimings): number {
   return timings.challengeIntervalMs + (MAX_MISSED_CHALLENGES + 1) * timings.challengeAnswerMs;
 }

@@ -1,4 +1,4 @@
-/** `SessionStatistics`: counts of one connection as the coordinator measured them, and the load as the provider reported it. */
+/** `SessionStatistics`: counts of one connection measured by the coordinator, and the load reported by the provider. */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

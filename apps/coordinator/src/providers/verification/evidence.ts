@@ -64,7 +64,7 @@ interface AcmeChainEvidence {
   readonly token: string;
 }
 
-/** Stored evidence of one enclave key. Verified again whenever it is read. */
+/** Stored evidence of one enclave key, verified again at each read. */
 export interface DeviceEvidence {
   readonly publicKeySha256: string;
   /** Time of the enrolment in device management under this key; null: not enrolled. */

@@ -27,7 +27,7 @@ export class SessionTrust {
   #device: DeviceFindings | null = null;
   #verdict: TrustVerdict | null = null;
   #expiryTimer: NodeJS.Timeout | null = null;
-  #stopped = false;
+  #isStopped = false;
 
   constructor(options: SessionTrustOptions) {
     this.#options = options;
@@ -95,7 +95,7 @@ export class SessionTrust {
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     if (this.#expiryTimer !== null) clearTimeout(this.#expiryTimer);
   }
 
@@ -112,7 +112,7 @@ export class SessionTrust {
 
   #scheduleExpiry(verdict: TrustVerdict, now: number): void {
     if (this.#expiryTimer !== null) clearTimeout(this.#expiryTimer);
-    if (this.#stopped || verdict.validUntil === Number.POSITIVE_INFINITY) return;
+    if (this.#isStopped || verdict.validUntil === Number.POSITIVE_INFINITY) return;
     const wait = Math.min(Math.max(1, verdict.validUntil - now), MAX_TIMER_MS);
     this.#expiryTimer = setTimeout(() => this.#expired(), wait);
   }

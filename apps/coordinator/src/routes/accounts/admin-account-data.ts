@@ -38,7 +38,7 @@ export function addAdminAccountData(server: FastifyInstance, { accounts, closeAc
     if (operatorOf(request) === `account:${id}`) {
       throw new RequestError('conflict', null, 'Delete your own account on your account page.');
     }
-    // The closure itself erases members, invitations and log of an organisation.
+    // The closure also erases members, invitations and log of an organisation.
     if (isOrganisation) await closeAccount(id, async () => {});
     else await closePerson(closeAccount, id, now());
     return accountBody(await existingAccount(accounts, id));

@@ -124,7 +124,7 @@ function addAccounts(
     const { id, isOrganisation } = await existingAccount(accounts, request.params.id);
     if (is_admin === true && isOrganisation) throw new RequestError('conflict', 'is_admin', 'An organisation cannot be an operator.');
     if (suspended !== undefined) await accounts.setSuspended(id, suspended);
-    // Also those for organisations, which are not suspended.
+    // Including keys for organisations, which are not suspended.
     if (suspended === true) await playgroundKeys.revokeAll(id);
     if (is_admin !== undefined) await accounts.setAdmin(id, is_admin);
     return accountBody(await existingAccount(accounts, id));

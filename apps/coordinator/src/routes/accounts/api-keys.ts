@@ -57,11 +57,11 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
       ...(body.models === undefined ? {} : { models: body.models }),
       ...(body.signature_form === undefined ? {} : { signatureForm: body.signature_form }),
     });
-    return shown(found(changed));
+    return shown(requireFound(changed));
   });
 
   api.add({ method: 'DELETE', path: '/keys/:id', response: ConsoleKeySchema, subject }, async ({ caller, params }) => {
-    return shown(found(await keyRepository.revoke(caller.account.id, params.id ?? '')));
+    return shown(requireFound(await keyRepository.revoke(caller.account.id, params.id ?? '')));
   });
 }
 
@@ -105,7 +105,7 @@ function budgetFrom({ budget_micro_usd: amount, budget_period: period }: UpdateK
   return amount === null ? null : { amount: microUsd(amount), period: period ?? 'month' };
 }
 
-function found(key: OwnedKey | null): OwnedKey {
+function requireFound(key: OwnedKey | null): OwnedKey {
   if (key !== null) return key;
   throw new RequestError('not_found', null, 'This account has no such key, or it is revoked.');
 }

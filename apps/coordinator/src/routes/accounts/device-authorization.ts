@@ -97,7 +97,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
     };
   });
 
-  // The grant itself slows down fast polling, independent of the client's address.
+  // The device grant slows down fast polling, independent of the client's address.
   add('/oauth/token', TOKEN, publicRoutes, async (form) => {
     if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
       throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);

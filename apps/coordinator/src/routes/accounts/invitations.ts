@@ -116,7 +116,7 @@ function addAcceptance(api: ConsoleApi, { invitations, organisations }: Invitati
   const view = { method: 'POST', path: '/invitations/view', body: InvitationTokenSchema, response: ConsoleInvitationViewSchema } as const;
   api.add(view, async ({ caller, body }) => {
     const invitation = await invitations.view(body.token);
-    if (invitation === null) throw invitationEnded();
+    if (invitation === null) throw invitationEndedError();
     return {
       organisation_id: invitation.organisationId,
       organisation_name: invitation.organisationName,
@@ -134,11 +134,11 @@ function addAcceptance(api: ConsoleApi, { invitations, organisations }: Invitati
     switch (outcome.kind) {
       case 'accepted': {
         const membership = await organisations.membership(userId, outcome.organisationId);
-        if (membership === null) throw invitationEnded();
+        if (membership === null) throw invitationEndedError();
         return membershipBody(membership);
       }
       case 'unknown':
-        throw invitationEnded();
+        throw invitationEndedError();
       case 'other_recipient':
         throw new RequestError('forbidden', null, 'This invitation was sent to another e-mail address. Sign in with that address.');
       case 'too_many':
@@ -179,7 +179,7 @@ function refusal(kind: Exclude<(InviteOutcome | ResendOutcome)['kind'], 'sent'>)
   }
 }
 
-function invitationEnded(): RequestError {
+function invitationEndedError(): RequestError {
   return new RequestError('not_found', null, 'This invitation has expired, was revoked, or was accepted before. Ask for a new one.');
 }
 

@@ -10,7 +10,7 @@ import {
 import type { Auth } from '../../accounts/auth.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
-/** Passkey as better-auth stores it. `backedUp`: synchronised between the person's devices. */
+/** Passkey in better-auth's form. `backedUp`: synchronised between the person's devices. */
 interface PasskeyRow {
   readonly id: string;
   readonly name?: string | null;

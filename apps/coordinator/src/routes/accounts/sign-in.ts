@@ -262,7 +262,7 @@ const UNPASSED_HEADERS = [
   'x-forwarded-proto',
 ];
 
-/** Whether URL parsing keeps the path. It resolves `..` and backslashes, which would lead to a route that is not listed. */
+/** Whether URL parsing leaves the path unchanged. Parsing resolves `..` and backslashes, which would lead to an unlisted route. */
 function isCanonicalPath({ url }: FastifyRequest, origin: string): boolean {
   return new URL(origin + url).pathname === url.split('?', 1)[0];
 }
@@ -299,7 +299,7 @@ async function pass(answer: Response, reply: FastifyReply): Promise<void> {
   reply.code(answer.status).send(withoutToken(body));
 }
 
-/** Session tokens belong into HttpOnly cookies only; better-auth would also put them into the body, as `token` or in `session`. */
+/** Session tokens belong into HttpOnly cookies only. better-auth would also put tokens into the body, as `token` or in `session`. */
 function withoutToken(body: string): string {
   if (body === '') return '{}';
   const value: unknown = JSON.parse(body);
@@ -308,7 +308,7 @@ function withoutToken(body: string): string {
   return JSON.stringify(rest);
 }
 
-/** Converts better-auth's `{code, message}`. The messages are more specific than those of this program and stay. */
+/** Converts better-auth's `{code, message}`. Keeps better-auth's messages, which are more specific. */
 function apiErrorOf({ status, headers }: Response, body: string) {
   const retryAfter = headers.get('retry-after');
   return apiError(codeOf(status), { ...messageOf(body), ...(retryAfter === null ? {} : { retryAfter: Number(retryAfter) }) });

@@ -129,7 +129,7 @@ function healthPart(facts: AdminHealthRoutes): HealthPart {
   };
 }
 
-/** Counts of the network. Quarantines and restrictions are shared, so they are counted once. */
+/** Counts of the network. Quarantines and restrictions are shared by coordinators, so they are counted once. */
 function networkCounts(parts: readonly HealthPart[]): AdminHealth['fleet'] {
   const fleets = parts.map(({ coordinator }) => coordinator.fleet);
   return {

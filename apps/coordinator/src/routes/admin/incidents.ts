@@ -160,7 +160,7 @@ interface Schedule {
   readonly ends_at: string | null;
 }
 
-/** Parses scheduled times. Throws RequestError if they do not suit the kind. */
+/** Parses scheduled times. Throws RequestError for times that do not suit the kind. */
 function scheduleOf(kind: StoredIncident['kind'], { starts_at, ends_at }: Schedule): Pick<IncidentFields, 'startsAt' | 'endsAt'> {
   const startsAt = parseTime('starts_at', starts_at ?? undefined) ?? null;
   const endsAt = parseTime('ends_at', ends_at ?? undefined) ?? null;

@@ -18,7 +18,7 @@ import Type from 'typebox';
 import type { RolloutRow } from '../../database/rollout-repository.js';
 import { rolloutOf } from '../../releases/machine-records.js';
 import { stageRules } from '../../releases/rollout.js';
-import { findingsOf } from '../../releases/rollout-checks.js';
+import { readFindings } from '../../releases/rollout-checks.js';
 import { RolloutActError, type RolloutService } from '../../releases/rollout-service.js';
 import { isoTime } from '../parameters/times.js';
 import { operatorOf } from '../plugins/guards.js';
@@ -104,7 +104,7 @@ export function addRollouts(server: FastifyInstance, { rollouts, published }: Ro
   }
 }
 
-/** Each stage reaches more machines than the one before, and the last one reaches all. */
+/** Each stage reaches more machines than the previous stage, and the last stage reaches all. */
 function checkStages({ stages }: RolloutPolicy): void {
   for (const [index, { percent }] of stages.entries()) {
     const before = stages[index - 1]?.percent ?? 0;
@@ -128,7 +128,7 @@ function checkStages({ stages }: RolloutPolicy): void {
 
 function rolloutBody(row: RolloutRow, policy: RolloutPolicy, published: readonly string[]): AdminRollout {
   const rollout = rolloutOf(row);
-  const findings = findingsOf(row);
+  const findings = readFindings(row);
   const { percent } = stageRules(rollout, policy);
   return {
     version: row.version,

@@ -1,4 +1,4 @@
-/** `/console/v1/deposits/{deposit_id}`: content of a deposit receipt. `/console/v1/billing-details`: the account's address on it. */
+/** `/console/v1/deposits/{deposit_id}`: content of a deposit receipt. `/console/v1/billing-details`: the account's address for receipts. */
 import {
   type ConsoleBillingDetails,
   ConsoleBillingDetailsSchema,

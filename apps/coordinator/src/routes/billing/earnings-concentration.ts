@@ -48,8 +48,8 @@ export function addEarningsConcentration(
           earned_micro_usd: row.earned,
           owner_earned_micro_usd: row.ownerEarned,
           payer_paid_micro_usd: row.payerPaid,
-          owner_share_percent: percent(row.earned, row.ownerEarned),
-          payer_share_percent: percent(row.earned, row.payerPaid),
+          owner_share_percent: percentOf(row.earned, row.ownerEarned),
+          payer_share_percent: percentOf(row.earned, row.payerPaid),
         })),
       };
     },
@@ -60,6 +60,6 @@ function nameBody({ id, name, email }: AccountName) {
   return { id, name, email };
 }
 
-function percent(part: number, boundedInteger: number): number {
+function percentOf(part: number, boundedInteger: number): number {
   return Number((BigInt(part) * 100n) / BigInt(boundedInteger));
 }

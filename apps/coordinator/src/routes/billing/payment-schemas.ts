@@ -12,7 +12,7 @@ export const TIME_DESCRIPTION = 'a date such as 2026-01-31 or a time such as 202
 
 export const UsageQuerySchema = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_USAGE_LIMIT, description: `a whole number from 1 to ${MAX_USAGE_LIMIT}` })),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'a cursor that an earlier page has given' })),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'the next_cursor of an earlier page' })),
   from: Type.Optional(Type.String({ pattern: TIME_PATTERN, description: TIME_DESCRIPTION })),
   to: Type.Optional(Type.String({ pattern: TIME_PATTERN, description: TIME_DESCRIPTION })),
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' })),

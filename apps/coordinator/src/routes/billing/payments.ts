@@ -113,7 +113,7 @@ async function sendPage(database: Database, query: UsageQuery, reply: FastifyRep
   return reply.send({ usage: shown.map(entryOf), ...(paged ? { next_cursor: next } : {}) });
 }
 
-/** Without a limit, all entries are streamed page by page, with back-pressure from the client. */
+/** Streams entries page by page, as fast as the client reads. Without a limit, all entries. */
 async function sendCsv(database: Database, query: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
   reply.headers({ 'content-type': CSV_TYPE, 'content-disposition': 'attachment; filename="usage.csv"' });
   return reply.send(Readable.from(csvLines(database, query)));
@@ -137,7 +137,7 @@ function entryOf(row: UsageEntryRow): UsageEntry {
     model: row.model,
     prompt_tokens: row.promptTokens,
     completion_tokens: row.completionTokens,
-    // Entries of other jobs stay as in the specification.
+    // Jobs without images have only the members of the specification.
     ...(row.images === 0 ? {} : { images: row.images }),
     cost_micro_usd: row.cost,
     timestamp: new Date(row.completedAt).toISOString(),
@@ -162,7 +162,7 @@ export function encodeUsageCursor({ completedAt, jobId }: UsageCursor): string {
   return Buffer.from(`${completedAt}_${jobId}`).toString('base64url');
 }
 
-/** Position of a cursor. Throws RequestError for a cursor that {@link encodeUsageCursor} has not written. */
+/** Inverse of {@link encodeUsageCursor}. Throws RequestError for any other text. */
 export function decodeUsageCursor(text: string): UsageCursor {
   const bytes = Buffer.from(text, 'base64url');
   const [, completedAt, jobId] = CURSOR.exec(bytes.toString('latin1')) ?? [];
@@ -173,7 +173,7 @@ export function decodeUsageCursor(text: string): UsageCursor {
     bytes.toString('base64url') !== text ||
     !Number.isSafeInteger(Number(completedAt))
   ) {
-    throw new RequestError('invalid_request', 'cursor', 'cursor must be a cursor that an earlier page has given.');
+    throw new RequestError('invalid_request', 'cursor', 'cursor must be the next_cursor of an earlier page.');
   }
   return { completedAt: Number(completedAt), jobId };
 }

@@ -28,7 +28,7 @@ import { PriceChangeSchema } from './payment-schemas.js';
 const MAX_BODY_BYTES = 4096;
 
 const modelId = Compile(ModelOfferSchema.properties.id);
-/** Ids of the models that one coordinator serves. */
+/** Ids of the models served by one coordinator. */
 const ServedModelsSchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: 1_000_000 });
 const checkChange = schemaCheck(PriceChangeSchema);
 
@@ -45,7 +45,7 @@ export function addPrices(server: FastifyInstance, { prices, registry, views, no
   );
   const listSchema = { summary: 'Prices of the models that are served now.', tags: ['Models'], response: { 200: jsonResponse('Prices') } };
   addPublicRoute(server, '/v1/prices', listSchema, async (_request, reply) => {
-    // A new price takes effect at once, so caches must not keep the old one.
+    // A new price takes effect at once, so caches must not keep the old price.
     reply.header('cache-control', 'no-cache');
     const models = [...new Set((await readServed(null)).flat())].sort((a, b) => (a < b ? -1 : 1));
     return {
@@ -118,7 +118,7 @@ function modelOf(text: string): string {
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model, or * for every model without a price of its own.');
 }
 
-/** Rates as the API shows them; that of cached tokens always has a value. */
+/** Rates in the form of the API. The rate of cached tokens always has a value. */
 export function ratesBody(rates: Rates): RatesBody {
   return {
     prompt_per_million: rates.promptPerMillion,

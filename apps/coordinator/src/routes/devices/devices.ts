@@ -1,7 +1,7 @@
 /**
  * Webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators.
  *
- * Webhooks without effect get 200, so that the server does not resend them.
+ * Webhooks without effect get 200, so that the server does not send again.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
@@ -94,7 +94,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
     },
   );
 
-  // The link works once, so HEAD must not consume it.
+  // The link works once, so HEAD must not use the link up.
   const once = { schema: profileSchema, exposeHeadRoute: false, onRequest: server.rateLimits.publicRoutes };
   server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
     const profile = await enrolments.download(request.params.token);

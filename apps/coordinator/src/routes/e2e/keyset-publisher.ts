@@ -24,7 +24,7 @@ export interface PublishedKeyset {
 
 interface NetworkEntries {
   readonly entries: readonly E2eKeysetProvider[];
-  /** Time of the newest registration among them, in milliseconds; minus infinity without entries. */
+  /** Time of the newest registration among the entries, in milliseconds; minus infinity without entries. */
   readonly newestRegistrationAt: number;
 }
 
@@ -38,11 +38,11 @@ interface KeysetPublisherOptions {
   readonly now: () => number;
 }
 
-/** Minimum time between two published keysets, and time for which HTTP caches keep one, in milliseconds. */
+/** Minimum time between two published keysets, and maximum age in HTTP caches, in milliseconds. */
 export const KEYSET_MAX_AGE_MS = 5000;
 /** Minimum time between keysets that differ in records alone, because each keyset is a leaf of the log. */
 const RECORDS_INTERVAL_MS = 60_000;
-/** Age after which an unchanged keyset is published again: clients refuse those older than half an hour. */
+/** Age after which an unchanged keyset is published again: clients refuse keysets older than half an hour. */
 export const RENEW_MS = 600_000;
 
 export class KeysetPublisher {
@@ -63,24 +63,25 @@ export class KeysetPublisher {
     let newest = await repository.newest();
     const { entries, newestRegistrationAt } = await this.#options.providers();
     const providers = sortedProviders(entries);
-    // A provider that registered since may have left its record with a coordinator that ended, so nobody serves the record.
+    // Only a coordinator that has ended may have the record of a provider that registered since, so nobody serves the record.
     const areRecordsServed = ({ issuedAt }: StoredKeyset): boolean => newestRegistrationAt < issuedAt;
-    if (newest !== null && areRecordsServed(newest) && isYounger(newest, KEYSET_MAX_AGE_MS, now)) return published(newest);
+    if (newest !== null && areRecordsServed(newest) && isYounger(newest, KEYSET_MAX_AGE_MS, now)) return toPublishedKeyset(newest);
     const claim = await repository.newestClaim();
     const lastEpoch = Math.max(newest?.epoch ?? 0, claim?.epoch ?? 0);
     if (claim !== null && claim.epoch > (newest?.epoch ?? 0)) {
       const completed = await this.#complete(claim);
       // The hourly limit is reached, or witnesses are missing: the current keyset serves until its renewal is due.
-      if (completed === null && newest !== null && isYounger(newest, RENEW_MS, now)) return published(newest);
-      if (completed !== null && areRecordsServed(completed) && isYounger(completed, KEYSET_MAX_AGE_MS, now)) return published(completed);
+      if (completed === null && newest !== null && isYounger(newest, RENEW_MS, now)) return toPublishedKeyset(newest);
+      if (completed !== null && areRecordsServed(completed) && isYounger(completed, KEYSET_MAX_AGE_MS, now))
+        return toPublishedKeyset(completed);
       newest = completed ?? newest;
     }
     const isFresh = newest !== null && isYounger(newest, RENEW_MS, now);
     if (newest !== null && isFresh) {
       const minRecordsAgeMs = areRecordsServed(newest) ? RECORDS_INTERVAL_MS : 0;
-      if (!isChanged(newest, providers, now, minRecordsAgeMs)) return published(newest);
+      if (!isChanged(newest, providers, now, minRecordsAgeMs)) return toPublishedKeyset(newest);
     }
-    return published(await this.#publishNext({ v: 1, epoch: lastEpoch + 1, issued_at: now, providers }, isFresh ? newest : null));
+    return toPublishedKeyset(await this.#publishNext({ v: 1, epoch: lastEpoch + 1, issued_at: now, providers }, isFresh ? newest : null));
   }
 
   /** Claims and publishes a keyset. `current` serves on while the log takes none; null: there is none that clients accept. */
@@ -129,6 +130,6 @@ function withoutRecords(providers: readonly E2eKeysetProvider[]): string {
   return canonicalJson(providers.map(({ record_sha256: _, ...entry }) => entry));
 }
 
-function published({ body }: StoredKeyset): PublishedKeyset {
+function toPublishedKeyset({ body }: StoredKeyset): PublishedKeyset {
   return { body, etag: `"${sha256Hex(Buffer.from(body))}"` };
 }

@@ -44,7 +44,7 @@ interface LocalKeysetOptions {
 export class LocalKeyset {
   readonly #options: LocalKeysetOptions;
   readonly #part: TimedCache<KeysetPart>;
-  /** Canonical JSON of records by SHA-256, stored as long as a served keyset may name them. */
+  /** Canonical JSON of records by SHA-256, stored while a served keyset may refer to them. */
   readonly #records = new Map<string, { readonly text: string; readonly namedAt: number }>();
 
   constructor(options: LocalKeysetOptions) {

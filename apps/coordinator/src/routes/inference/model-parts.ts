@@ -31,7 +31,7 @@ export const ModelPartSchema = Type.Object({
   weights: Type.Array(Type.Object({ sha256: Type.String({ maxLength: 64 }), provider_count: count }), { maxItems: MAX_WEIGHTS_PER_PART }),
   sizes: Type.Array(Type.String({ maxLength: 32 }), { maxItems: MAX_SIZES }),
   max_images: count,
-  /** Images as input, over the providers that read them. Absent: none does. Coordinators of earlier versions send none. */
+  /** Image input limits over all providers with vision. Absent: no such provider, or a coordinator of an earlier version. */
   vision: Type.Optional(VisionOfferSchema),
 });
 export type ModelPart = Static<typeof ModelPartSchema>;
@@ -96,7 +96,7 @@ export function demandOf(model: string, registry: ProviderRegistry, requestQueue
   };
 }
 
-/** Models of all parts, by id; above the maximum, those with the most providers. */
+/** Models of all parts, by id. Above the maximum, models with the most providers are kept. */
 export function networkModels(parts: readonly (readonly ModelPart[])[]): readonly ModelPart[] {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];
   const byId = new Map<string, ModelPart[]>();

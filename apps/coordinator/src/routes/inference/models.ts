@@ -49,7 +49,7 @@ export function defineModelsView(views: NetworkViews, registry: ProviderRegistry
   );
 }
 
-/** A model as every list of models shows it. */
+/** A model in the form of every model list. */
 export function modelEntry(model: ModelPart, prices: ModelRoutes['prices']) {
   return { ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) };
 }

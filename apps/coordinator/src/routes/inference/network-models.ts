@@ -51,7 +51,7 @@ export function addNetworkModels(server: FastifyInstance, routes: NetworkModelRo
     response: { 200: jsonResponse('NetworkModels') },
   };
   addPublicRoute(server, '/v1/network/models', schema, async (_request, reply) => {
-    // A new price takes effect at once, so caches must not keep the old one.
+    // A new price takes effect at once, so caches must not keep the old price.
     reply.header('cache-control', 'no-cache');
     const { updatedAt, models } = (await cache.get()).value;
     return {

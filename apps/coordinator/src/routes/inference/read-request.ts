@@ -16,7 +16,7 @@ export interface ImageFetching {
 
 interface ReadRequest {
   readonly job: ReadJobRequest;
-  /** Why the job is not run; its images were not fetched. Null: it may run. */
+  /** Reason for not running the job, before any image is fetched. Null: the job may run. */
   readonly refusal: FailedJob | null;
 }
 

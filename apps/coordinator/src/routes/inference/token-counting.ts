@@ -1,4 +1,4 @@
-/** Applies the limits of free token counting to one request: those of this process, and those of the whole cluster. */
+/** Applies the limits of free token counting to one request: limits of this process, and limits of the whole cluster. */
 import { apiError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
@@ -15,7 +15,7 @@ export interface TokenCountingLimits {
 const LIMIT_REACHED =
   'Token counting is free, and limited per account in concurrent requests and in bytes per minute, to which pixels of images add. A limit is reached. Try again later.';
 
-/** Function that counts bytes of a request, in one or more steps, against the limits. False: the request is answered with 429. */
+/** Counts bytes of a request against the limits, in one or more steps. False: the request is answered with 429. */
 export function tokenCounting(
   reply: FastifyReply,
   { accountId }: Pick<ApiKey, 'accountId'>,

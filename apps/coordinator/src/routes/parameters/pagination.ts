@@ -46,7 +46,7 @@ export function toPage<Row, Item>(
   return cutPage(rows, limit, cursor, item);
 }
 
-/** The same with another text as the cursor. */
+/** Like {@link toPage}, with any text as the cursor. */
 export function cutPage<Row, Item>(
   rows: readonly Row[],
   limit: number,

@@ -16,8 +16,8 @@ interface Parameter {
 export function queryReader<Schema extends TObject>(schema: Schema): (url: string) => Static<Schema> {
   const parameters = Object.entries(schema.properties).map(([name, property]) => parameterOf(name, property));
   return (url) => {
-    const given = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '');
-    const entries = parameters.map((parameter) => [parameter.name, readParameter(parameter, given.getAll(parameter.name))]);
+    const search = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '');
+    const entries = parameters.map((parameter) => [parameter.name, readParameter(parameter, search.getAll(parameter.name))]);
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Static<Schema>;
   };
 }
@@ -28,8 +28,8 @@ function parameterOf(name: string, property: TSchema): Parameter {
   return { name, integer: type === 'integer', fallback, description, check: (value) => validator.Check(value) };
 }
 
-function readParameter(parameter: Parameter, given: readonly string[]): unknown {
-  const [text, second] = given;
+function readParameter(parameter: Parameter, values: readonly string[]): unknown {
+  const [text, second] = values;
   if (text === undefined) return parameter.fallback;
   if (second !== undefined) throw new RequestError('invalid_request', parameter.name, `${parameter.name} may be given only once.`);
   // Without sign, fraction, exponent or leading zeros: a single spelling per number.
@@ -53,7 +53,7 @@ function messageOf({ name, description }: Parameter): string {
 
 const providerId = Compile(ProviderIdSchema);
 
-/** Parses a provider id. Throws RequestError for a malformed one. */
+/** Parses a provider id. Throws RequestError for a malformed id. */
 export function parseProviderId(text: string): ProviderId {
   if (providerId.Check(text)) return text;
   throw new RequestError('invalid_request', 'provider_id', 'provider_id must be the id of a provider.');

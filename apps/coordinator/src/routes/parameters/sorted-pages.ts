@@ -22,12 +22,12 @@ interface SortedPage<Sort extends string> {
 
 /** Reads the query parameters of a page. The first of `sorts`, in descending order, is the default. Throws RequestError. */
 export function readSortedPage<Sort extends string>(query: Query, sorts: readonly [Sort, ...Sort[]]): SortedPage<Sort> {
-  const sort = choice(query, 'sort', sorts);
-  const order = choice(query, 'order', SORT_ORDERS);
+  const sort = readChoice(query, 'sort', sorts);
+  const order = readChoice(query, 'order', SORT_ORDERS);
   return { limit: readLimit(query), sort, order, after: query.cursor === undefined ? null : readCursor(query.cursor, sort, order) };
 }
 
-/** Makes a page of at most `limit` items. `rows`: up to `limit + 1`, of which the last shows that a next page exists. */
+/** Makes a page of at most `limit` items. `rows`: up to `limit + 1` rows; an extra row means that a next page exists. */
 export function toSortedPage<Row, Item, Sort extends string>(
   rows: readonly Row[],
   { limit, sort, order }: SortedPage<Sort>,
@@ -41,10 +41,10 @@ export function toSortedPage<Row, Item, Sort extends string>(
   return cutPage(rows, limit, cursor, item);
 }
 
-function choice<Value extends string>(query: Query, name: string, allowed: readonly [Value, ...Value[]]): Value {
-  const given = query[name];
-  if (given === undefined) return allowed[0];
-  const found = allowed.find((value) => value === given);
+function readChoice<Value extends string>(query: Query, name: string, allowed: readonly [Value, ...Value[]]): Value {
+  const requested = query[name];
+  if (requested === undefined) return allowed[0];
+  const found = allowed.find((value) => value === requested);
   if (found !== undefined) return found;
   throw new RequestError('invalid_request', name, `${name} must be one of ${allowed.join(', ')}.`);
 }
@@ -53,7 +53,7 @@ const MAX_ID_LENGTH = 128;
 const MAX_VALUE_LENGTH = 256;
 
 function readCursor(cursor: string, sort: string, order: SortOrder): Position {
-  const [cursorSort, cursorOrder, value, id] = parsed(cursor);
+  const [cursorSort, cursorOrder, value, id] = parseCursor(cursor);
   const isMatching = cursorSort === sort && cursorOrder === order;
   const isValid = sort === 'model' ? isText(value, MAX_VALUE_LENGTH) : Number.isSafeInteger(value);
   if (isMatching && isValid && isText(id, MAX_ID_LENGTH)) return { value: value as number | string, id };
@@ -66,7 +66,7 @@ function isText(value: unknown, maxLength: number): value is string {
 }
 
 /** Members of the JSON array in the cursor; none if the cursor is malformed. */
-function parsed(cursor: string): readonly unknown[] {
+function parseCursor(cursor: string): readonly unknown[] {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
     return Array.isArray(value) ? value : [];

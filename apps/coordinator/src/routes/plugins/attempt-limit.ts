@@ -1,4 +1,4 @@
-/** `AttemptLimit` limits wrong attempts at codes per name. Attempts count from their start; correct ones are refunded. */
+/** `AttemptLimit` limits wrong codes per name. Attempts count when they start; correct codes are refunded. */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';

@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import { Deadline } from '../../inference/deadline.js';
 import type { Claim } from '../../limits/fair-budget.js';
 
-/** Result of a body: its bytes, or the error for the client. */
+/** Receives the bytes of a body, or the error for the client. */
 export type Done = (error: Error | null, body?: Buffer) => void;
 
 export type Encoding = 'none' | 'gzip' | 'deflate' | 'unknown';
@@ -14,11 +14,11 @@ export type Encoding = 'none' | 'gzip' | 'deflate' | 'unknown';
 interface BodyReaderOptions {
   readonly request: FastifyRequest;
   readonly payload: NodeJS.ReadableStream;
-  /** Never `unknown`: `RequestBodies` refuses such bodies before. */
+  /** Never `unknown`, which `RequestBodies` refuses earlier. */
   readonly encoding: Encoding;
   /** Maximum bytes of the inflated body. */
   readonly maxBytes: number;
-  /** Memory of the body. Released by the reader if the body is refused. */
+  /** Memory for the body. The reader releases the claim if the body is refused. */
   readonly claim: Claim;
   /** Time within which {@link MIN_BYTES_PER_WINDOW} must arrive. */
   readonly windowMs: number;
@@ -29,12 +29,12 @@ interface BodyReaderOptions {
 const MAX_DISCARD_FACTOR = 8;
 /** Slower bodies are refused, because they occupy memory. */
 const MIN_BYTES_PER_WINDOW = 4096;
-/** Memory of an inflater: its window and buffers. */
+/** Memory of an inflater: window and buffers. */
 const BYTES_PER_INFLATER = 64 * 1024;
 
 export class BodyReader {
   readonly #options: BodyReaderOptions;
-  /** Refuses a body that is too slow. A body that waits for its inflater is not. */
+  /** Refuses a body that arrives too slowly. Time in which the body waits for its inflater does not count. */
   readonly #pace: Deadline;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
@@ -94,7 +94,7 @@ export class BodyReader {
     claim.shrink(BYTES_PER_INFLATER);
   }
 
-  /** False: there is no memory for an inflater, and the body was refused. */
+  /** Returns false after refusing the body for lack of memory for an inflater. */
   #startInflater(encoding: 'gzip' | 'deflate'): boolean {
     const { payload, claim } = this.#options;
     if (!claim.grow(BYTES_PER_INFLATER)) {

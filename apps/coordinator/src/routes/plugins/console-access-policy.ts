@@ -1,5 +1,5 @@
 /**
- * `ACCESS_POLICIES`: for each route that accepts a session, the permission that a member of an organisation needs.
+ * `ACCESS_POLICIES`: the permission that a member of an organisation needs, for each route that accepts a session.
  *
  * The coordinator refuses to start if such a route has no entry.
  */
@@ -7,13 +7,13 @@ import type { OrganisationAction, Permission } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 
 export type AccessPolicy =
-  /** The route concerns the signed-in person, whatever account the request selects. */
+  /** The route concerns the signed-in person, independent of the selected account. */
   | { readonly acts: 'person' }
   | {
       /** `account`: a personal account or an organisation. `organisation`: personal accounts are refused. */
       readonly acts: 'account' | 'organisation';
       readonly permission: Permission;
-      /** Action for the organisation's log, recorded after success. Absent: nothing to record, or the handler does it. */
+      /** Action for the organisation's log, recorded after success. Absent: no entry, or the handler writes the entry. */
       readonly action?: OrganisationAction;
     };
 

@@ -43,7 +43,7 @@ export const EXPOSED_HEADERS = [
 
 /** Browsers cache the response to a preflight for a day. */
 export const PREFLIGHT_SECONDS = '86400';
-/** Header names, as browsers list them. */
+/** Header names in the form of browsers. */
 const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,4096}$/;
 
 /** Allows every origin to read responses under `/v1`, and answers preflights where no route takes OPTIONS. */

@@ -1,4 +1,4 @@
-/** Downloads of account data and logs (JSON lines or CSV). Files are streamed: each part is read when the client is ready for it. */
+/** Downloads of account data and logs (JSON lines or CSV). Files are streamed: parts are read at the speed of the client. */
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';

@@ -79,8 +79,8 @@ export const guards = fastifyPlugin<ConsoleAccess>(
   { decorators: { fastify: ['authenticateKey'] } },
 );
 
-function usesAny({ onRequest }: RouteOptions, wanted: readonly Guard[]): boolean {
-  return [onRequest ?? []].flat().some((hook) => wanted.includes(hook as Guard));
+function usesAny({ onRequest }: RouteOptions, guards: readonly Guard[]): boolean {
+  return [onRequest ?? []].flat().some((hook) => guards.includes(hook as Guard));
 }
 
 /**

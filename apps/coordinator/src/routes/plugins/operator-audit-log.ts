@@ -1,4 +1,4 @@
-/** Audit log of operators: records each mutation of the admin API before it runs, then the outcome. */
+/** Audit log of operators: records each mutation of the admin API before the handler runs, then the outcome. */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';

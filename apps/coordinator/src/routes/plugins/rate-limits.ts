@@ -55,7 +55,7 @@ export interface RateLimits {
 /** Maximum keys, and maximum addresses, counted at a time; the oldest are evicted. */
 const MAX_COUNTED = 20_000;
 
-/** Public routes, limited wherever they are registered. */
+/** Public routes, limited regardless of the registering plugin. */
 const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   '/v1/stats',
   '/v1/leaderboard',
@@ -92,7 +92,7 @@ async function createRateLimits(server: FastifyInstance, { network, ...settings 
   });
 
   return {
-    admitApiKey: async (request, reply) => settings.keyPerMinute === 0 || admit(keys, request, reply),
+    admitApiKey: async (request, reply) => settings.keyPerMinute === 0 || admitOrReply(keys, request, reply),
     ...(network === null
       ? localWrongKeys(server, settings.badKeysPerMinute)
       : sharedWrongKeys(network.attempts, settings.badKeysPerMinute)),
@@ -174,11 +174,11 @@ function sharedWrongKeys(attempts: AttemptCounters, max: number): WrongKeys {
 
 function guardWith(limit: Limit, max: number): onRequestHookHandler {
   return async (request, reply) => {
-    if (max !== 0 && !(await admit(limit, request, reply))) return reply;
+    if (max !== 0 && !(await admitOrReply(limit, request, reply))) return reply;
   };
 }
 
-async function admit(limit: Limit, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+async function admitOrReply(limit: Limit, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
   const state = await limit(request);
   if (state.isAllowed) return true;
   setLimitHeaders(request, reply, state);

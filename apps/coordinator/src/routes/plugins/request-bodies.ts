@@ -171,7 +171,7 @@ function accountIdOf(request: FastifyRequest): string | null {
   return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
 }
 
-/** Error code for a body that is refused before it is read; null: read it. */
+/** Error code that refuses a body before reading; null: the body may be read. */
 function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
   if (request.isAnswered) return 'invalid_request';
   // Unauthenticated requests must not be compressed: inflating costs memory, and their bodies are small.

@@ -71,7 +71,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
       };
     },
   );
-  /** Reinstates at every coordinator: each has its own copy of a reputation until it has read the others'. */
+  /** Reinstates at every coordinator. Each has its own copy of a reputation until the next read. */
   const reinstate = views.define('reinstate', { query: ProviderIdSchema, part: Type.Boolean() }, (providerId) =>
     registry.reputations.reinstate(providerId),
   );
@@ -108,7 +108,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
   );
 }
 
-/** Quarantines are the same at every coordinator, so those of this one are shown. */
+/** Quarantines are the same at every coordinator, so the local quarantines are shown. */
 function networkProviders(parts: readonly AdminProviderList[]): AdminProviderList {
   const [own, ...others] = parts;
   if (own === undefined) throw new Error('the own part is missing');

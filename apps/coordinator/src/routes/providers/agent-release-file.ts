@@ -1,4 +1,4 @@
-/** `AgentReleaseFile`: signed agent releases (`AGENT_RELEASES`), reloaded after changes. Invalid files offer nothing and are logged. */
+/** `AgentReleaseFile`: signed agent releases in the file `AGENT_RELEASES`, reloaded after changes. An invalid file counts as empty. */
 import { readFile, stat } from 'node:fs/promises';
 import { type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
@@ -7,26 +7,26 @@ const feed = Compile(ReleaseFeedSchema);
 const NONE: ReleaseFeed = { releases: [] };
 
 export class AgentReleaseFile {
-  #seen = '';
+  #loadedVersion = '';
   #feed: Promise<ReleaseFeed> = Promise.resolve(NONE);
 
   /** `path` null: no releases. */
   constructor(
     private readonly path: string | null,
-    private readonly onProblem: (problem: string) => void,
+    private readonly onProblem: (reason: string) => void,
   ) {}
 
-  /** Every release of the file. */
+  /** Returns every release of the file. */
   async all(): Promise<readonly Release[]> {
     return (await this.#read()).releases;
   }
 
   async #read(): Promise<ReleaseFeed> {
     if (this.path === null) return NONE;
-    const found = await stat(this.path, { bigint: true }).catch(() => null);
-    const seen = found === null ? 'missing' : `${found.ino} ${found.size} ${found.mtimeNs}`;
-    if (seen !== this.#seen) {
-      this.#seen = seen;
+    const stats = await stat(this.path, { bigint: true }).catch(() => null);
+    const version = stats === null ? 'missing' : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
+    if (version !== this.#loadedVersion) {
+      this.#loadedVersion = version;
       this.#feed = this.#load(this.path);
     }
     return await this.#feed;
@@ -36,9 +36,9 @@ export class AgentReleaseFile {
     try {
       const value: unknown = JSON.parse(await readFile(path, 'utf8'));
       if (feed.Check(value)) return value;
-      this.onProblem('it is no list of releases');
+      this.onProblem('the file is not a list of releases');
     } catch (error) {
-      this.onProblem((error as NodeJS.ErrnoException).code ?? 'it is not JSON');
+      this.onProblem((error as NodeJS.ErrnoException).code ?? 'the file is not JSON');
     }
     return NONE;
   }

@@ -91,7 +91,7 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
     if (why === null) return { release, notice };
     notice ??= noticeOf(rollouts, release.version, why);
   }
-  // A platform without a complete version: a first installation must find one.
+  // While no rollout is complete, unknown machines get the newest active version, so that a first installation finds one.
   const first = newestFirst.find(({ version }) => rollouts.rows.get(version)?.state === 'active');
   const hasComplete = newestFirst.some(({ version }) => rollouts.rows.get(version)?.state === 'complete');
   return hasComplete || first === undefined || asking?.machine ? { release: null, notice } : { release: first, notice: null };
@@ -100,7 +100,7 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
     if (asking === null) return rollouts.rows.get(version)?.state === 'complete' ? null : 'stopped';
     const { machine, network } = asking;
     if (machine === null) return rollouts.offerUnknown(version, network);
-    // A machine that runs the version already takes part in no rollout of it.
+    // A machine that already runs the version takes no part in its rollout.
     if (machine.version !== null && compareVersions(machine.version, version) >= 0) return null;
     return rollouts.offer(version, { machine, isCanary, isCheck, isOwnerRequest: false });
   }

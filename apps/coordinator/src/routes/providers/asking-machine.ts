@@ -1,7 +1,7 @@
 /**
- * `askingMachines`: finds out which machine asks for the list of agent releases, so that a rollout can answer per machine.
+ * `askingMachines`: identifies the machine that asks for agent releases, so that a rollout can decide per machine.
  *
- * A machine is known by its session token. Without a token, it is guessed if only one machine is connected from the address.
+ * A session token identifies the machine. Without a token, the address does, if only one machine is connected from the address.
  */
 import { fromHex, ProviderIdSchema, Sha256HexSchema, toHex } from '@inference/protocol';
 import type { FastifyRequest } from 'fastify';
@@ -13,7 +13,7 @@ import { hashOfToken, providerOfToken } from '../../providers/session/registrati
 import { type ConnectedMachine, ConnectedMachineSchema, connectedMachine } from '../../releases/connected-machine.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 
-/** Question to peers about a session token, of which they get only the hash. */
+/** Query to peers about a session token. Peers get only the hash. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 const NetworkQuerySchema = Type.String({ minLength: 1, maxLength: 64 });
 /** Machines per answer. Two suffice to show that the address does not identify a machine. */

@@ -45,7 +45,7 @@ const MAX_MODELS = 64;
 const DemandQuerySchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: MAX_MODELS });
 const DemandPartSchema = Type.Array(DemandSchema, { maxItems: MAX_MODELS });
 
-/** Reads statuses with the demand of all coordinators' clients. A status itself comes from the coordinator of the provider. */
+/** Reads statuses with the demand of all coordinators' clients. Each status comes from the coordinator with the connection. */
 type NetworkStatus = (status: ProviderStatusAnswer | null) => Promise<ProviderStatusAnswer | null>;
 
 export function networkStatus({ registry, requestQueue }: StatusSources, views: NetworkViews): NetworkStatus {

@@ -1,4 +1,4 @@
-/** `/console/v1/machines/{provider_id}`: status and name of an own provider. Foreign providers look like unknown ones. */
+/** `/console/v1/machines/{provider_id}`: status and name of an own provider. Providers of others look like unknown providers. */
 import {
   type ConsoleLastSeen,
   type ConsoleMachineControl,
@@ -20,7 +20,7 @@ interface OwnedProviderRoutes {
   readonly lastSeen: LastSeenRepository;
   /** Status as in `GET /v1/providers/me`. */
   readonly statusOf: (providerId: ProviderId) => Promise<ProviderStatusAnswer | null>;
-  /** What the owner can control from the console; null while disconnected. */
+  /** Remote control from the console; null while disconnected. */
   readonly controlOf: (providerId: ProviderId) => Promise<ConsoleMachineControl | null>;
 }
 
@@ -57,7 +57,7 @@ export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, la
   );
 }
 
-/** Throws `not_found` for an unknown provider, and for a foreign one. */
+/** Throws `not_found` for an unknown provider, and for a provider of another account. */
 export async function findOwned(
   ownedProviders: OwnedProviderRepository,
   accountId: string,

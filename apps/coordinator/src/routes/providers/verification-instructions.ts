@@ -1,4 +1,4 @@
-/** How to verify records without this project's software, and what remains unproved (spec: `verification_instructions`). */
+/** Instructions for verifying records without this project's software, and the remaining limits (spec: `verification_instructions`). */
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 
 const STEPS = [

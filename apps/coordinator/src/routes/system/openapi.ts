@@ -70,6 +70,6 @@ export function addOpenApi(server: FastifyInstance): void {
 function describe(server: FastifyInstance): string {
   const document = server.swagger();
   addExamples(document.paths ?? {});
-  // The plugin would rewrite `patternProperties` of named schemas for OpenAPI 3.0; 3.1 takes JSON Schema as it is.
+  // The plugin would rewrite `patternProperties` of named schemas for OpenAPI 3.0. Version 3.1 accepts JSON Schema unchanged.
   return JSON.stringify({ ...document, components: { ...COMPONENTS, schemas: COMPONENT_SCHEMAS } });
 }

@@ -1,4 +1,4 @@
-/** `HealthRecorder`: samples this coordinator's gauges and counters by a timer, and stores the figures of each minute that ended. */
+/** `HealthRecorder`: periodically samples gauges and counters of this coordinator, and stores the figures of each complete minute. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { MINUTE_MS } from '../../time-units.js';
 import { type HealthFigures, mergeFigures, NO_FIGURES } from './health-figures.js';
@@ -42,7 +42,7 @@ export class HealthRecorder {
     this.#lagTimer.unref();
   }
 
-  /** Takes a sample, and stores minutes that have ended. A call during a sample waits for that sample instead. Never rejects. */
+  /** Takes a sample, and stores complete minutes. A call during a sample waits for the running sample. Never rejects. */
   sample(): Promise<void> {
     this.#sampling ??= this.#enqueue(async () => {
       await this.#addSample();
@@ -80,7 +80,7 @@ export class HealthRecorder {
     this.#unstored.set(minute, mergeFigures(this.#unstored.get(minute) ?? NO_FIGURES, figures));
   }
 
-  /** Stores minutes that began at or before `latest`. A minute that cannot be stored stays for the next call. */
+  /** Stores minutes that began at or before `latest`. A minute that cannot be stored remains for the next call. */
   async #store(latest: number): Promise<void> {
     for (const [minute, figures] of [...this.#unstored]) {
       if (minute > latest) continue;

@@ -4,7 +4,7 @@ import { addCounts, type Counts, type HealthFigures } from './health-figures.js'
 
 type JobFigures = Pick<HealthFigures, 'jobs' | 'failedAttempts' | 'jobSeconds' | 'firstTokenSeconds'>;
 
-/** A value of a metric as prom-client returns it. */
+/** A value of a metric in prom-client's form. */
 interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
@@ -45,7 +45,7 @@ export class JobCounts {
     return counts;
   }
 
-  /** Observations of a histogram per bucket. The metric itself is cumulative: each bucket counts the lower ones too. */
+  /** Observations of a histogram per bucket. Buckets of the metric are cumulative: each includes the lower buckets. */
   async #byBucket(name: string): Promise<Counts> {
     let cumulative: Counts = {};
     for (const { labels, value, metricName } of await this.#samples(name)) {

@@ -30,7 +30,7 @@ export function leaderboard(
   };
 }
 
-/** Counts all jobs of the network, also those without earnings: an account pays nothing on its own providers. */
+/** Counts all jobs of the network, also jobs without earnings: an account pays nothing on its own providers. */
 export function networkTotals(window: StatisticsWindow, sums: ActivitySums, now: number): Totals {
   return {
     window,

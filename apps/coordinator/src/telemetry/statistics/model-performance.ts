@@ -11,10 +11,10 @@ import Type, { type Static } from 'typebox';
 const BUCKETS_PER_DOUBLING = 8;
 /** Buckets for values from 1 to 2^20. */
 const BUCKET_COUNT = 20 * BUCKETS_PER_DOUBLING;
-/** A histogram consists of slices. The oldest slice is dropped when a new one begins. */
+/** A histogram consists of slices. A new slice replaces the oldest slice. */
 const SLICE_HOURS = 4;
 const SLICE_MS = SLICE_HOURS * 3_600_000;
-/** Slices that cover the whole period, and the slice that is still filling. */
+/** Slices of the whole period, plus the incomplete slice. */
 const SLICE_COUNT = PERFORMANCE_HOURS / SLICE_HOURS + 1;
 /** Bounds memory: a model takes up to 14 kB. */
 const MAX_MODELS = 512;
@@ -43,7 +43,7 @@ const BucketCountsSchema = Type.Array(Type.Tuple([Type.Integer({ minimum: 0, max
 });
 type BucketCounts = Static<typeof BucketCountsSchema>;
 
-/** Histograms of all models of one coordinator, as peers exchange them. */
+/** Histograms of all models of one coordinator, in the form of messages between peers. */
 export const PerformancePartSchema = Type.Array(
   Type.Object({
     id: Type.String({ maxLength: 512 }),
@@ -73,7 +73,7 @@ export class ModelPerformance {
       tokens_per_second: new RecentHistogram(),
       duration_ms: new RecentHistogram(),
     };
-    // Setting an entry again makes the model the newest one.
+    // Setting an entry again makes the model the newest.
     this.#models.set(model, histograms);
     if (firstTokenMs === null) {
       histograms.duration_ms.add(durationMs, slice);
@@ -148,7 +148,7 @@ function middleOf(bucket: number): number {
   return 2 ** ((bucket + 0.5) / BUCKETS_PER_DOUBLING);
 }
 
-/** Histogram of one metric of one model, in slices of a few hours. */
+/** Histogram of a metric of a model, in slices of a few hours. */
 class RecentHistogram {
   readonly #slices = new Map<number, Uint32Array>();
 
@@ -171,7 +171,7 @@ class RecentHistogram {
     return [...sums.entries()].filter(([, count]) => count > 0);
   }
 
-  /** Also drops slices of the future, which a clock that was set back leaves behind. */
+  /** Also drops future slices, left behind by a clock that was set back. */
   #dropOld(slice: number): void {
     for (const old of this.#slices.keys()) if (old <= slice - SLICE_COUNT || old > slice) this.#slices.delete(old);
   }

@@ -1,7 +1,7 @@
 /**
  * `networkStats`: body of the public statistics: lifetime sums, requests of the last 30 minutes, connected providers.
  *
- * `statisticsPart` is the contribution of one coordinator, which peers request from each other.
+ * `statisticsPart` is the contribution of one coordinator, requested by peers.
  */
 
 import { STATS_SCHEMAS, type Stats } from '@inference/formats';
@@ -13,7 +13,7 @@ import type { ModelDirectory } from '../../providers/placement/model-directory.j
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { MINUTE_MS } from '../../time-units.js';
 
-/** Connected providers and their models, as statistics read them. */
+/** Connected providers and their models, as input of statistics. */
 export interface RegistryView {
   snapshots(): Iterable<ProviderSnapshot>;
   readonly models: Pick<ModelDirectory, 'listing'>;

@@ -29,12 +29,12 @@ import { type Cached, TimedCache } from './timed-cache.js';
 export const STATUS_MAX_AGE_SECONDS = 30;
 /** Component name in the database for minutes in which a call to the payment processor failed. */
 export const PAYMENTS_FAILED = 'payments_failed';
-/** Models are listed if a provider served them in this many days. */
+/** Days since the last service after which a model is no longer listed. */
 const LISTED_MODEL_DAYS = 7;
 /** Bounds the rows of one computation. */
 const MAX_MODELS = 500;
 const MAX_PAST_INCIDENTS = 50;
-/** Incidents per read, whatever their state. */
+/** Incidents per read, in any state. */
 const MAX_READ_INCIDENTS = 100;
 /** A component without reports for longer has a partial outage. Coordinators report several times per minute. */
 const MAX_SILENT_MINUTES = 3;
@@ -151,8 +151,8 @@ export class NetworkStatusService {
       return {
         id,
         state: stateOf(served.has(id) ? 'operational' : 'major_outage', affecting),
-        uptime: uptime === undefined ? null : rounded(uptime.share),
-        days: (uptime?.days ?? []).map(({ share }: { readonly share: number | null }) => (share === null ? null : rounded(share))),
+        uptime: uptime === undefined ? null : roundShare(uptime.share),
+        days: (uptime?.days ?? []).map(({ share }: { readonly share: number | null }) => (share === null ? null : roundShare(share))),
       };
     });
     return {
@@ -205,8 +205,8 @@ function componentBody(id: StatusComponentId, { reported, failed, affecting, now
     id,
     name: COMPONENT_NAMES[id],
     state: stateOf(isSilent ? 'partial_outage' : hasFailed ? 'degraded_performance' : 'operational', affecting),
-    uptime: observed === 0 ? null : rounded(up / observed),
-    days: days.map((day) => (day.observed === 0 ? null : rounded(day.up / day.observed))),
+    uptime: observed === 0 ? null : roundShare(up / observed),
+    days: days.map((day) => (day.observed === 0 ? null : roundShare(day.up / day.observed))),
     down_minutes: days.map((day) => (day.observed === 0 ? null : day.observed - day.up)),
   };
 }
@@ -243,7 +243,7 @@ function overallStatus(
 }
 
 /** Rounds an uptime down to four decimals, so that only a time without any failure is 1. */
-function rounded(share: number): number {
+function roundShare(share: number): number {
   return Math.floor(share * 10_000) / 10_000;
 }
 

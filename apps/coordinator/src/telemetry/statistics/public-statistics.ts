@@ -20,7 +20,7 @@ import { type Cached, TimedCache } from './timed-cache.js';
 
 /** Maximum age of each cached statistic, in seconds. */
 export const MAX_AGE_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
-/** Name of the secret shared by the coordinators of one database, so an account has one pseudonym. */
+/** Name of the secret shared by the coordinators of a database, so that an account has one pseudonym. */
 export const LEADERBOARD_SECRET = 'leaderboard';
 /** Length of the cached leaderboard, of which each request gets a part. */
 const MAX_LEADERS = 200;
@@ -76,12 +76,12 @@ export class PublicStatistics {
     readonly window: StatisticsWindow;
     readonly limit: number;
   }): Promise<Cached<Leaderboard>> {
-    const { value, ageSeconds } = await known(this.#leaderboards.get(keyOf(choice))).get();
+    const { value, ageSeconds } = await requireCache(this.#leaderboards.get(keyOf(choice))).get();
     return { value: { ...value, entries: value.entries.slice(0, choice.limit) }, ageSeconds };
   }
 
   totals(window: StatisticsWindow): Promise<Cached<Totals>> {
-    return known(this.#totals.get(window)).get();
+    return requireCache(this.#totals.get(window)).get();
   }
 }
 
@@ -89,7 +89,7 @@ function keyOf({ metric, window }: { readonly metric: LeaderboardMetric; readonl
   return `${metric} ${window}`;
 }
 
-function known<T>(cache: TimedCache<T> | undefined): TimedCache<T> {
+function requireCache<T>(cache: TimedCache<T> | undefined): TimedCache<T> {
   if (cache === undefined) throw new Error('no such statistics');
   return cache;
 }

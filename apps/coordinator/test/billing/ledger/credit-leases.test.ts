@@ -75,7 +75,7 @@ describeDatabases('credit leases', (fresh, dialect) => {
     expect((await checkLedger(database)).problems).toEqual([]);
   });
 
-  it('take back what a released job had reserved, without a row', async () => {
+  it('take back the reservation of a released job, without a row', async () => {
     const job = await leasedJob();
     const count = await jobCount();
     expect(await ledger.reserve(job)).toMatchObject({ kind: 'reserved' });

@@ -85,7 +85,7 @@ describePostgres('recalled credit', (fresh) => {
   const leasedAmounts = async (database: Database): Promise<number[]> =>
     (await database.selectFrom('credit_leases').select('amount').execute()).map(({ amount }) => amount);
 
-  it('returns at once on a hint, except for what running jobs need', () =>
+  it('returns unused money at once on a hint, but not the money of running jobs', () =>
     withLedgers(async (open, database) => {
       const bus = new HintBus();
       const near = await open(NEVER_MS, bus.member());
@@ -167,7 +167,7 @@ describePostgres('recalled credit', (fresh) => {
       expect(await holder.settle(settlement(job.jobId))).toMatchObject({ kind: 'settled' });
     }));
 
-  it.each([1, 2, 3])('never exceeds the balance, nor refuses what it has (seed %i)', (seed) =>
+  it.each([1, 2, 3])('never exceeds the balance, and never refuses an affordable job (seed %i)', (seed) =>
     withLedgers(async (_open, database, place) => {
       const random = seededRandom(seed);
       const bus = new HintBus();

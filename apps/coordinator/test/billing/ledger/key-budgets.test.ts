@@ -73,7 +73,7 @@ describeDatabases('key budgets', (fresh, dialect) => {
     await ledger.settle(settlement(job.jobId, { at }));
   };
 
-  it('count what is spent in the period and what running jobs reserve', async () => {
+  it('count spending in the period and reservations of running jobs', async () => {
     await spend(T0);
     const running = reservation({ keyBudget: budgetOf(229) });
     expect(await ledger.reserve(running)).toMatchObject({ kind: 'reserved' });
@@ -110,7 +110,7 @@ describeDatabases('key budgets', (fresh, dialect) => {
     expect(await at(endOfMonth + 1, budgetOf(129))).toMatchObject({ kind: 'key_budget_exceeded', spent: 30 });
   });
 
-  it('include what coordinators of an earlier version spent, after the next start', async () => {
+  it('include spending at coordinators of an earlier version, after the next start', async () => {
     const sums = () => database.selectFrom('key_spend').select(['counted_day', 'day_spent', 'week_spent', 'month_spent']).execute();
     await spend(T0 - 24 * HOUR_MS);
     await spend(T0);

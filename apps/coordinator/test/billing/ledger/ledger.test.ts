@@ -335,7 +335,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
     });
   });
 
-  it('accepts no step after closing, and finishes queued ones', async () => {
+  it('accepts no step after closing, and finishes queued steps', async () => {
     const waiting = give(ledger, 'customer', 7);
     await ledger.close();
     await waiting;

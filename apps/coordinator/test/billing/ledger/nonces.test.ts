@@ -150,7 +150,7 @@ describeDatabases('a nonce', (fresh) => {
       }
     }
 
-    it('lets one of several jobs run, and gives the lease back what replays reserved', async () => {
+    it('lets one of several jobs run, and returns the reservations of replays to the lease', async () => {
       const busy = await leased();
       await untilLeased(busy);
       const { reserved: before } = await busy.balance('customer');

@@ -47,7 +47,7 @@ const faults = fc.record({
   delayMs: fc.double({ min: 0.1, max: 30, noNaN: true }),
 });
 
-it('delivers all bytes of each stream once and in order, within bounded memory, whatever the transport loses', () => {
+it('delivers all bytes of each stream once and in order, within bounded memory, for every loss of the transport', () => {
   fc.assert(
     fc.property(fc.nat(), faults, fc.array(action, { minLength: 10, maxLength: 60 }), (seed, faulty, actions) => {
       const net = new LinkNetwork(seed);
@@ -208,7 +208,7 @@ it('ends streams exactly once, and works again, however often either side restar
   );
 });
 
-it('stays within its bounds, and never throws, whatever bytes a peer sends', () => {
+it('stays within its bounds, and never throws, for any bytes of a peer', () => {
   fc.assert(
     fc.property(fc.nat(), fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 60 }), fc.boolean(), (seed, injected, isNearValid) => {
       const net = new LinkNetwork(seed);

@@ -14,7 +14,7 @@ function pair(seed: number) {
   return { net, a, b, link };
 }
 
-it('drops what the handlers of ended streams still send', () => {
+it('drops messages that handlers of ended streams send', () => {
   const { net, a, b, link } = pair(1);
   const streams = [0, 1].map((index) =>
     link.openStream('any', EMPTY, {

@@ -66,7 +66,7 @@ it('cuts long messages into envelopes of at most 768 KiB, and puts them together
   expect(longest).toBeLessThanOrEqual(768 * 1024);
 });
 
-it('aborts a stream at both sides, without what is queued', () => {
+it('aborts a stream at both sides, without sending queued messages', () => {
   const { net, a, incoming } = pair();
   const recorder = new Recorder();
   const stream = a.to('b').openStream('echo', EMPTY, recorder);
@@ -77,7 +77,7 @@ it('aborts a stream at both sides, without what is queued', () => {
   expect(incoming[0]?.ends).toEqual([{ kind: 'aborted', code: 'cancelled', byPeer: true }]);
 });
 
-it('refuses streams and requests of unknown kinds, and those over its bounds', async () => {
+it('refuses streams and requests of unknown kinds or over its bounds', async () => {
   const net = new LinkNetwork(2);
   const a = net.start('a');
   const b = net.start('b', { limits: { maxIncomingStreams: 1, maxIncomingRequests: 1 } });

@@ -156,7 +156,7 @@ describe('limits of a network', () => {
     }
   });
 
-  it('bound what one coordinator can open at another, and refuse malformed requests', () => {
+  it('bound the windows that one coordinator opens at another, and refuse malformed requests', () => {
     const permits = new NetworkPermits({ self: 'a', request: async () => new Uint8Array(), isConnected: () => true, now: () => 0 });
     permits.define('requests', { max: 5, windowMs: WINDOW_MS });
     const ask = (asker: string, message: object): Uint8Array => permits.answer(asker, Buffer.from(JSON.stringify(message)));
@@ -177,7 +177,7 @@ describe('limits of a network', () => {
     }
   });
 
-  it('admit no more than the limit here, whatever a home grants', async () => {
+  it('admit no more than the limit here, for every grant of a home', async () => {
     const grant = { granted: 9, remaining: 5, reset_ms: 1e15 };
     const permits = new NetworkPermits({
       self: 'a',

@@ -21,7 +21,7 @@ const NO_MAXIMUM: RetentionSettings = {
 };
 
 describeDatabases('retention', (fresh) => {
-  it('removes what is older than its setting, in slices, and nothing else', async () => {
+  it('removes only rows older than their setting, in slices', async () => {
     const place = await fresh();
     const database = await place.open();
     await plant(database);

@@ -7,7 +7,7 @@ import type { ScriptedJob } from '../../support/scripted-provider.js';
 
 const HOUR = 3_600_000;
 
-it('whatever a provider sends and reports, its answer ends within a time given by its length', () => {
+it('every answer ends within a time given by its length, for any reports of the provider', () => {
   const step = fc.record({
     ms: fc.integer({ min: 0, max: 300_000 }),
     bytes: fc.integer({ min: 0, max: 10_000 }),

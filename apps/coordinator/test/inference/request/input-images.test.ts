@@ -94,7 +94,7 @@ describe('a request with images', () => {
     expect(response.headers.get('x-inference-fallback-reason')).toBe('no_vision');
   });
 
-  it('reserves and admits the tokens of its images, not those of their data', async () => {
+  it('reserves and admits the tokens of its images, not of their base64 data', async () => {
     const jobs: ScriptedJob[] = [];
     await seeing({ onJob: (job) => void jobs.push(job) }, { max_images: 2, max_image_tokens: 500 });
     const body = { ...asking(image(), image()), stream: true, max_tokens: 1 };

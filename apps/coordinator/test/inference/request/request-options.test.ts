@@ -37,7 +37,7 @@ describe('a request', () => {
     });
   });
 
-  it('of a client that names betas may have their members, but no misspelt ones', async () => {
+  it('of a client that names betas may have the members of the betas, but no misspelt members', async () => {
     const beta = { 'anthropic-beta': 'flux-2099-01-01' };
     const taken = await harness.post('/v1/messages', { ...BODIES['/v1/messages'], flux: 1 }, beta);
     expect([taken.status, taken.headers.get('x-inference-ignored')]).toEqual([200, 'flux']);
@@ -79,7 +79,7 @@ describe('a request', () => {
     expect(await stored.json()).toMatchObject({ store: false });
   });
 
-  it('for an unknown model is answered with its name and similar listed ones', async () => {
+  it('for an unknown model is answered with its name and similar listed models', async () => {
     await harness.provider({ models: ['qwen/qwen2.5-7b-instruct:8bit'] });
     const message = async (model: string) => (await errorOf(await chat({ model }))).message;
     expect(await message('qwen/qwen2.5-7b-instrukt:8bit')).toBe(

@@ -192,7 +192,7 @@ it('frequent refusals of a feature are a failure only beside providers of the sa
   expect(failuresOf(connection('older', '1'), 0)).toBeGreaterThan(0);
 });
 
-it('refusals are frequent relative to those of other providers, and decay', () => {
+it('refusals count as frequent relative to other providers, and decay', () => {
   let now = 0;
   const rates = new RefusalRates(() => now);
   const [own, other] = ['a', 'b'] as never[] as [never, never];

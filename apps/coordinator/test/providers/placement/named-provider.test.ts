@@ -32,7 +32,7 @@ describe('provider_serial', () => {
     expect((await harness.chat(named)).status).toBe(200);
   });
 
-  it('that one provider proves is that provider, whoever else claims it', () => {
+  it('that one provider proves means that provider, despite other claimants', () => {
     const request: PlacementRequest = { ...anyone, providerSerial: 'S' };
     const facts = (trustLevel: ProviderFacts['trustLevel']) => ({ serialNumber: 'S', trustLevel, keyNotAfter: NOW + 1 });
     const chosen = (levels: Readonly<Record<string, ProviderFacts['trustLevel']>>) => {

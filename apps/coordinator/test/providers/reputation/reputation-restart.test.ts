@@ -44,7 +44,7 @@ describeDatabases('kept reputations', (fresh) => {
     await place.remove();
   });
 
-  it('come back unchanged, whatever their history', async () => {
+  it('come back unchanged, for every history', async () => {
     const store = await open();
     const reputations = new Map<string, Reputation>([
       ['failed', afterFault(CLEAN_REPUTATION, 'failed', 'engine_failed', now, 0.5)],
@@ -213,7 +213,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     });
   }
 
-  it('are deleted in the database too, cleared ones at the next start', async () => {
+  it('are also deleted in the database; cleared entries at the next start', async () => {
     const one = await start();
     one.kept.put(id('cleared'), { ...CLEAN_REPUTATION, at: now });
     one.kept.put(id('faded'), failed);
@@ -264,7 +264,7 @@ describe('a store that loads persisted reputations', () => {
     store.close();
   });
 
-  it('restricts no provider longer than the maximum, whatever clock wrote the reputation', () => {
+  it('restricts no provider longer than the maximum, for every clock that wrote the reputation', () => {
     fc.assert(
       fc.property(fc.integer({ min: -(10 ** 12), max: 10 ** 12 }), fc.integer({ min: 1, max: 20 }), (ahead, faults) => {
         const now = 1_700_000_000_000;

@@ -109,7 +109,7 @@ describe('counting tokens', () => {
   const count = (bytes: number): Promise<Response> =>
     harness.post('/v1/messages/count_tokens', { model: MODEL, messages: [{ role: 'user', content: 'x'.repeat(bytes) }] });
 
-  it('is free for what Claude Code asks at once', async () => {
+  it('is free for the requests that Claude Code sends at once', async () => {
     harness = await startHarness();
     await harness.provider();
     const answers = await Promise.all(Array.from({ length: 15 }, () => count(80_000)));
@@ -157,7 +157,7 @@ it('the limit of counting takes bytes that are known later, and gives all back w
   expect(admitted(MiB).add(15 * MiB)).toBeNull();
 });
 
-it('the limit of counting refills with time, and bounds what is in progress', () => {
+it('the limit of counting refills with time, and bounds bytes in progress', () => {
   let now = 0;
   const limit = new CountTokensLimit({ bytesPerMinute: 60 * MiB, now: () => now });
   const admit = (bytes: number, account = 'a') => limit.admit(account, bytes);

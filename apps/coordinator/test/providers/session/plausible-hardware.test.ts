@@ -55,7 +55,7 @@ describe('a machine', () => {
     expect(plausibleHardware(M4_PRO, machine('Some server', 65_536)).memoryGb).toBe(4096);
   });
 
-  it('is within bounds whatever it reports, and limited values stay unchanged', () => {
+  it('is within bounds for every report, and valid values stay unchanged', () => {
     const hardware: fc.Arbitrary<Hardware> = fc.record({
       chip_family: fc.string({ minLength: 1, maxLength: 64 }),
       cpu_cores: fc.integer({ min: 1, max: 4096 }),

@@ -260,7 +260,7 @@ describe('trust', () => {
     expect(verdict.level).toBe(level);
   });
 
-  test('does not pass to another enclave key, whatever the serial number', () => {
+  test('does not pass to another enclave key, for every serial number', () => {
     const verdict = evaluateTrust({ ...all, publicKeySha256: otherSha256 }, NOW, limits);
     expect(verdict.level).toBeNull();
     const kept = verdict.parts.filter(({ name, state }) => state === 'ok' && name !== 'enclave' && name !== 'posture');

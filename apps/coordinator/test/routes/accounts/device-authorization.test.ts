@@ -430,7 +430,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
 });
 
 describe('an attempt limit', () => {
-  it('forgets attempts after the window, refunded ones at once, and no clock locks out for longer', () => {
+  it('forgets attempts after the window, and refunded attempts at once; no clock locks out for longer', () => {
     let now = 1_000_000;
     const limit = new AttemptLimit({ maxAttempts: 2, windowMs: 60_000, now: () => now, maxNames: 2 });
     expect([limit.count('a'), limit.count('a'), limit.count('a'), limit.count('b')]).toEqual([null, null, 60, null]);

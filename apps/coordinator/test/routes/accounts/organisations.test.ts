@@ -232,7 +232,7 @@ describeDatabases('organisations', (fresh) => {
     expect(keyEvent).toMatchObject({ action: 'key.created', actor: { user_id: developer.id, email: developer.email } });
   });
 
-  it('keep at least one owner, whatever happens at once', async () => {
+  it('keep at least one owner, under concurrent changes', async () => {
     const first = await newPerson();
     const id = await createOrganisation(first);
     const leave = (person: Person): Promise<Response> => ofOrganisation(person, id, 'POST', '/leave');
@@ -352,7 +352,7 @@ describeDatabases('organisations', (fresh) => {
     expect(events[0]?.subject).toBe(String(MAX_EVENTS + 4));
   });
 
-  it('permit each role what the policy says, on every route', async () => {
+  it('permit each role the actions of the policy, on every route', async () => {
     const owner = await newPerson();
     const id = await createOrganisation(owner);
     const members = new Map<OrganisationRole, Person>([['owner', owner]]);

@@ -123,7 +123,7 @@ describe('the operator', () => {
 });
 
 describeDatabases('expired sessions and links', (fresh) => {
-  it('are removed, live ones are not', async () => {
+  it('are removed, but not live sessions', async () => {
     const place = await fresh();
     const database = await place.open();
     const settings = { secret: 'x'.repeat(32), publicUrl: 'http://127.0.0.1:1', mailer: null, requireEmailVerification: false };

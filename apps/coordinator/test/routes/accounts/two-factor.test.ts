@@ -109,7 +109,7 @@ describeDatabases('two-factor authentication', (fresh) => {
     expect((await guesser.get('/console/v1/me')).status).toBe(401);
   });
 
-  it('limits the codes of an account over all its pending sign-ins, also concurrent ones', async () => {
+  it('limits the codes of an account over all its pending sign-ins, including concurrent sign-ins', async () => {
     const { email, secret } = await enabled();
     const some = (): Promise<Browser[]> => Promise.all(Array.from({ length: 12 }, () => pending(email)));
     const browsers = [...(await some()), ...(await some())];
@@ -120,7 +120,7 @@ describeDatabases('two-factor authentication', (fresh) => {
     expect([locked.status, (await errorOf(locked)).code]).toEqual([429, 'rate_limit_exceeded']);
   });
 
-  it('accepts each backup code once, until new ones replace them', async () => {
+  it('accepts each backup code once, until new codes replace all', async () => {
     const { email, browser, backupCodes } = await enabled();
     const [first = '', second = ''] = backupCodes;
     const one = await pending(email);

@@ -65,7 +65,7 @@ describeDatabases('incidents', (fresh) => {
     return body as NetworkStatus;
   };
 
-  it('appear with their updates, change the state of what they affect, and move to the past', async () => {
+  it('appear with their updates, change the state of affected components, and move to the past', async () => {
     expect((await status()).status).toMatchObject({ indicator: 'none' });
     const { id, updates } = await create(INCIDENT);
     const open = await status();

@@ -55,7 +55,7 @@ describeDatabases('prices', (fresh) => {
     return body;
   };
 
-  it('are those of the configuration until set, and are listed for served models', async () => {
+  it('equal the configuration until set, and are listed for served models', async () => {
     expect(await list()).toEqual({ object: 'list', currency: 'micro_usd', data: [] });
     expect(await shown('not/served')).toEqual({ model: 'not/served', current: DEFAULTS, history: [] });
     await harness.provider({ models: [MODEL, 'test/other'] });

@@ -61,7 +61,7 @@ describe('the public model catalogue', () => {
     expect(await listed()).toEqual([]);
   });
 
-  it('lists what the model list does, with nothing measured yet', async () => {
+  it('lists the models of the model list, without measurements', async () => {
     await harness.provider();
     const { data } = (await (await harness.get('/v1/models')).json()) as { data: object[] };
     const [entry] = await listed();

@@ -166,7 +166,7 @@ describe('money', () => {
 });
 
 describe('candidates', () => {
-  it('alone are asked, whoever else serves the model', async () => {
+  it('are the only providers asked for the model', async () => {
     await start();
     const [other, candidate] = [await harness.provider({ onSealedJob: answers }), await harness.provider({ onSealedJob: answers })];
     for (let index = 0; index < 3; index++) {

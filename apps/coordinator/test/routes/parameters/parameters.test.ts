@@ -20,7 +20,7 @@ function refusal(step: () => unknown): RequestError | undefined {
 describe('query parameters', () => {
   const read = queryReader(LeaderboardQuerySchema);
 
-  it('have defaults, and unknown ones are tolerated', () => {
+  it('have defaults; unknown members are tolerated', () => {
     const defaults = { metric: 'earnings', window: 'all', limit: 50 };
     expect(read('/v1/leaderboard')).toEqual(defaults);
     expect(read('/v1/leaderboard?')).toEqual(defaults);
@@ -104,7 +104,7 @@ describe('times in a query', () => {
 describe('cursors', () => {
   const place = { completedAt: 1_767_225_600_123, jobId: '0a1b2c3d-0000-4000-8000-00000000000f' };
 
-  it('decode to what was encoded', () => {
+  it('decode to the encoded values', () => {
     expect(decodeUsageCursor(encodeUsageCursor(place))).toEqual(place);
     expect(encodeUsageCursor(place)).toMatch(/^[A-Za-z0-9_-]+$/);
   });

@@ -57,7 +57,7 @@ describe('rate limits', () => {
     expect((await harness.get('/v1/models', null)).status).toBe(401);
   });
 
-  it('admit a valid key that an address first shows after many wrong ones', async () => {
+  it('admit a valid key that an address first shows after many wrong keys', async () => {
     await start({ badKeysPerMinute: 3 });
     const person = new Browser(harness.url);
     await person.signUp('ada@example.com');

@@ -36,7 +36,7 @@ const statuses = (text: string): string[] => [...text.matchAll(/HTTP\/1\.1 (\d+)
 describe('requests with an unsupported Upgrade', () => {
   const UPGRADE = 'host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n';
 
-  it('are served as ordinary ones, in order, on a connection that continues', async () => {
+  it('are served like ordinary requests, in order, on the same connection', async () => {
     const key = `x-api-key: ${harness.apiKey}\r\n`;
     const large = JSON.stringify({ model: 'none', messages: [{ role: 'user', content: 'x'.repeat(3_000_000) }] });
     const chunked = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;

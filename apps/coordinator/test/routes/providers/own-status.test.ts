@@ -92,7 +92,7 @@ describe('provider status', () => {
     for (const secret of [CANARY, 'THEFASTONE', fast.providerId, harness.developer.accountId]) expect(all).not.toContain(secret);
   });
 
-  it('shows the unavailable reason, and what to do', async () => {
+  it('shows the unavailable reason and the remedy', async () => {
     harness = await startHarness(EVEN);
     const [hot, well] = [await harness.provider({ serial: 'HOT' }), await harness.provider({ serial: 'WELL' })];
     hot.send({ type: 'load', active_jobs: 0, thermal: 'critical' });

@@ -300,7 +300,7 @@ describe('routes of public statistics', () => {
 
   const get = (path: string) => harness.get(path, null);
 
-  it('refuse invalid parameters by name, and ignore unknown ones', async () => {
+  it('refuse invalid parameters by name, and ignore unknown parameters', async () => {
     for (const [path, param] of [
       ['/v1/leaderboard?metric=score', 'metric'],
       ['/v1/leaderboard?window=1y', 'window'],

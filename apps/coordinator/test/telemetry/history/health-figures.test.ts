@@ -78,7 +78,7 @@ describe('points', () => {
 });
 
 describe('a recorder', () => {
-  it('takes what the metrics gained, and retains minutes that could not be stored', async () => {
+  it('records the increase of the metrics, and retains minutes that could not be stored', async () => {
     let at = 10 * MINUTE_MS;
     let isDown = true;
     const stored: [number, HealthFigures][] = [];

@@ -70,7 +70,7 @@ describe('the performance of a model', () => {
     expectNear(measured?.duration_ms?.p50, 4000);
   });
 
-  it('forgets requests of more than a day ago, and no younger ones', () => {
+  it('forgets requests older than a day, but no younger requests', () => {
     const { performance, stream, pass } = underTest();
     stream(10);
     pass(24 * HOUR_MS);
@@ -93,7 +93,7 @@ describe('the performance of a model', () => {
     expectNear(measured?.first_token_ms?.p95, 5000);
   });
 
-  it('is kept for a bounded number of models, those of the newest requests', () => {
+  it('is kept for a bounded number of models, by the newest requests', () => {
     const { performance, stream } = underTest();
     for (let index = 0; index < 600; index++) stream(10, { model: `model-${index}` });
     const models = performance.part().map(({ id }) => id);

@@ -29,7 +29,7 @@ async function bugreport(args: readonly string[]): Promise<number> {
   const { json, values } = options;
   const only = values.list === true;
   if (!only && values.yes !== true && !process.stdin.isTTY) throw new UsageError('Without a terminal, use --yes or --list.');
-  const path = resolve(typeof values.out === 'string' ? values.out : `inference-provider-report-${stamp(new Date())}.tar.gz`);
+  const path = resolve(typeof values.out === 'string' ? values.out : `inference-provider-report-${fileTimestamp(new Date())}.tar.gz`);
   if (!only && existsSync(path)) throw new UsageError(`${path} already exists.`);
 
   const parts = await report(options);
@@ -102,6 +102,6 @@ async function pack(path: string, folder: string, parts: readonly ReportPart[]):
   }
 }
 
-function stamp(now: Date): string {
+function fileTimestamp(now: Date): string {
   return now.toISOString().slice(0, 16).replace(/[-:]/g, '').replace('T', '-');
 }

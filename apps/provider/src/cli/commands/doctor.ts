@@ -1,4 +1,4 @@
-/** `doctor`: checks this machine and the coordinator's view of it, with remedies. Ends within ten seconds. */
+/** `doctor`: checks this machine and the coordinator's view of it, and prints remedies. Takes at most ten seconds. */
 import { resolve } from 'node:path';
 import type { Config } from '../../config/config.js';
 import { configPath } from '../../config/data-dir.js';

@@ -24,7 +24,7 @@ Exit codes: 0 linked, 1 refused, expired or canceled, 4 the coordinator is unrea
 };
 
 const OPTIONS = { coordinator: { type: 'string' }, name: { type: 'string' }, 'no-browser': { type: 'boolean' } } as const;
-/** The daemon itself waits five seconds for the coordinator. */
+/** Longer than the daemon's wait of five seconds for the coordinator. */
 const DAEMON_MS = 8_000;
 
 async function login(args: readonly string[]): Promise<number> {

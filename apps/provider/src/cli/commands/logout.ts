@@ -1,4 +1,4 @@
-/** `logout`: revokes this machine's token and removes it. */
+/** `logout`: revokes and removes this machine's token. */
 import { AccountFileError, forgetAccount, readAccount } from '../../account/account-file.js';
 import { CoordinatorError } from '../../account/coordinator-http.js';
 import { revokeToken } from '../../account/device-flow.js';

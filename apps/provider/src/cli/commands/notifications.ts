@@ -1,4 +1,4 @@
-/** `notifications`: whether macOS shows the owner what needs attention. */
+/** `notifications`: shows or changes whether macOS notifies the owner. */
 import { NEEDS_MACOS, showMacNotification } from '../../notifications/mac-notification.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';

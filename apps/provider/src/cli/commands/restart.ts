@@ -1,4 +1,4 @@
-/** `restart`: stops the daemon after its running jobs and starts it again, with new settings and the installed program. */
+/** `restart`: stops the daemon after its running jobs, then starts it with the new settings and the installed program. */
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { labelOf } from '../../service/choose-manager.js';
@@ -19,7 +19,7 @@ export const restartCommand: Command = {
 async function restart(args: readonly string[]): Promise<number> {
   const command = await serviceCommand(args);
   const { dataDir, manager } = command;
-  // Checks the settings first, so that a running daemon is not stopped for settings that cannot start.
+  // Checks the settings first, so that invalid settings do not stop a running daemon.
   serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
   const running = await runningDaemon(dataDir);
   if (running !== null && (await manager.state(labelOf(dataDir))).kind !== 'running') {

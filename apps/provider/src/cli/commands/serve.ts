@@ -53,7 +53,7 @@ async function serve(args: readonly string[]): Promise<number> {
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
-  // With an IPC channel, the daemon ends with the process that started it.
+  // With an IPC channel, the daemon ends with its parent process.
   process.on('disconnect', () => onSignal());
   let again = false;
   const onRestart = (): void => {
@@ -83,7 +83,7 @@ async function serve(args: readonly string[]): Promise<number> {
       log,
     };
     daemon = await Daemon.start({ ...options, ...own }, starting.signal);
-    // In a terminal SIGHUP means that the terminal closed; otherwise it means to reload the settings.
+    // SIGHUP in a terminal: the terminal closed. Otherwise: reload the settings.
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
   } catch (error) {
     if (starting.signal.aborted) return EXIT.fine;

@@ -1,4 +1,4 @@
-/** `start`: registers the daemon with the service manager and starts it. */
+/** `start`: registers the daemon with the service manager and starts the service. */
 
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
@@ -37,7 +37,7 @@ async function start(args: readonly string[]): Promise<number> {
   return await launch(command, json, running?.pid ?? null);
 }
 
-/** Starts the service, waits until it answers, and prints the result. `before`: process id of the previous daemon. */
+/** Starts the service, waits until the daemon answers, and prints the result. `before`: process id of the previous daemon. */
 export async function launch({ dataDir, manager }: ServiceCommand, json: boolean, before: number | null, anew = false): Promise<number> {
   const definition = serviceDefinition(dataDir);
   const output = sizeOf(definition.outputFile);

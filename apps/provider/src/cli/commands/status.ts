@@ -20,7 +20,7 @@ Exit codes: 0 ready for requests, 1 running but not getting requests, 3 not runn
   run: status,
 };
 
-/** The daemon itself waits three seconds for the coordinator. */
+/** Longer than the daemon's wait of three seconds for the coordinator. */
 const ANSWER_MS = 6_000;
 
 async function status(args: readonly string[]): Promise<number> {

@@ -42,14 +42,14 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (values['keep-data'] === true && values['delete-data'] === true)
     throw new UsageError('--keep-data and --delete-data cannot be used together.');
   const found = installation();
-  const dryRun = values['dry-run'] === true;
-  const asks = values.yes !== true && !dryRun;
-  if (asks && !process.stdin.isTTY) throw new UsageError('Without a terminal, use --yes, with --keep-data or --delete-data.');
+  const isDryRun = values['dry-run'] === true;
+  const shouldAsk = values.yes !== true && !isDryRun;
+  if (shouldAsk && !process.stdin.isTTY) throw new UsageError('Without a terminal, use --yes, with --keep-data or --delete-data.');
 
   const all = partsOf(found, dataDir);
   const data = all.filter(({ kind }) => kind === 'data');
   let deleteData = values['delete-data'] === true;
-  if (asks) {
+  if (shouldAsk) {
     await print(
       linesOf(
         all.filter(({ kind }) => kind === 'program' || kind === 'session'),
@@ -71,7 +71,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
   const removed = all.filter(({ kind }) => kinds.has(kind));
   const retained = () => all.filter(({ kind, path }) => !kinds.has(kind) && existsSync(path));
   const notes: string[] = [];
-  if (!dryRun) {
+  if (!isDryRun) {
     const manager = await serviceManager(dataDir, undefined);
     notes.push(...(await endService(manager, labelOf(dataDir))));
     notes.push(...(await endMenuBar(dataDir)));
@@ -89,9 +89,9 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (advice !== null) notes.push(advice);
   if (json)
     await print([
-      JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained().map(({ path }) => path), dry_run: dryRun, notes }),
+      JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained().map(({ path }) => path), dry_run: isDryRun, notes }),
     ]);
-  else await print([...linesOf(removed, dryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(retained(), 'Kept:'), ...notes]);
+  else await print([...linesOf(removed, isDryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(retained(), 'Kept:'), ...notes]);
   return EXIT.fine;
 }
 

@@ -1,8 +1,11 @@
-/** `update`: finds a newer version and switches to it after the running jobs. Rolls back if the new version fails. */
+/** `update`: finds a newer version and switches after the running jobs. Rolls back if the new version fails. */
+
+import type { Release, RolloutNotice } from '@inference/protocol';
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { ControlError, requestSessionToken, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
+import type { Progress } from '../../models/store/transfer.js';
 import { labelOf, serviceDefinition, serviceManager } from '../../service/choose-manager.js';
 import { type Installation, installation, updateAdvice } from '../../update/installation.js';
 import { presentVersions } from '../../update/layout.js';
@@ -48,7 +51,7 @@ const OPTIONS = {
 
 /** The daemon has the token in memory. */
 const TOKEN_MS = 3_000;
-/** The daemon itself waits three seconds for the coordinator, and may just have started. */
+/** Longer than the daemon's wait of three seconds for the coordinator, and than a daemon's start. */
 const ANSWER_MS = 15_000;
 /** Extra time for the drain and the service manager's restart delay, beyond the trial timeout. */
 const SWITCH_OVERHEAD_MS = 120_000;
@@ -69,69 +72,41 @@ async function update(args: readonly string[]): Promise<number> {
 
 const NEEDS_OWNER: readonly UpdateOutcome[] = ['not_offered', 'rolled_back', 'broken', 'not_ours'];
 
+type Report = (outcome: UpdateOutcome, version: string | null, ...text: string[]) => UpdateReport;
+
+/** One run of the command. */
+interface UpdateRun {
+  readonly options: OwnerOptions;
+  readonly found: Installation;
+  /** Folder of the installed versions; null: another installer owns the installation. */
+  readonly prefix: string | null;
+  /** Version of `--to`; null: the newest on offer. */
+  readonly to: string | null;
+  readonly signal: AbortSignal;
+  readonly report: Report;
+}
+
 async function run(options: OwnerOptions, found: Installation, signal: AbortSignal): Promise<UpdateReport> {
-  const { dataDir, values, json } = options;
+  const { dataDir, values } = options;
   const { version: installed } = found;
   const trialTimeoutMs = trialTimeoutOf(values.patience);
   const to = typeof values.to === 'string' ? values.to : null;
   if (to !== null && values.now === true) throw new UsageError('--to and --now cannot be used together.');
   if (to !== null && !/^\d+\.\d+\.\d+$/.test(to)) throw new UsageError('--to must be a version such as 1.2.3.');
   const prefix = found.kind === 'own' ? found.prefix : null;
-  const report = (outcome: UpdateOutcome, version: string | null, ...text: string[]): UpdateReport => ({
-    outcome,
-    installed,
-    version,
-    notes: null,
-    text,
-  });
-
+  const report: Report = (outcome, version, ...text) => ({ outcome, installed, version, notes: null, text });
   if (to === installed) return report('current', null, `Version ${to} is already installed.`);
+
   let version = to;
   let notes: string | null = null;
-  // A version on disk needs no download, and may be older: the owner asked for it.
+  // A version on disk needs no download. An older version is accepted, because the owner requested it.
   if (to === null || prefix === null || !presentVersions(prefix).includes(to)) {
-    const platform = releasePlatform();
-    if (platform === null) throw new UpdateError(`there are no releases for this kind of machine (${process.platform} ${process.arch})`);
-    const config = readConfig(configPath(dataDir));
-    const coordinator = httpAddress(values.coordinator) ?? httpAddress(config.coordinator);
-    if (coordinator === null) throw new UpdateError('no coordinator is set; use --coordinator, or set it in config.toml');
-    const machine = {
-      token: await requestSessionToken(dataDir, TOKEN_MS),
-      channel: config.update.channel,
-      isCheck: values.check === true || prefix === null,
-    };
-    const question = { coordinator, platform, keys: releaseKeys(), signal, machine };
-    let choice = await checkForUpdate({ ...question, version: to }, prefix, installed);
-    if (choice.kind === 'current' && choice.later?.mayUpdateNow === true && values.now === true)
-      choice = await checkForUpdate({ ...question, version: choice.later.version }, prefix, installed);
-    if (choice.kind === 'current' && choice.later !== null) {
-      const { version: next, mayUpdateNow } = choice.later;
-      const hint = mayUpdateNow && values.now !== true ? [`To take it now, run: inference-provider update --now`] : [];
-      const refusal = values.now === true && !mayUpdateNow ? ['The operator does not permit an earlier update.'] : [];
-      return report(to === null && values.now !== true ? 'later' : 'not_offered', next, rolloutText(choice.later), ...hint, ...refusal);
-    }
-    if (choice.kind === 'current') {
-      return to === null
-        ? report('current', null, `Version ${installed} is up to date.`)
-        : report('not_offered', to, `Version ${to} is not available, or not newer than ${installed}.`);
-    }
-    if (choice.kind === 'broken') {
-      return report(
-        'broken',
-        choice.version,
-        `Version ${choice.version} is available, but failed on this machine: ${choice.reason}.`,
-        `To try it again, run: inference-provider update --to ${choice.version}`,
-      );
-    }
-    ({ version, notes } = choice.release);
-    const news = [`Version ${version} is available; ${installed} is installed.`, ...(notes === '' ? [] : [notes])];
-    if (values.check === true && found.kind === 'own') return { ...report('available', version, ...news), notes };
-    if (prefix === null) return { ...report('not_ours', version, ...news, updateAdvice(found) ?? ''), notes };
-    const line = new ProgressLine(process.stderr, performance.now.bind(performance));
-    const onStep = (sentence: string): void => void (json || process.stderr.write(`${sentence}\n`));
-    await prepareRelease({ prefix, release: choice.release, onStep, onProgress: (progress) => line.update(progress), signal }).finally(() =>
-      line.end(),
-    );
+    const updateRun: UpdateRun = { options, found, prefix, to, signal, report };
+    const offer = await findRelease(updateRun);
+    if ('outcome' in offer) return offer;
+    const prepared = await prepare(updateRun, offer.release);
+    if (prepared !== null) return { ...prepared, notes: offer.release.notes };
+    ({ version, notes } = offer.release);
   } else if (values.check === true) {
     return report('available', to, `Version ${to} is already downloaded.`);
   }
@@ -139,6 +114,67 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
   if (values.prepare === true)
     return { ...report('ready', version, `Version ${version} is ready. To switch, run: inference-provider update`), notes };
   return { ...(await switchNow(prefix, version, installed, dataDir, trialTimeoutMs, signal)), notes };
+}
+
+/** Asks the coordinator for a release. Returns a report if no release can be installed now. */
+async function findRelease(updateRun: UpdateRun): Promise<{ readonly release: Release } | UpdateReport> {
+  const { options, found, prefix, to, signal, report } = updateRun;
+  const { dataDir, values } = options;
+  const platform = releasePlatform();
+  if (platform === null) throw new UpdateError(`there are no releases for this kind of machine (${process.platform} ${process.arch})`);
+  const config = readConfig(configPath(dataDir));
+  const coordinator = httpAddress(values.coordinator) ?? httpAddress(config.coordinator);
+  if (coordinator === null) throw new UpdateError('no coordinator is set; use --coordinator, or set it in config.toml');
+  const machine = {
+    token: await requestSessionToken(dataDir, TOKEN_MS),
+    channel: config.update.channel,
+    isCheck: values.check === true || prefix === null,
+  };
+  const query = { coordinator, platform, keys: releaseKeys(), signal, machine };
+  let choice = await checkForUpdate({ ...query, version: to }, prefix, found.version);
+  if (choice.kind === 'current' && choice.later?.mayUpdateNow === true && values.now === true)
+    choice = await checkForUpdate({ ...query, version: choice.later.version }, prefix, found.version);
+  switch (choice.kind) {
+    case 'update':
+      return { release: choice.release };
+    case 'current':
+      return reportNoRelease(updateRun, choice.later);
+    case 'broken':
+      return report(
+        'broken',
+        choice.version,
+        `Version ${choice.version} is available, but failed on this machine: ${choice.reason}.`,
+        `To try it again, run: inference-provider update --to ${choice.version}`,
+      );
+    default:
+      return choice satisfies never;
+  }
+}
+
+/** `later`: newer version that the rollout withholds from this machine for now; null: none. */
+function reportNoRelease({ options: { values }, found, to, report }: UpdateRun, later: RolloutNotice | null): UpdateReport {
+  if (later !== null) {
+    const { version, mayUpdateNow } = later;
+    const hint = mayUpdateNow && values.now !== true ? [`To take it now, run: inference-provider update --now`] : [];
+    const refusal = values.now === true && !mayUpdateNow ? ['The operator does not permit an earlier update.'] : [];
+    return report(to === null && values.now !== true ? 'later' : 'not_offered', version, rolloutText(later), ...hint, ...refusal);
+  }
+  return to === null
+    ? report('current', null, `Version ${found.version} is up to date.`)
+    : report('not_offered', to, `Version ${to} is not available, or not newer than ${found.version}.`);
+}
+
+/** Downloads and verifies a release. Returns a report if the owner only checks, or another installer owns the installation. */
+async function prepare({ options, found, prefix, signal, report }: UpdateRun, release: Release): Promise<UpdateReport | null> {
+  const { version, notes } = release;
+  const lines = [`Version ${version} is available; ${found.version} is installed.`, ...(notes === '' ? [] : [notes])];
+  if (options.values.check === true && found.kind === 'own') return report('available', version, ...lines);
+  if (prefix === null) return report('not_ours', version, ...lines, updateAdvice(found) ?? '');
+  const line = new ProgressLine(process.stderr, performance.now.bind(performance));
+  const onStep = (sentence: string): void => void (options.json || process.stderr.write(`${sentence}\n`));
+  const onProgress = (progress: Progress): void => void line.update(progress);
+  await prepareRelease({ prefix, release, onStep, onProgress, signal }).finally(() => line.end());
+  return null;
 }
 
 async function switchNow(

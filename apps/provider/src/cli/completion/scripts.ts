@@ -1,4 +1,4 @@
-/** Completion scripts for bash, zsh and fish. Pure. The commands' own texts are quoted, because they may hold any character. */
+/** Completion scripts for bash, zsh and fish. Pure. Texts of commands are quoted, because they may contain any character. */
 import { type CompletedCommand, type CompletedOption, firstWords, membersOf } from './completion-table.js';
 
 const PROGRAM = 'inference-provider';
@@ -23,16 +23,16 @@ function groupsOf(table: readonly CompletedCommand[]): string[] {
 }
 
 /** In single quotes, for sh and its relatives. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function bashScript(table: readonly CompletedCommand[]): string {
   const groups = groupsOf(table);
   const cases = table.flatMap(({ name, options, choices, takesFile }) => [
-    `    ${quoted(name)})`,
-    `      options=${quoted(options.map((option) => option.name).join(' '))}`,
-    ...(choices.length === 0 ? [] : [`      choices=${quoted(choices.join(' '))}`]),
+    `    ${quote(name)})`,
+    `      options=${quote(options.map((option) => option.name).join(' '))}`,
+    ...(choices.length === 0 ? [] : [`      choices=${quote(choices.join(' '))}`]),
     ...(takesFile ? ['      files=1'] : []),
     ...valueCases(options),
     '      ;;',
@@ -43,7 +43,7 @@ _inference_provider() {
   local command="\${COMP_WORDS[1]}" first=2 options= choices= files= values=
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    COMPREPLY=($(compgen -W ${quoted([...firstWords(table).map(([word]) => word), '--help', '--version'].join(' '))} -- "$current"))
+    COMPREPLY=($(compgen -W ${quote([...firstWords(table).map(([word]) => word), '--help', '--version'].join(' '))} -- "$current"))
     return
   fi
   case "$command" in
@@ -51,7 +51,7 @@ ${groups
   .map(
     (group) => `    ${group})
       if ((COMP_CWORD == 2)) && [[ $current != -* ]]; then
-        COMPREPLY=($(compgen -W ${quoted(
+        COMPREPLY=($(compgen -W ${quote(
           membersOf(group, table)
             .map(([word]) => word)
             .join(' '),
@@ -90,17 +90,17 @@ function valueCases(options: readonly CompletedOption[]): string[] {
   const taking = options.filter(({ value }) => value !== 'none');
   if (taking.length === 0) return [];
   const lines = taking.map(
-    ({ name, value, choices }) => `        ${name}) values=${quoted(value === 'choices' ? choices.join(' ') : value)} ;;`,
+    ({ name, value, choices }) => `        ${name}) values=${quote(value === 'choices' ? choices.join(' ') : value)} ;;`,
   );
   return ['      case "$previous" in', ...lines, '      esac'];
 }
 
 function zshScript(table: readonly CompletedCommand[]): string {
   const described = (words: readonly (readonly [string, string])[]): string =>
-    words.map(([word, summary]) => quoted(`${word.replaceAll(':', '\\:')}:${summary}`)).join(' ');
+    words.map(([word, summary]) => quote(`${word.replaceAll(':', '\\:')}:${summary}`)).join(' ');
   const commandCase = ({ name, options, choices, takesFile }: CompletedCommand): string => {
-    const rest = takesFile ? "'*:file:_files'" : choices.length > 0 ? quoted(`1:argument:(${choices.join(' ')})`) : "'*: :'";
-    return `    ${quoted(name)}) _arguments ${options.map((option) => quoted(zshOption(option))).join(' ')} ${rest} ;;`;
+    const rest = takesFile ? "'*:file:_files'" : choices.length > 0 ? quote(`1:argument:(${choices.join(' ')})`) : "'*: :'";
+    return `    ${quote(name)}) _arguments ${options.map((option) => quote(zshOption(option))).join(' ')} ${rest} ;;`;
   };
   return `#compdef ${PROGRAM}
 # zsh completion for ${PROGRAM}. Load: source <(${PROGRAM} completion zsh)
@@ -143,7 +143,7 @@ function zshOption({ name, value, choices }: CompletedOption): string {
 
 function fishScript(table: readonly CompletedCommand[]): string {
   const groups = groupsOf(table);
-  const line = (condition: string, rest: string): string => `complete -c ${PROGRAM} -n ${fishQuoted(condition)} ${rest}`;
+  const line = (condition: string, rest: string): string => `complete -c ${PROGRAM} -n ${quoteForFish(condition)} ${rest}`;
   const lines = table.flatMap(({ name, options, choices, takesFile }) => {
     const [first = '', second] = name.split(' ');
     const others = second === undefined && groups.includes(first) ? membersOf(first, table).map(([word]) => word) : [];
@@ -154,18 +154,18 @@ function fishScript(table: readonly CompletedCommand[]): string {
     ].join('; and ');
     return [
       ...options.map((option) => line(condition, fishOption(option))),
-      ...(choices.length === 0 ? [] : [line(condition, `-a ${fishQuoted(choices.join(' '))}`)]),
+      ...(choices.length === 0 ? [] : [line(condition, `-a ${quoteForFish(choices.join(' '))}`)]),
       ...(takesFile ? [line(condition, '-F')] : []),
     ];
   });
   return [
     `# fish completion for ${PROGRAM}. Load: ${PROGRAM} completion fish | source`,
     `complete -c ${PROGRAM} -f`,
-    ...firstWords(table).map(([word, summary]) => line('__fish_use_subcommand', `-a ${word} -d ${fishQuoted(summary)}`)),
+    ...firstWords(table).map(([word, summary]) => line('__fish_use_subcommand', `-a ${word} -d ${quoteForFish(summary)}`)),
     ...groups.flatMap((group) => {
       const members = membersOf(group, table);
       const none = `__fish_seen_subcommand_from ${group}; and not __fish_seen_subcommand_from ${members.map(([word]) => word).join(' ')}`;
-      return members.map(([word, summary]) => line(none, `-a ${word} -d ${fishQuoted(summary)}`));
+      return members.map(([word, summary]) => line(none, `-a ${word} -d ${quoteForFish(summary)}`));
     }),
     ...lines,
     '',
@@ -175,9 +175,9 @@ function fishScript(table: readonly CompletedCommand[]): string {
 function fishOption({ name, value, choices }: CompletedOption): string {
   const long = `-l ${name.slice(2)}`;
   if (value === 'none') return long;
-  return `${long} -r${value === 'choices' ? ` -f -a ${fishQuoted(choices.join(' '))}` : value === 'path' ? ' -F' : ' -f'}`;
+  return `${long} -r${value === 'choices' ? ` -f -a ${quoteForFish(choices.join(' '))}` : value === 'path' ? ' -F' : ' -f'}`;
 }
 
-function fishQuoted(text: string): string {
+function quoteForFish(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

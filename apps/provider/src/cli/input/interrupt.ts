@@ -1,4 +1,4 @@
-/** Ends a waiting command in order when the owner interrupts it. */
+/** Lets the owner interrupt a waiting command, and ends the command in an orderly way. */
 import { EXIT } from '../exit-codes.js';
 
 /** Signal that the first SIGINT or SIGTERM aborts with `reason`. */

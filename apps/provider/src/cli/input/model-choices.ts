@@ -1,4 +1,4 @@
-/** `modelChoices`: the models for `serve`. Those named by options, else those selected in the model store, else the demo model. */
+/** `modelChoices`: the models for `serve`: named by options, else selected in the model store, else the demo model. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
@@ -35,7 +35,7 @@ const SHIPPED: Readonly<Record<string, () => string>> = {
  * A projector `mmproj-FILE` beside FILE is used. FILE may also be a folder, a stored model's id, `demo-text`, `demo-image` or
  * `demo-vision`. Without arguments: the stored models in use, else the demo model.
  *
- * `maxKeep`: the settings' maximum keep-alive time; a KEEP on the command line overrides it.
+ * `maxKeep`: maximum keep-alive time of the settings, overridden by a KEEP on the command line.
  */
 export function modelChoices(given: readonly string[] | undefined, store: ModelStore, maxKeep: KeepAlive = ALWAYS): ModelChoice[] {
   if (given === undefined) {

@@ -37,14 +37,14 @@ export function ownerOptions(args: readonly string[], more: OptionTable = {}, wo
 
 /** Runs `parseArgs` and converts its errors. Throws {@link UsageError}. */
 export function parsed<Read extends { readonly values: object }>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
-  const read = understood(parse, options);
+  const read = parseOrThrow(parse, options);
   // An empty value is probably a script's mistake, and must not select the default data directory.
   const empty = Object.entries(read.values).find(([, value]) => value === '');
   if (empty !== undefined) throw new UsageError(`--${empty[0]} needs a value.`);
   return read;
 }
 
-function understood<Read>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
+function parseOrThrow<Read>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
   try {
     return parse();
   } catch (error) {

@@ -9,7 +9,7 @@ export class PromptAborted extends Error {
 export class Prompt {
   /** Typed answer, or `byDefault` if empty. Throws {@link PromptAborted}. */
   async ask(question: string, byDefault: string): Promise<string> {
-    // One readline per question, so that Ctrl-C reaches the command between questions.
+    // A readline per question, so that Ctrl-C reaches the command between questions.
     const lines = createInterface({ input: process.stdin, output: process.stdout });
     const broken = new AbortController();
     const breakOff = (): void => broken.abort();

@@ -12,8 +12,8 @@ export function fit(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   if (columns <= 1) return columns === 1 ? '…' : '';
   const parts = [...graphemes.segment(text)].map(({ segment }) => segment);
-  const head = taken(parts, Math.ceil((columns - 1) / 2));
-  const tail = taken([...parts].reverse(), columns - 1 - widthOf(head));
+  const head = joinFitting(parts, Math.ceil((columns - 1) / 2));
+  const tail = joinFitting([...parts].reverse(), columns - 1 - widthOf(head));
   return `${head}…${[...graphemes.segment(tail)]
     .map(({ segment }) => segment)
     .reverse()
@@ -32,7 +32,7 @@ export function right(text: string, columns: number): string {
   return ' '.repeat(columns - widthOf(cut)) + cut;
 }
 
-function taken(parts: readonly string[], columns: number): string {
+function joinFitting(parts: readonly string[], columns: number): string {
   let text = '';
   for (const part of parts) {
     if (widthOf(text + part) > columns) break;

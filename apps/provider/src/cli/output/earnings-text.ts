@@ -35,7 +35,7 @@ export function earningsLines(earnings: MachineEarnings, view: EarningsView): st
   ];
 }
 
-/** RFC 4180 with a heading: one line per day and model of this machine, oldest first. Amounts are exact, in USD. */
+/** CSV (RFC 4180) with a heading: a line per day and model of this machine, oldest first. Amounts are exact, in USD. */
 export function earningsCsv({ provider_id, time_zone, data }: MachineEarnings): string[] {
   const head = ['day', 'time_zone', 'provider_id', 'model', 'requests', 'prompt_tokens', 'completion_tokens', 'images', 'earned_usd'];
   const rows = data.map((row) => [

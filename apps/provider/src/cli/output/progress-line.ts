@@ -1,5 +1,5 @@
-/** `ProgressLine`: progress of a download with rate and remaining time. On a terminal, a bar in one line that is overwritten. */
-import type { Progress } from '../../models/store/download.js';
+/** `ProgressLine`: progress of a download with rate and remaining time. On a terminal, a bar in a line that is overwritten. */
+import type { Progress } from '../../models/store/transfer.js';
 import { fit, widthOf } from './columns.js';
 
 interface ProgressReport {
@@ -18,7 +18,7 @@ export class ProgressLine {
   #samples: { readonly at: number; readonly bytes: number }[] = [];
   #phase: Progress['phase'] | null = null;
   #printedAt = Number.NEGATIVE_INFINITY;
-  #shown = false;
+  #isShown = false;
 
   constructor(
     private readonly output: { readonly isTTY?: boolean; readonly columns?: number; write(text: string): unknown },
@@ -39,17 +39,17 @@ export class ProgressLine {
     const first = this.#samples[0] as { readonly at: number; readonly bytes: number };
     const rate = at > first.at ? ((bytes - first.bytes) / (at - first.at)) * 1000 : null;
     const left = rate === null || rate <= 0 || total === null ? null : Math.ceil((total - bytes) / rate);
-    const news = { phase, bytes, total, bytes_per_second: rate === null ? null : Math.round(rate), seconds_left: left };
+    const report = { phase, bytes, total, bytes_per_second: rate === null ? null : Math.round(rate), seconds_left: left };
     if (this.output.isTTY === true) {
-      this.output.write(`\r\x1b[K${lineOf(news, this.output.columns || DEFAULT_COLUMNS)}`);
-      this.#shown = true;
+      this.output.write(`\r\x1b[K${lineOf(report, this.output.columns || DEFAULT_COLUMNS)}`);
+      this.#isShown = true;
     }
-    return news;
+    return report;
   }
 
   end(): void {
-    if (this.#shown) this.output.write('\n');
-    this.#shown = false;
+    if (this.#isShown) this.output.write('\n');
+    this.#isShown = false;
   }
 }
 
@@ -58,13 +58,13 @@ const MAX_BAR = 30;
 /** A narrower bar says less than the numbers that would have to go. */
 const MIN_BAR = 5;
 
-/** The report as one line of at most `columns`; the bar takes what the numbers leave. */
+/** The report as a line of at most `columns`; the bar fills the space beside the numbers. */
 function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport, columns: number): string {
-  const rate = bytes_per_second === null ? '' : `  ${megabytes(bytes_per_second)}/s`;
+  const rate = bytes_per_second === null ? '' : `  ${formatMegabytes(bytes_per_second)}/s`;
   const left = seconds_left === null ? '' : `  ${duration(seconds_left)} left`;
-  if (total === null || total === 0) return fit(`${phase} ${megabytes(bytes)}${rate}${left}`, columns);
+  if (total === null || total === 0) return fit(`${phase} ${formatMegabytes(bytes)}${rate}${left}`, columns);
   const share = Math.min(1, bytes / total);
-  const numbers = `${String(Math.floor(100 * share)).padStart(3)}%  ${megabytes(bytes)} of ${megabytes(total)}${rate}${left}`;
+  const numbers = `${String(Math.floor(100 * share)).padStart(3)}%  ${formatMegabytes(bytes)} of ${formatMegabytes(total)}${rate}${left}`;
   // The last column stays free: some terminals wrap a full line.
   const room = Math.min(MAX_BAR, columns - 1 - widthOf(`${phase}   ${numbers}`));
   return fit(room < MIN_BAR ? `${phase} ${numbers}` : `${phase} ${bar(share, room)}  ${numbers}`, columns - 1);
@@ -75,7 +75,7 @@ function bar(share: number, width: number): string {
   return '█'.repeat(filled) + '░'.repeat(width - filled);
 }
 
-function megabytes(bytes: number): string {
+function formatMegabytes(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 

@@ -11,7 +11,7 @@ export function print(lines: readonly string[]): Promise<void> {
   });
 }
 
-/** One line that is safe to print. */
+/** A line without control characters. */
 export function clean(text: string): string {
   const line = text.replace(UNSAFE, ' ').replace(/\s+/g, ' ').trim();
   // The cut may have halved a character.

@@ -1,4 +1,4 @@
-/** `jobOutlook`: whether this machine gets requests, as one headline, one reason and one next step. Pure. */
+/** `jobOutlook`: whether this machine gets requests, as a headline, a reason and a next step. Pure. */
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
 import { ownerStep } from '../../host/availability/owner-step.js';
 
@@ -10,7 +10,7 @@ export interface JobOutlook {
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
   /** Without a full stop. */
   readonly headline: string;
-  /** A sentence; null: the headline says it all. */
+  /** A sentence; null: the headline is sufficient. */
   readonly reason: string | null;
   /** The most useful action of the owner; null: none is needed. */
   readonly next: string | null;
@@ -50,7 +50,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   if (trust === null) return { state: 'held', headline: 'Connected', reason: 'The coordinator is verifying this machine.', next: null };
   if (!trust.routable) {
     const remedy = trust.status_remedy ?? null;
-    const reason = sentence(capitalized(trust.status.replaceAll('_', ' ')));
+    const reason = sentence(capitalize(trust.status.replaceAll('_', ' ')));
     return { state: 'needs_owner', headline: CLOSED, reason, next: remedy ?? 'See the reasons: inference-provider doctor' };
   }
   const step = view?.next_steps.find(({ code }) => code !== 'nothing');
@@ -62,7 +62,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   if (view.models.length > 0 && open.length === 0) {
     const [first] = view.models;
     const gate = (first?.gate ?? first?.state ?? 'unknown reason').replaceAll('_', ' ');
-    return { state: 'held', headline: `${CLOSED} right now`, reason: sentence(capitalized(gate)), next };
+    return { state: 'held', headline: `${CLOSED} right now`, reason: sentence(capitalize(gate)), next };
   }
   const requestCount = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
   if (requestCount === 0) return { state: 'idle', headline: READY, reason: 'No requests for these models in the last five minutes.', next };
@@ -88,18 +88,18 @@ export function closedText({ state, reasons }: AvailabilityStatus): Pick<JobOutl
 
 /** Headline and reason in one line: `Not accepting requests: paused until 18:00.` */
 export function outlookText({ headline, reason }: Pick<JobOutlook, 'headline' | 'reason'>): string {
-  return reason === null ? `${headline}.` : `${headline}: ${uncapitalized(reason)}`;
+  return reason === null ? `${headline}.` : `${headline}: ${uncapitalize(reason)}`;
 }
 
 function sentence(text: string): string {
   return text === '' || /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-function capitalized(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Leaves names such as `FileVault` and `HTTP` alone. */
-function uncapitalized(text: string): string {
+function uncapitalize(text: string): string {
   return /^[A-Z][a-z]*\b/.test(text) && !/^[A-Z][a-z]*[A-Z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }

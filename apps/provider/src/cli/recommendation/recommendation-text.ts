@@ -45,7 +45,7 @@ export function recommendationHead({ models, repositoryProblem }: Recommendation
   return [...wrapped('', machineLine(machine)), '', ...heading];
 }
 
-/** What the figures are, and which are missing. */
+/** Explains the figures, and names missing figures. */
 export function recommendationFooter({ models, noDemand, repositoryProblem }: Recommendations): string[] {
   return [
     ...(models.length === 0 ? [] : wrapped('', ESTIMATES)),

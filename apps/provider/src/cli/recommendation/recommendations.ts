@@ -9,7 +9,6 @@ import { expectedModel } from '../../models/expected-model.js';
 import { modelHash } from '../../models/file-hash.js';
 import { knownModel } from '../../models/image/known-models.js';
 import { slug } from '../../models/model-facts.js';
-import { DownloadError } from '../../models/store/download.js';
 import {
   type ModelRepository,
   preferredVariant,
@@ -19,6 +18,7 @@ import {
   variantsOf,
 } from '../../models/store/model-repository.js';
 import { searchRepositories } from '../../models/store/model-search.js';
+import { DownloadError } from '../../models/store/transfer.js';
 import { rowOf } from '../commands/models/list.js';
 import type { OpenStore } from '../models-command.js';
 
@@ -50,7 +50,7 @@ const MAX_MODELS = 10;
 const MAX_CATALOGUED = 10;
 const MAX_DEMANDED = 5;
 const MAX_POPULAR = 12;
-/** Repositories that one demanded model is looked for in. */
+/** Maximum repositories to search for a demanded model. */
 const MAX_PER_DEMANDED = 5;
 const REPOSITORY_MS = 15_000;
 
@@ -87,7 +87,7 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
       return found.filter(({ repository }) => idOfRepository(repository) === id);
     });
   const candidates = [
-    ...published.catalogue.flatMap(catalogued).slice(0, MAX_CATALOGUED),
+    ...published.catalogue.flatMap(fromCatalogue).slice(0, MAX_CATALOGUED),
     ...(await Promise.all(demanded)).flat().map(({ repository }) => ({ repository, quantization: null, origin: 'demand' as const })),
     ...(await popular)
       .filter(({ isGated }) => !isGated)
@@ -108,7 +108,7 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
     ...here.map(({ entry, row }): Recommendation => {
       const tokensPerSecond = row.estimated_tokens_per_second;
       const { id, bytes } = entry;
-      const earningsPerDay = earnings(published, id, tokensPerSecond);
+      const earningsPerDay = estimateEarnings(published, id, tokensPerSecond);
       return { source: id, origin: 'stored', bytes, tokensPerSecond, vision: row.vision, earningsPerDay };
     }),
     // A stored model is not downloaded a second time.
@@ -149,17 +149,17 @@ function recommendation(
     bytes,
     tokensPerSecond,
     vision,
-    earningsPerDay: id === undefined ? null : earnings(published, id, tokensPerSecond),
+    earningsPerDay: id === undefined ? null : estimateEarnings(published, id, tokensPerSecond),
   };
 }
 
-function earnings({ demand }: PublishedModels, id: string, tokensPerSecond: number | null): number | null {
+function estimateEarnings({ demand }: PublishedModels, id: string, tokensPerSecond: number | null): number | null {
   const of = demand.get(id);
   return of === undefined || tokensPerSecond === null ? null : estimatedEarningsPerDay(of, tokensPerSecond);
 }
 
 /** A catalogue entry whose id names a repository. */
-function catalogued({ id }: CatalogueEntry) {
+function fromCatalogue({ id }: CatalogueEntry) {
   if (!/^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/.test(id)) return [];
   const source = readSource(`hf:${id}`);
   return source.kind === 'repository'
@@ -167,11 +167,11 @@ function catalogued({ id }: CatalogueEntry) {
     : [];
 }
 
-function isNamed({ quantization }: Variant, wanted: string): boolean {
-  return quantization?.toLowerCase() === wanted.toLowerCase();
+function isNamed({ quantization }: Variant, name: string): boolean {
+  return quantization?.toLowerCase() === name.toLowerCase();
 }
 
-/** Id that a pulled model of this repository usually gets: `unsloth/Qwen3-8B-GGUF` becomes `qwen3-8b`. */
+/** Usual id after pulling a model of this repository: `unsloth/Qwen3-8B-GGUF` becomes `qwen3-8b`. */
 function idOfRepository(repository: string): string {
   return slug((repository.split('/')[1] ?? '').replace(/[-_.]gguf$/i, ''));
 }

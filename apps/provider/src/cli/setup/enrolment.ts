@@ -1,4 +1,4 @@
-/** Step of `setup`: enrolment in device management, with what the profile can and cannot see, and guidance until the Mac is enrolled. */
+/** Step of `setup`: enrolment in device management. Explains the access of the profile, and guides until the Mac is enrolled. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { configPath } from '../../config/data-dir.js';
 import { editConfig } from '../../config/edit-config.js';
@@ -10,7 +10,7 @@ import { clean, print, wrapped } from '../output/terminal.js';
 import type { Setup } from './steps.js';
 
 const POLL_MS = 1_000;
-/** The agent requests enrolment two seconds after it is connected. */
+/** The agent requests enrolment two seconds after the connection. */
 const OFFER_MS = 45_000;
 
 const EXPLANATION = [

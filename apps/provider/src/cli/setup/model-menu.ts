@@ -1,4 +1,4 @@
-/** Models for the owner's choice: those that `models recommend` lists, and the demo model. */
+/** Models for the owner's choice: the list of `models recommend`, and the demo model. */
 import type { ModelMemorySettings } from '../../config/model-memory.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
 import { modelRepositoryOf } from '../../models/store/model-repository.js';
@@ -12,7 +12,7 @@ export interface MenuItem {
   readonly choice: string;
   /** Table row. */
   readonly text: string;
-  /** False if choosing the model downloads it. */
+  /** False if the model must be downloaded first. */
   readonly isHere: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Steps of `setup`, in order. Each stores its result before the next begins, so that an interrupted setup continues where it stopped.
+ * Steps of `setup`, in order. Each stores its result before the next begins, so that an interrupted setup can continue.
  * Known answers are asked again only if an option says otherwise.
  */
 
@@ -44,9 +44,9 @@ const CHECK_MS = 10_000;
 
 /** Address of a coordinator that answered. Throws CoordinatorError if no other can be asked for. */
 export async function chooseCoordinator({ dataDir, answers, settled, prompt }: Setup): Promise<string> {
-  let given = answers.coordinator ?? (prompt === null ? settled.coordinator : null);
+  let answer = answers.coordinator ?? (prompt === null ? settled.coordinator : null);
   for (;;) {
-    const text = given ?? (await prompt?.ask('Address of the coordinator', settled.coordinator ?? '')) ?? '';
+    const text = answer ?? (await prompt?.ask('Address of the coordinator', settled.coordinator ?? '')) ?? '';
     const address = coordinatorAddress(text);
     const problem = address === null ? 'The address must be an http or https address.' : await coordinatorProblem(address);
     if (address !== null && problem === null) {
@@ -58,7 +58,7 @@ export async function chooseCoordinator({ dataDir, answers, settled, prompt }: S
     }
     if (prompt === null) throw new CoordinatorError('unreachable', problem ?? 'there is no coordinator');
     process.stderr.write(`${clean(problem ?? '')}\n`);
-    given = null;
+    answer = null;
   }
 }
 
@@ -142,7 +142,7 @@ export async function chooseModel(setup: Setup, coordinator: string): Promise<st
   return id;
 }
 
-/** The first recommendation if asked for or if it needs no download, else the owner's choice. Throws StartupError without any. */
+/** The first recommendation if requested or already downloaded, else the owner's choice. Throws StartupError without any. */
 async function choiceOf({ dataDir, answers, prompt }: Setup, coordinator: string): Promise<string> {
   const menu = await modelMenu(modelStoreOf(dataDir), coordinator, modelMemorySettings(readConfig(configPath(dataDir))));
   const [first] = menu.items;
@@ -152,10 +152,10 @@ async function choiceOf({ dataDir, answers, prompt }: Setup, coordinator: string
     return first.choice;
   }
   // Without a question, nothing is downloaded.
-  return prompt === null ? (menu.items.find(({ isHere }) => isHere)?.choice ?? DEMO) : await pick(menu, prompt);
+  return prompt === null ? (menu.items.find(({ isHere }) => isHere)?.choice ?? DEMO) : await pickModel(menu, prompt);
 }
 
-async function pick(menu: ModelMenu, prompt: Prompt): Promise<string> {
+async function pickModel(menu: ModelMenu, prompt: Prompt): Promise<string> {
   const { head, items, footer } = menu;
   await print(['', ...head, ...items.map(({ text }) => text), '', ...footer, '']);
   const typed = await prompt.ask('Model: its number, hf:OWNER/REPOSITORY:QUANTIZATION, an https address or a file', '1');
@@ -163,16 +163,16 @@ async function pick(menu: ModelMenu, prompt: Prompt): Promise<string> {
   const chosen = items[Number(typed) - 1];
   if (chosen !== undefined) return chosen.choice;
   process.stderr.write(`There is no model ${typed} in this list; its numbers are 1 to ${items.length}.\n`);
-  return pick(menu, prompt);
+  return pickModel(menu, prompt);
 }
 
 /** Chooses the serving schedule. */
 export async function chooseSchedule({ dataDir, answers, settled, prompt, run, knowsSchedules }: Setup): Promise<void> {
   if (!knowsSchedules || (answers.schedule === null && settled.schedule)) return;
-  let given = answers.schedule ?? (prompt === null ? 'always' : null);
+  let answer = answers.schedule ?? (prompt === null ? 'always' : null);
   for (;;) {
     const text =
-      given ?? (await prompt?.ask('Serving times: "always", or for example "mon-fri 22:00-07:00, sat-sun 00:00-24:00"', 'always')) ?? '';
+      answer ?? (await prompt?.ask('Serving times: "always", or for example "mon-fri 22:00-07:00, sat-sun 00:00-24:00"', 'always')) ?? '';
     try {
       const code = /^always$/i.test(text)
         ? await run('schedule', 'clear', '--data-dir', dataDir)
@@ -182,7 +182,7 @@ export async function chooseSchedule({ dataDir, answers, settled, prompt, run, k
     } catch (error) {
       if (!(error instanceof UsageError) || prompt === null) throw error;
       process.stderr.write(`${error.message}\n`);
-      given = null;
+      answer = null;
     }
   }
 }

@@ -39,7 +39,7 @@ export function frame({ status, problem, earnings }: StatusSnapshot, size: Size,
           ...modelLines(status, columns),
           ...decisionLines(status),
         ];
-  const whole = [line(beside(title, clock, columns), 'strong'), line('', 'plain'), ...body];
+  const whole = [line(placeBeside(title, clock, columns), 'strong'), line('', 'plain'), ...body];
   const room = rows >= 4 ? rows - 2 : rows;
   const shown = whole.slice(0, room);
   const withEnd = rows >= 4 ? [...shown, line('', 'plain'), end] : shown;
@@ -62,16 +62,16 @@ function factLines(status: DaemonStatus, earnings: StatusSnapshot['earnings'], n
   const simulated = status.simulated_enclave ? ' (simulated enclave)' : '';
   const isLinked = account.state === 'linked' || account.state === 'waiting';
   return [
-    fact('Account', accountText(account), isLinked ? 'plain' : 'bad'),
+    factLine('Account', accountText(account), isLinked ? 'plain' : 'bad'),
     ...earningsFacts(status, earnings).map(([name, text]) => line(`${name.padEnd(NAME)}${text}`, 'plain')),
-    fact('Requests', `${bar(status.running_jobs, status.slots)} ${requestsText(status)}`),
-    fact('Machine', machineText(status)),
-    fact('Trust', trust === null ? `not known${simulated}` : `${trust.trust_level}${simulated}`),
-    fact(
+    factLine('Requests', `${bar(status.running_jobs, status.slots)} ${requestsText(status)}`),
+    factLine('Machine', machineText(status)),
+    factLine('Trust', trust === null ? `not known${simulated}` : `${trust.trust_level}${simulated}`),
+    factLine(
       'Coordinator',
       `${clean(status.coordinator)}, ${connection.state === 'connected' ? 'connected' : 'NOT connected'} for ${spanOf(now - connection.since)}`,
     ),
-    fact('Running for', spanOf(now - status.started_at)),
+    factLine('Running for', spanOf(now - status.started_at)),
   ];
 }
 
@@ -88,7 +88,7 @@ function decisionLines({ coordinator_view: view }: DaemonStatus): Line[] {
   return decisions.length === 0 ? [] : [line('', 'plain'), line('Last decisions of the coordinator (UTC)', 'strong'), ...decisions];
 }
 
-function fact(name: string, text: string, style: Line['style'] = 'plain'): Line {
+function factLine(name: string, text: string, style: Line['style'] = 'plain'): Line {
   return line(`${name.padEnd(NAME)}${clean(text)}`, style);
 }
 
@@ -101,7 +101,7 @@ function bar(part: number, whole: number): string {
   return `${'█'.repeat(filled)}${'░'.repeat(10 - filled)}`;
 }
 
-function beside(first: string, second: string, columns: number): string {
+function placeBeside(first: string, second: string, columns: number): string {
   const gap = columns - widthOf(first) - widthOf(second);
   return gap < 1 ? first : `${first}${' '.repeat(gap)}${second}`;
 }

@@ -8,10 +8,10 @@ import type { Line, Size } from './frame.js';
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
 /** Synchronized output; terminals without support ignore the sequence. */
-const BEGIN_PICTURE = '\u001b[?2026h\u001b[H';
-const END_PICTURE = '\u001b[J\u001b[?2026l';
+const BEGIN_FRAME = '\u001b[?2026h\u001b[H';
+const END_FRAME = '\u001b[J\u001b[?2026l';
 /** After a resize, terminals retain parts of the previous frame. */
-const WIPE = '\u001b[2J';
+const CLEAR_SCREEN = '\u001b[2J';
 const TO_LINE_END = '\u001b[K';
 const PLAIN = '\u001b[0m';
 
@@ -22,8 +22,8 @@ const STYLES: Readonly<Record<Line['style'], string>> = {
   bad: '\u001b[1;31m',
   dim: '\u001b[2m',
 };
-/** Styles without colours (no-color.org). */
-const COLOURLESS: Readonly<Record<Line['style'], string>> = {
+/** For terminals of users who disable colours (no-color.org). */
+const STYLES_WITHOUT_COLOUR: Readonly<Record<Line['style'], string>> = {
   plain: '',
   strong: '\u001b[1m',
   good: '\u001b[1m',
@@ -49,7 +49,7 @@ export class Screen {
     this.#isStale = true;
     this.#options.onRedraw();
   };
-  #open = true;
+  #isOpen = true;
   #isStale = false;
 
   constructor(options: ScreenOptions) {
@@ -70,18 +70,18 @@ export class Screen {
   }
 
   draw(lines: readonly Line[]): void {
-    if (!this.#open) return;
-    const styles = this.#options.colours ? STYLES : COLOURLESS;
-    const text = lines.map(({ text: words, style }) => `${styles[style]}${words}${styles[style] === '' ? '' : PLAIN}${TO_LINE_END}`);
-    // No line feed after the last line: a full screen would scroll.
-    const wipe = this.#isStale ? WIPE : '';
+    if (!this.#isOpen) return;
+    const styles = this.#options.colours ? STYLES : STYLES_WITHOUT_COLOUR;
+    const text = lines.map(({ text: content, style }) => `${styles[style]}${content}${styles[style] === '' ? '' : PLAIN}${TO_LINE_END}`);
+    // A line feed after the last line would scroll a full screen.
+    const clear = this.#isStale ? CLEAR_SCREEN : '';
     this.#isStale = false;
-    this.#options.output.write(`${BEGIN_PICTURE}${wipe}${text.join('\r\n')}${END_PICTURE}`);
+    this.#options.output.write(`${BEGIN_FRAME}${clear}${text.join('\r\n')}${END_FRAME}`);
   }
 
   close(): void {
-    if (!this.#open) return;
-    this.#open = false;
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     const { output, input } = this.#options;
     output.removeListener('resize', this.#onResize);
     process.removeListener('SIGCONT', this.#onResize);

@@ -14,7 +14,7 @@ export interface StatusSnapshot {
 
 export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'asking the provider', earnings: null };
 
-/** The daemon itself waits three seconds for the coordinator. */
+/** Longer than the daemon's wait of three seconds for the coordinator. */
 const STATUS_MS = 6_000;
 const EARNINGS_MS = 4_000;
 /** Earnings change with every job, and are requested from another machine. */
@@ -50,7 +50,7 @@ export class StatusPoller {
     }
   }
 
-  /** Retains the last earnings while the coordinator does not answer; drops them when the machine is unlinked. */
+  /** Retains the last earnings while the coordinator does not answer, but not after the machine is unlinked. */
   async #ask(signal?: AbortSignal): Promise<void> {
     if (performance.now() - this.#askedAt < EARNINGS_EVERY_MS) return;
     this.#askedAt = performance.now();

@@ -2,7 +2,7 @@
  * `status --watch`: polls the daemon every two seconds until the owner ends it. On a terminal a full-screen view, otherwise a line
  * per change.
  *
- * Waits for a daemon that does not run, so that a restart does not end the view.
+ * Waits while the daemon does not run, so that a restart does not end the view.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DaemonStatus } from '../../control/daemon-status.js';
@@ -50,7 +50,7 @@ async function onScreen(poller: StatusPoller, ended: AbortController): Promise<v
   const clock = setInterval(redraw, CLOCK_MS);
   try {
     redraw();
-    await again(poller, ended.signal, (next) => {
+    await pollRepeatedly(poller, ended.signal, (next) => {
       snapshot = next;
       redraw();
     });
@@ -62,7 +62,7 @@ async function onScreen(poller: StatusPoller, ended: AbortController): Promise<v
 
 async function inLines(poller: StatusPoller, signal: AbortSignal): Promise<void> {
   let before = '';
-  await again(poller, signal, (snapshot) => {
+  await pollRepeatedly(poller, signal, (snapshot) => {
     const text = plainLine(snapshot);
     if (text === before) return;
     before = text;
@@ -81,7 +81,7 @@ function facts({ state, connection, account, running_jobs, jobs }: DaemonStatus)
   return `${state} ${connection.state} account=${account.state} running=${running_jobs} done=${jobs.completed} failed=${jobs.failed}`;
 }
 
-async function again(poller: StatusPoller, signal: AbortSignal, show: (snapshot: StatusSnapshot) => void): Promise<void> {
+async function pollRepeatedly(poller: StatusPoller, signal: AbortSignal, show: (snapshot: StatusSnapshot) => void): Promise<void> {
   const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
   while (!signal.aborted) {
     // The race ends the view even if the daemon is frozen.

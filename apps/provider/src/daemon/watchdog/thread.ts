@@ -1,7 +1,7 @@
 /**
  * Worker thread of the watchdog: kills the process when the main thread's event loop stands still for too long.
  *
- * Time in which this thread did not run either (sleep, stopped process) does not count.
+ * Time during which this thread did not run either (sleep, stopped process) does not count.
  */
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';

@@ -46,7 +46,7 @@ export class Redactor {
     ];
     this.#known = known
       .filter(([word]) => word.length >= MIN_SECRET || (word === user && word.length > 1))
-      .map(([word, stand]) => [new RegExp(escaped(word, word === user || host.startsWith(word)), 'gi'), stand] as const);
+      .map(([word, stand]) => [new RegExp(escapePattern(word, word === user || host.startsWith(word)), 'gi'), stand] as const);
   }
 
   text(text: string): string {
@@ -73,7 +73,7 @@ function isSecret(name: string, value: unknown): boolean {
 }
 
 /** Names match whole words only; a short name would otherwise remove half of the text. */
-function escaped(word: string, whole: boolean): string {
+function escapePattern(word: string, whole: boolean): string {
   const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return whole ? `(?<![A-Za-z0-9])${literal}(?![A-Za-z0-9])` : literal;
 }

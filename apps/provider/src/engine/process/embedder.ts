@@ -58,7 +58,7 @@ export class Embedder {
     for (const { tokens, count } of counted) {
       if (this.#cancelled.has(job)) return { job, kind: 'cancelled' };
       const { vector } = await this.context.getEmbeddingFor(tokens);
-      this.send({ type: 'embedded', job, vector: encoded(unit(vector.slice(0, dimensions ?? vector.length))), tokens: count });
+      this.send({ type: 'embedded', job, vector: encoded(normalize(vector.slice(0, dimensions ?? vector.length))), tokens: count });
     }
     return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
   }
@@ -69,7 +69,7 @@ export class Embedder {
 }
 
 /** Normalises to length 1, so a dot product equals the cosine. Throws for a zero or non-finite vector. */
-function unit(vector: readonly number[]): number[] {
+function normalize(vector: readonly number[]): number[] {
   const length = Math.hypot(...vector);
   if (!Number.isFinite(length) || length === 0) throw new Error('the model made no usable vector');
   return vector.map((value) => value / length);

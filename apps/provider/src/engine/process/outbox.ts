@@ -16,14 +16,14 @@ export class Outbox {
   #pieces: (number | string)[] = [];
   #logprobs: PieceLogprobs[] = [];
   #ended: Ended[] = [];
-  #worked = false;
+  #hasWorked = false;
   /** Streams without any sent text. */
   readonly #silent = new Set<number>();
-  #urgent = false;
-  #scheduled = false;
+  #isUrgent = false;
+  #isScheduled = false;
   #timer: NodeJS.Timeout | null = null;
   #lastFlush = 0;
-  #writing = false;
+  #isWriting = false;
   #waiting: (() => void)[] = [];
 
   constructor(private readonly send: SendToDaemon) {}
@@ -45,7 +45,7 @@ export class Outbox {
   /** Reports progress on a prompt, at intervals, as a message without events. */
   worked(): void {
     if (performance.now() - this.#lastFlush < WORK_GAP_MS) return;
-    this.#worked = true;
+    this.#hasWorked = true;
     this.#schedule();
   }
 
@@ -57,7 +57,7 @@ export class Outbox {
 
   /** Sends without waiting for the minimum gap. */
   #flushSoon(): void {
-    this.#urgent = true;
+    this.#isUrgent = true;
     if (this.#timer !== null) {
       clearTimeout(this.#timer);
       this.#timer = null;
@@ -72,9 +72,9 @@ export class Outbox {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#writing) return;
-    this.#scheduled = true;
-    const wait = this.#urgent ? 0 : this.#lastFlush + GAP_MS - performance.now();
+    if (this.#isScheduled || this.#isWriting) return;
+    this.#isScheduled = true;
+    const wait = this.#isUrgent ? 0 : this.#lastFlush + GAP_MS - performance.now();
     if (wait > 0) {
       this.#timer = setTimeout(this.#flush, wait);
       return;
@@ -88,9 +88,9 @@ export class Outbox {
   };
 
   #flush = (): void => {
-    this.#scheduled = false;
+    this.#isScheduled = false;
     this.#timer = null;
-    if (this.#empty && !this.#worked) return;
+    if (this.#empty && !this.#hasWorked) return;
     const message: FromEngine = {
       type: 'tick',
       started: this.#started,
@@ -102,16 +102,16 @@ export class Outbox {
     this.#pieces = [];
     this.#logprobs = [];
     this.#ended = [];
-    this.#worked = false;
-    this.#urgent = false;
-    this.#writing = true;
+    this.#hasWorked = false;
+    this.#isUrgent = false;
+    this.#isWriting = true;
     this.#lastFlush = performance.now();
     for (const resume of this.#waiting.splice(0)) resume();
     this.send(message, this.#written);
   };
 
   #written = (): void => {
-    this.#writing = false;
+    this.#isWriting = false;
     if (!this.#empty) this.#schedule();
   };
 

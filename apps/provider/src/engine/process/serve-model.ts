@@ -16,7 +16,7 @@ export function serveModel(load: LoadModel): void {
     const embedder = model !== null && 'cancel' in model ? model : null;
     switch (message.type) {
       case 'load':
-        void loaded(load, message.settings).then((each) => (model = each));
+        void loadOrReportFailure(load, message.settings).then((each) => (model = each));
         return;
       case 'start':
         void runtime?.run(message.job, message.request);
@@ -48,7 +48,7 @@ function send(message: FromEngine, written: () => void = () => {}): void {
   process.send?.(message, undefined, undefined, written);
 }
 
-async function loaded(load: LoadModel, settings: EngineSettings): Promise<Runtime | Embedder | null> {
+async function loadOrReportFailure(load: LoadModel, settings: EngineSettings): Promise<Runtime | Embedder | null> {
   try {
     const model = await load(settings, send);
     send({ type: 'loaded', facts: model.facts });

@@ -33,7 +33,7 @@ export class AvailabilityController {
   #lastReported: string;
   #drain: { readonly force: AbortController; readonly cancel: AbortController } | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
-  #closed = false;
+  #isClosed = false;
 
   /** Starts as `serving` or `away`, without a call of `onChange`. */
   constructor(options: AvailabilityControllerOptions) {
@@ -55,7 +55,7 @@ export class AvailabilityController {
 
   /** Decides again. Call after every change of policy, pause or sensors. */
   review(): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     this.#decision = this.#options.decide();
     const serve = this.#decision.state === 'serve';
     if (serve && this.#state !== 'serving') this.#serve();
@@ -67,7 +67,7 @@ export class AvailabilityController {
 
   /** Ends the reviews. A drain in progress continues. */
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
@@ -89,7 +89,7 @@ export class AvailabilityController {
     void (async () => {
       await drain(controllers.force.signal, cancelled);
       if (!cancelled.aborted) await unload();
-      if (cancelled.aborted || this.#closed) return;
+      if (cancelled.aborted || this.#isClosed) return;
       this.#drain = null;
       this.#state = 'away';
       this.#report();

@@ -21,7 +21,7 @@ export interface Pause {
 export interface AvailabilityFacts {
   /** The machine's own time zone. */
   readonly timeZone: string;
-  /** Time without owner input in milliseconds; null if unknown. Read only if the policy needs it. */
+  /** Time without owner input in milliseconds; null: unknown. Read only for policies that depend on the time. */
   readonly ownerIdleMs: number | null;
   readonly condition: HostCondition;
   /** Remaining cooldown of each stress that ended, in milliseconds. */
@@ -37,17 +37,17 @@ export interface Reason {
 }
 
 export interface Availability {
-  /** `leave`: accept no jobs, finish running ones. `refuse`: accept no jobs, hand running ones back. */
+  /** `leave`: accept no jobs, finish running jobs. `refuse`: accept no jobs, return running jobs to the coordinator. */
   readonly state: 'serve' | 'leave' | 'refuse';
   /** Empty while serving. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];
-  /** Next change that time alone causes, in milliseconds since 1970; null if unknown. */
+  /** Next change caused by time alone, in milliseconds since 1970; null: unknown. */
   readonly nextChangeAt: number | null;
 }
 
 /** Reasons that cannot wait for a long answer to finish. */
 const URGENT: ReadonlySet<AwayReason> = new Set(['too_hot', 'no_memory']);
-/** Bound of the look-ahead over consecutive reasons, such as a pause that ends outside the schedule. */
+/** Maximum consecutive reasons to look ahead, such as a pause that ends outside the schedule. */
 const MAX_STEPS = 8;
 
 /** `now` in milliseconds since 1970. Never throws for a validated policy. */
@@ -58,11 +58,11 @@ export function availability(policy: AvailabilityPolicy, facts: AvailabilityFact
   return {
     state: reasons.length === 0 ? 'serve' : urgent || policy.whenLeaving === 'hand_back' ? 'refuse' : 'leave',
     reasons,
-    nextChangeAt: reasons.length === 0 ? nextChange(policy.windows, zoneOf(policy, facts), now) : opensAt(policy, facts, now, found),
+    nextChangeAt: reasons.length === 0 ? nextChange(policy.windows, zoneOf(policy, facts), now) : findReopening(policy, facts, now, found),
   };
 }
 
-/** Stress that the policy counts. */
+/** Stresses that stop this machine under the policy. */
 export function stressOf({ onBattery, whenHot }: AvailabilityPolicy, { thermal, memoryPressure, power }: HostCondition): StressFlags {
   return {
     heat: thermal === 'critical' || (whenHot === 'stop' && thermal === 'serious'),
@@ -75,11 +75,11 @@ interface FoundReason {
   readonly reason: Reason;
   /** False if only the cooldown of the reason remains. */
   readonly isCurrent: boolean;
-  /** End that time alone causes; null if unknown. */
+  /** End caused by time alone; null: unknown. */
   readonly endsAt: number | null;
 }
 
-/** Reasons at the time `at`, if only time passes after `now`, when the facts were read. */
+/** Reasons at the time `at`, if nothing but time changes after `now`, the time of the facts. */
 function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, at: number): FoundReason[] {
   const found: FoundReason[] = [];
   const add = (code: AwayReason, until: number | null, { isCurrent = true, endsAt = until } = {}): void => {
@@ -94,7 +94,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
   const addStress = (name: keyof StressFlags, code: AwayReason): void => {
     const until = now + remainingCooldowns[name];
     if (stress[name]) add(code, null);
-    // The stress may return earlier, so the end is not promised.
+    // The owner is told no end, because the stress may return earlier.
     else if (until > at) add(code, null, { isCurrent: false, endsAt: until });
   };
   addStress('power', condition.power === 'low_battery' ? 'low_battery' : 'on_battery');
@@ -105,15 +105,15 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
     if (ownerIdleMs === null) add('idle_unknown', null);
     else {
       const endsAt = now - ownerIdleMs + onlyWhenIdleMinutes * 60_000;
-      // The owner may continue, so the end is not promised.
+      // The owner is told no end, because the owner may continue.
       if (endsAt > at) add('owner_active', null, { endsAt });
     }
   }
   return found;
 }
 
-/** Time at which no reason remains, if only time passes. */
-function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly FoundReason[]): number | null {
+/** Time at which no reason remains, if nothing but time changes; null: unknown. */
+function findReopening(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly FoundReason[]): number | null {
   let at = now;
   let found = reasons;
   for (let step = 0; step < MAX_STEPS; step++) {

@@ -22,7 +22,7 @@ export function pauseText({ until, console: from }: Pause): string {
   return `${JSON.stringify({ until, ...(from === undefined ? {} : { console: from }) })}\n`;
 }
 
-/** Null if there is no pause, it expired, or the text is damaged. `now` in milliseconds since 1970. */
+/** Null: no pause, an expired pause, or a damaged text. `now` in milliseconds since 1970. */
 export function readPause(text: string, now: number): Pause | null {
   let found: unknown;
   try {

@@ -1,4 +1,4 @@
-/** `AvailabilityPolicy`: when this machine serves and which conditions stop it. Converted from the settings. */
+/** `AvailabilityPolicy`: schedule of this machine, and conditions that stop it. Converted from the settings. */
 import { type Config, DAYS } from '../../config/config.js';
 
 export { DAYS };

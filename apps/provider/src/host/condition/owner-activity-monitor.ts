@@ -1,4 +1,4 @@
-/** `OwnerActivityMonitor`: polls the time since the owner's last keyboard or mouse input, while availability depends on it. */
+/** `OwnerActivityMonitor`: polls the time since the owner's last keyboard or mouse input, if availability depends on the time. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostSource } from '../command-output.js';
 import { readIdleMs } from './idle-time.js';
@@ -9,7 +9,7 @@ export class OwnerActivityMonitor {
   readonly #onReading: () => void;
   readonly #abort = new AbortController();
   #polling: Promise<void> | null = null;
-  #enabled = false;
+  #isEnabled = false;
   #idleMs: number | null = null;
 
   constructor(source: HostSource, intervalMs: number, onReading: () => void) {
@@ -25,7 +25,7 @@ export class OwnerActivityMonitor {
 
   /** Enables or disables polling. When enabled, resolves after the first reading. */
   async setEnabled(enabled: boolean): Promise<void> {
-    this.#enabled = enabled;
+    this.#isEnabled = enabled;
     if (!enabled || this.#polling !== null) return;
     await this.#read();
     this.#polling ??= this.#poll();
@@ -38,9 +38,9 @@ export class OwnerActivityMonitor {
 
   async #poll(): Promise<void> {
     const { signal } = this.#abort;
-    while (this.#enabled && !signal.aborted) {
+    while (this.#isEnabled && !signal.aborted) {
       await delay(this.#intervalMs, undefined, { signal, ref: false }).catch(() => {});
-      if (signal.aborted || !this.#enabled) break;
+      if (signal.aborted || !this.#isEnabled) break;
       await this.#read();
       if (!signal.aborted) this.#onReading();
     }

@@ -30,7 +30,7 @@ export class SleepInhibitor {
   readonly #command: InhibitCommand | null;
   readonly #onProblem: (reason: string) => void;
   #child: ChildProcess | null = null;
-  #requested = false;
+  #isRequested = false;
   #retryTimer: NodeJS.Timeout | null = null;
   #retryMs = FIRST_RETRY_MS;
 
@@ -46,19 +46,19 @@ export class SleepInhibitor {
   }
 
   setActive(active: boolean): void {
-    this.#requested = active;
+    this.#isRequested = active;
     if (active) this.#start();
     else this.#stop();
   }
 
   #start(): void {
     if (this.#command === null || this.#child !== null || this.#retryTimer !== null) return;
-    // The child reads its stdin, a pipe that closes with this process.
+    // The child reads stdin, a pipe that closes with this process.
     const child = spawn(this.#command.command, [...this.#command.args], { stdio: ['pipe', 'ignore', 'ignore'] });
     this.#child = child;
     const startedAt = performance.now();
     child.stdin?.on('error', () => {});
-    // Unreferenced, so that the child does not keep this process alive.
+    // Unreferenced, so that this process can end before the child.
     child.unref();
     (child.stdin as unknown as { unref?: () => void } | null)?.unref?.();
     let hasEnded = false;
@@ -67,12 +67,12 @@ export class SleepInhibitor {
       hasEnded = true;
       if (this.#child !== child) return;
       this.#child = null;
-      if (!this.#requested) return;
+      if (!this.#isRequested) return;
       this.#onProblem(reason);
       if (performance.now() - startedAt > STABLE_MS) this.#retryMs = FIRST_RETRY_MS;
       this.#retryTimer = setTimeout(() => {
         this.#retryTimer = null;
-        if (this.#requested) this.#start();
+        if (this.#isRequested) this.#start();
       }, this.#retryMs);
       this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
       this.#retryTimer.unref();

@@ -1,16 +1,16 @@
-/** Forbids core dumps, which would contain prompts and keys. Services start without; otherwise by `prlimit`, which children inherit. */
+/** Forbids core dumps, which would contain prompts and keys: by the service definition, or by `prlimit`, inherited by children. */
 import { execFile } from 'node:child_process';
 
 type CoreDumps = 'off' | 'on' | 'unknown';
 
 export async function forbidCoreDumps(platform: NodeJS.Platform = process.platform): Promise<CoreDumps> {
-  if (platform === 'linux' && (await ran('prlimit', ['--pid', String(process.pid), '--core=0:0'])) !== null) return 'off';
+  if (platform === 'linux' && (await runProgram('prlimit', ['--pid', String(process.pid), '--core=0:0'])) !== null) return 'off';
   // A child shows the limits of its parent.
-  const limit = (await ran('/bin/sh', ['-c', 'ulimit -c']))?.trim();
+  const limit = (await runProgram('/bin/sh', ['-c', 'ulimit -c']))?.trim();
   return limit === undefined ? 'unknown' : limit === '0' ? 'off' : 'on';
 }
 
-function ran(program: string, args: readonly string[]): Promise<string | null> {
+function runProgram(program: string, args: readonly string[]): Promise<string | null> {
   return new Promise((resolve) => {
     execFile(program, [...args], { timeout: 5_000, encoding: 'utf8' }, (error, stdout) => resolve(error === null ? stdout : null));
   });

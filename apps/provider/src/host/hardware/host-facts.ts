@@ -11,7 +11,7 @@ export interface HostFacts {
   /** For example `M3`; the chip's name if the family is unknown. */
   readonly chipFamily: string;
   readonly cpuCores: number;
-  /** Core counts by kind; null if the system does not distinguish them. */
+  /** Core counts by kind; null if the system does not distinguish kinds. */
   readonly performanceCores: number | null;
   readonly efficiencyCores: number | null;
   /** GPU cores; 0 if unknown. */
@@ -46,7 +46,7 @@ async function contents(root: string, path: string): Promise<string> {
   return text === '' && root !== '/' ? read('/') : text;
 }
 
-/** Capacity of each processor relative to the strongest, as the kernel reports it (sysfs-devices-system-cpu). */
+/** Capacity of each processor relative to the strongest, from the kernel (sysfs-devices-system-cpu). */
 async function capacities(root: string): Promise<readonly string[]> {
   const folder = 'sys/devices/system/cpu';
   const names = await readdir(join(root, folder)).catch(() => []);

@@ -1,4 +1,4 @@
-/** Hardware of a Linux machine, from texts of /proc, /sys and /etc. Linux machines are developers' and simulated ones. */
+/** Hardware of a Linux machine, from texts of /proc, /sys and /etc. Linux machines are for development and simulation. */
 import { bandwidthOf, chipFacts } from '@inference/protocol';
 import type { HostFacts } from './host-facts.js';
 
@@ -8,7 +8,7 @@ export const LINUX_FILES = {
   osRelease: 'etc/os-release',
   kernel: 'proc/sys/kernel/osrelease',
   product: 'sys/class/dmi/id/product_name',
-  /** On most machines only root can read it. */
+  /** Usually readable by root only. */
   serial: 'sys/class/dmi/id/product_serial',
   /** CPU lists of hybrid chips, such as `0-7,16`. */
   performanceCpus: 'sys/devices/cpu_core/cpus',

@@ -1,4 +1,4 @@
-/** `ImageBackend`: interface of a backend, which generates one image at a time and can be cancelled between steps. */
+/** `ImageBackend`: interface of image backends. A backend generates one image at a time, and can be cancelled between steps. */
 import type { ImageEngineFacts, ImageRequest } from '../messages.js';
 
 /** An image before encoding: 8 bits per colour, RGB, row by row. */

@@ -1,4 +1,4 @@
-/** Entry file of the image process, which has one model, but no sockets and no keys. */
+/** Entry file of the image process: one model, no sockets, no keys. */
 
 import { Worker } from 'node:worker_threads';
 import { endWithParent } from '../../model-process/end-with-parent.js';

@@ -51,7 +51,7 @@ export interface Answered {
 /** Maximum digits of the counts in a usage. */
 const USAGE_DIGITS = 32;
 
-/** Generates the choices one after another: a job has one slot. Throws JobError, or the signal's reason when the job was given up. */
+/** Generates the choices one after another: a job has one slot. Throws JobError, or the signal's reason after a cancellation. */
 export async function answer(options: AnswerOptions): Promise<Answered> {
   const { opened, responseMetadata } = options;
   refuseImages(opened.request, options.maxImageTokens);
@@ -82,7 +82,7 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
     hiddenTokens: sum(choices, ({ counts }) => counts.hiddenTokens),
   };
   const counted = (answerBytes: number): OutputCounts => signedOutput(total, { thinks: options.thinks, answerBytes });
-  // The prompt counts once: further choices read it from the prefix cache, or again at the machine's own expense.
+  // The prompt counts once: further choices read the prefix cache, or recompute the prompt at the machine's expense.
   const { prompt, computation, decodeTps, prefillTps } = first;
   const { hiddenTokens, completionTokens } = counted(plain === null || isCancelled ? written : Number.POSITIVE_INFINITY);
   const usage = usageOf(prompt, completionTokens);
@@ -109,7 +109,7 @@ function refuseImages(request: OpenedRequest['request'], maxImageTokens: number 
   if (image !== undefined && maxImageTokens === null) throw new JobError('unsupported', { param: image.field });
 }
 
-/** Of several choices, one that the limit cut decides the reason of the whole answer. */
+/** If the limit cut any choice, the reason of the whole answer is the limit. */
 function finishEvent(choices: readonly GeneratedChoice[], usage: Usage, hiddenTokens: number): FinishEvent {
   const ends = choices.flatMap(({ finish }) => finish ?? []);
   const end = ends.find(({ reason }) => reason === 'length') ?? ends[0];

@@ -32,7 +32,7 @@ export function engineName(name: string): string {
   return clean.slice(0, 128).trimEnd() || 'unknown';
 }
 
-/** Parameters as applied, without those at their neutral value. */
+/** Applied parameters, without neutral values. */
 function signedSampling(sampling: Sampling): ReceiptSampling {
   const { temperature, topP, topK, minP, seed, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
   return {

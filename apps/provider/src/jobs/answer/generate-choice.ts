@@ -37,7 +37,7 @@ type Emit = (events: readonly OutputEvent[]) => Promise<void>;
 /** Maximum generations until the output passes its final check. The grammar already prevents most violations. */
 const MAX_ATTEMPTS = 3;
 
-/** The finished output violates its constraint. Without a stream, nothing was sent yet, so it can be generated again. */
+/** The finished output violates its constraint. Without a stream, nothing was sent, so another generation is possible. */
 class ConstraintViolation extends Error {}
 
 /**
@@ -215,7 +215,7 @@ async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): Asy
   try {
     let next = batches.next();
     for (;;) {
-      const result = await within(next, idleMs);
+      const result = await withTimeLimit(next, idleMs);
       if (result === null) {
         yield null;
         continue;
@@ -230,7 +230,7 @@ async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): Asy
   }
 }
 
-async function within<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value | null> {
+async function withTimeLimit<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<null>((resolve) => {
     timer = setTimeout(() => resolve(null), milliseconds);

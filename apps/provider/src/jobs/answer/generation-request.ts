@@ -31,7 +31,7 @@ export function generationRequest(
   };
 }
 
-/** The seed plus `offset`, modulo 2^32 as engines use it: doubles above 2^53 have no successor. */
+/** The seed plus `offset`, modulo 2^32 as in engines: doubles above 2^53 have no successor. */
 function laterSeed(seed: number, offset: number): number {
   return offset === 0 ? seed : Number(BigInt.asUintN(32, BigInt(Math.trunc(seed)) + BigInt(offset)));
 }

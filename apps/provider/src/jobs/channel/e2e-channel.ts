@@ -83,7 +83,7 @@ export class E2eChannel implements JobChannel {
     requireDeclaredImages(parsed, context);
     return {
       parsed,
-      // Response id as a coordinator chooses it, for the format that the body selects.
+      // Response id in the form of a coordinator, for the format of the body.
       responseId: parsed.answer.idPrefix + this.message.context.job_id.replaceAll('-', ''),
       requestBytes: context.body_bytes,
       overrides: {},
@@ -173,7 +173,7 @@ function contradiction(member: string): RequestError {
   return new RequestError('invalid_request', null, `The sealed request's context and its body differ in ${member}.`);
 }
 
-/** Scope of 32 hex digits, as coordinators choose for plain jobs; no coordinator can compute this one. */
+/** Scope of 32 hex digits, like the scopes of plain jobs. No coordinator can compute this scope. */
 function cacheScopeOf(secret: string): string {
   return toHex(nodeE2eCrypto.hmacSha256(fromBase64Url(secret), CACHE_LABEL)).slice(0, 32);
 }

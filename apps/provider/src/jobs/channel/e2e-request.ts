@@ -51,7 +51,7 @@ export function openOnce(
   key: SealingKey,
   { replays, now }: { readonly replays: ReplaySet; readonly now: number },
 ): OpenedE2eRequest {
-  const opened = opening(() => openE2eRequest(nodeE2eCrypto, bytes, message.e2e.recipient, e2eKeyPair(key.pair)));
+  const opened = openOrThrowJobError(() => openE2eRequest(nodeE2eCrypto, bytes, message.e2e.recipient, e2eKeyPair(key.pair)));
   const { context, enc, sealedRequestSha256 } = opened;
   if (sealedRequestSha256 !== message.context.request_sha256 || !equalBytes(enc, encOf(message))) throw new JobError('bad_context');
   if (!matchesJob(context, message)) throw new JobError('bad_context');
@@ -84,7 +84,7 @@ function encOf({ enc }: JobMessage): Uint8Array {
   }
 }
 
-function opening(open: () => OpenedE2eRequest): OpenedE2eRequest {
+function openOrThrowJobError(open: () => OpenedE2eRequest): OpenedE2eRequest {
   try {
     return open();
   } catch (error) {

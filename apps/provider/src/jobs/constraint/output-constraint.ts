@@ -283,7 +283,7 @@ export function satisfiesConstraint(demand: ConstraintRequest, { text, calls }: 
   if (toolChoice.type === 'required' || toolChoice.type === 'named') return calls.length > 0;
   if (answerFormat(demand) === null || calls.length > 0) return true;
   if (responseFormat.type === 'choice') return responseFormat.choices.includes(text);
-  // Client patterns are never run here; the grammar enforces them.
+  // Client patterns never run here, because the grammar enforces them.
   if (responseFormat.type === 'regex') return true;
   const value = parsedJson(text);
   if (value === undefined) return false;

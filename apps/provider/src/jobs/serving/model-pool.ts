@@ -48,13 +48,13 @@ export class ModelPool {
   /** Removed models that have not ended yet. */
   readonly #leaving = new Set<ServedModel>();
   readonly #waiting = new Set<Waiter>();
-  #started = false;
-  #closed = false;
-  #memoryIsShort = false;
-  #resting = false;
+  #hasStarted = false;
+  #isClosed = false;
+  #isMemoryShort = false;
+  #isResting = false;
   #ceiling: number;
   #isGranting = false;
-  #again = false;
+  #mustRunAgain = false;
   #wake: NodeJS.Timeout | null = null;
 
   constructor(options: ModelPoolOptions) {
@@ -70,13 +70,13 @@ export class ModelPool {
     signal.addEventListener('abort', stop, { once: true });
     let failure: Error | null = null;
     for (const model of this.#models.values()) {
-      if (model.keep.kind !== 'always' || this.#closed || this.#resting || model.state !== 'cold') continue;
+      if (model.keep.kind !== 'always' || this.#isClosed || this.#isResting || model.state !== 'cold') continue;
       const error = await model.load();
       failure ??= error;
     }
     signal.removeEventListener('abort', stop);
-    this.#started = true;
-    if (this.#closed) throw new Error('loading the model was interrupted');
+    this.#hasStarted = true;
+    if (this.#isClosed) throw new Error('loading the model was interrupted');
     if (failure !== null && [...this.#models.values()].every(({ state }) => state === 'disabled')) throw failure;
   }
 
@@ -111,10 +111,10 @@ export class ModelPool {
     return bytes;
   }
 
-  /** While memory is short, unused models are unloaded at once, except those always loaded. */
+  /** While memory is short, unused models are unloaded at once, unless always loaded. */
   setMemoryIsShort(isShort: boolean): void {
-    this.#memoryIsShort = isShort;
-    if (!isShort || this.#closed) return;
+    this.#isMemoryShort = isShort;
+    if (!isShort || this.#isClosed) return;
     for (const model of this.#models.values()) if (model.state === 'ready' && model.leases === 0) this.#onIdle(model);
   }
 
@@ -159,16 +159,16 @@ export class ModelPool {
    * refused.
    */
   async rest(): Promise<void> {
-    this.#resting = true;
+    this.#isResting = true;
     for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('resting'));
-    // Removed models end with their last job; callers wait for those jobs before.
+    // Removed models end with their last job, which callers wait for.
     await Promise.all([...this.#models.values()].map((model) => model.rest()));
   }
 
   /** Allows loading again and loads the models that are always loaded. */
   resume(): void {
-    if (!this.#resting) return;
-    this.#resting = false;
+    if (!this.#isResting) return;
+    this.#isResting = false;
     this.#settle();
   }
 
@@ -176,8 +176,8 @@ export class ModelPool {
   async lease(id: string, signal: AbortSignal): Promise<Lease> {
     signal.throwIfAborted();
     const model = this.#models.get(id);
-    if (this.#closed) throw new ModelUnavailable('closed');
-    if (this.#resting) throw new ModelUnavailable('resting');
+    if (this.#isClosed) throw new ModelUnavailable('closed');
+    if (this.#isResting) throw new ModelUnavailable('resting');
     if (model === undefined) throw new ModelUnavailable('not_served');
     let waiter: Waiter | null = null;
     const onAbort = (): void => waiter?.refuse(signal.reason);
@@ -203,7 +203,7 @@ export class ModelPool {
 
   /** Ends every process. Waiting jobs are refused. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     if (this.#wake !== null) clearTimeout(this.#wake);
     for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('closed'));
     await Promise.all([...this.#models.values(), ...this.#leaving].map((model) => model.close()));
@@ -230,7 +230,7 @@ export class ModelPool {
   #closeIfUnused(model: ServedModel): void {
     if (model.leases > 0) return;
     void model.close().then(() => {
-      if (this.#leaving.delete(model) && !this.#closed) this.#changed();
+      if (this.#leaving.delete(model) && !this.#isClosed) this.#changed();
     });
   }
 
@@ -242,25 +242,25 @@ export class ModelPool {
   #settle(): void {
     this.#grantLeases();
     for (const model of this.#models.values()) {
-      if (this.#closed) return;
+      if (this.#isClosed) return;
       if (model.state === 'ready' && model.leases === 0) this.#onIdle(model);
     }
   }
 
   #onIdle(model: ServedModel): void {
     const isAwaited = [...this.#waiting].some((waiter) => waiter.model === model);
-    const isTooMuch = this.#memoryIsShort || this.memoryInUse > this.#ceiling;
+    const isTooMuch = this.#isMemoryShort || this.memoryInUse > this.#ceiling;
     if (!model.fits || (isTooMuch && !isAwaited && model.keep.kind !== 'always')) this.#unloadIdle(model);
     else model.startIdleTimer(() => this.#unloadIdle(model));
   }
 
   /** Grants leases, oldest job first where memory is contested. Called after every change. */
   #grantLeases(): void {
-    this.#again = true;
-    if (this.#isGranting || this.#closed) return;
+    this.#mustRunAgain = true;
+    if (this.#isGranting || this.#isClosed) return;
     this.#isGranting = true;
-    while (this.#again) {
-      this.#again = false;
+    while (this.#mustRunAgain) {
+      this.#mustRunAgain = false;
       this.#grantOnce();
     }
     this.#isGranting = false;
@@ -316,7 +316,7 @@ export class ModelPool {
 
   /** Models that are always loaded are cold when new, after a disabled period and after a rest. */
   #loadAlwaysLoaded(): void {
-    if (!this.#started || this.#resting) return;
+    if (!this.#hasStarted || this.#isResting) return;
     for (const model of this.#models.values()) {
       if (model.state !== 'cold' || model.keep.kind !== 'always' || !model.fits) continue;
       if (this.#freeMemoryFor(model, new Set())) void model.load();

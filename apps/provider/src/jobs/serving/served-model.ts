@@ -68,7 +68,7 @@ export interface ServingTimings {
   readonly idleMs: number | null;
   /** Maximum wait of a job for memory that other models use. */
   readonly memoryWaitMs: number;
-  /** Wait for memory after which a job precedes newer jobs of the models that use this memory. */
+  /** Maximum wait for memory. Afterwards, the job precedes newer jobs of the models in that memory. */
   readonly priorityAfterMs: number;
 }
 
@@ -92,7 +92,7 @@ const STABLE_AFTER_MS = 10 * 60_000;
 export class ServedModel implements ModelOperations {
   readonly serving: Serving;
   #keep: KeepAlive;
-  /** Whether the model fits beside the models that are always loaded. A model that does not fit is not offered. */
+  /** Whether the model fits beside the always loaded models. A model that does not fit is not offered. */
   fits = true;
   readonly #options: ServedModelOptions;
   readonly #timings: ServingTimings;
@@ -106,7 +106,7 @@ export class ServedModel implements ModelOperations {
   #disabledMs: number;
   #reason: string | null = null;
   #timer: NodeJS.Timeout | null = null;
-  #closed = false;
+  #isClosed = false;
   /** Unload as soon as loading ends. */
   #shouldUnload = false;
   /** Number of jobs that use the model. */
@@ -232,7 +232,7 @@ export class ServedModel implements ModelOperations {
     this.#starting = starting;
     try {
       const engine = await this.#options.start(this, (event) => this.#follow(event), starting.signal);
-      if (this.#closed || this.#shouldUnload) {
+      if (this.#isClosed || this.#shouldUnload) {
         await engine.close();
         this.#setState('cold');
         return null;
@@ -246,7 +246,7 @@ export class ServedModel implements ModelOperations {
         this.#setState('cold');
         return null;
       }
-      if (!this.#closed) this.#disable(failure.message);
+      if (!this.#isClosed) this.#disable(failure.message);
       return failure;
     } finally {
       this.#starting = null;
@@ -292,7 +292,7 @@ export class ServedModel implements ModelOperations {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#clearTimer();
     this.#starting?.abort();
     await this.#loading;
@@ -324,16 +324,16 @@ export class ServedModel implements ModelOperations {
         return;
       case 'ready':
         // `load` reports the first start; later events are restarts.
-        if (this.#engine !== null && !this.#closed) this.#becomeReady(performance.now() - this.#loadingSince);
+        if (this.#engine !== null && !this.#isClosed) this.#becomeReady(performance.now() - this.#loadingSince);
         return;
       case 'died':
-        if (this.#closed || this.#state === 'unloading') return;
+        if (this.#isClosed || this.#state === 'unloading') return;
         this.#loadingSince = performance.now();
         this.#emit({ type: 'died', id: this.id, reason: event.reason, retryInMs: event.retryInMs });
         this.#setState('loading');
         return;
       case 'given_up':
-        if (!this.#closed) this.#disable(`its process ended again and again: ${event.reason}`);
+        if (!this.#isClosed) this.#disable(`its process ended again and again: ${event.reason}`);
         return;
       default:
         event satisfies never;
@@ -378,7 +378,7 @@ export class ServedModel implements ModelOperations {
   }
 
   #setState(state: ModelState): void {
-    if (this.#closed || state === this.#state) return;
+    if (this.#isClosed || state === this.#state) return;
     this.#state = state;
     this.#options.onChange();
   }

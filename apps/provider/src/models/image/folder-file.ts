@@ -12,7 +12,7 @@ export function hasFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** Throws {@link ModelFileError} for a missing or too large file, or one that violates the schema. */
+/** Throws {@link ModelFileError} for a file that is missing, too large, or against the schema. */
 export function readJson<Schema extends TSchema>(path: string, schema: Schema): Static<Schema> {
   let value: unknown;
   try {

@@ -277,7 +277,7 @@ class OnnxReader {
     }
   }
 
-  /** Negative numbers are read as large ones, which no field allows. */
+  /** Negative numbers are read as large numbers, which no field permits. */
   #varint(at: number): [value: number, next: number] {
     let value = 0;
     for (let index = 0; index < 10; index++) {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { DownloadError } from './download.js';
+import { DownloadError } from './transfer.js';
 
 /** Manifest: a package with the engine and its runtime, beside the lock file with their hashes. */
 const MANIFEST = createRequire(import.meta.url).resolve('#stable-diffusion-add-on');

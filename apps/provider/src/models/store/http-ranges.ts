@@ -7,10 +7,10 @@ export interface RangeSource {
   readonly redirect?: 'follow' | 'manual';
 }
 
-/** `broken`: transient; `changed`: the file was replaced; `refused`: retrying is useless. */
+/** `transient`: a retry may succeed; `changed`: the file was replaced; `refused`: a retry is useless. */
 export class TransferError extends Error {
   constructor(
-    readonly kind: 'broken' | 'changed' | 'refused',
+    readonly kind: 'transient' | 'changed' | 'refused',
     message: string,
   ) {
     super(message);
@@ -21,7 +21,7 @@ export class TransferError extends Error {
 export interface Probe {
   /** Null: the server reports no length. */
   readonly bytes: number | null;
-  readonly ranges: boolean;
+  readonly supportsRanges: boolean;
   /** A strong entity tag, or the time of the last change; null: the server reports neither. */
   readonly validator: string | null;
 }
@@ -33,14 +33,14 @@ export async function probe(source: RangeSource, signal: AbortSignal, stallMs: n
   const etag = response.headers.get('etag');
   const validator = etag !== null && !etag.startsWith('W/') ? etag : response.headers.get('last-modified');
   if (response.status === 206) {
-    const total = contentRange(response)?.total ?? null;
-    return { bytes: total, ranges: total !== null, validator };
+    const total = parseContentRange(response)?.total ?? null;
+    return { bytes: total, supportsRanges: total !== null, validator };
   }
   const length = response.headers.get('content-length');
-  return { bytes: length === null || response.headers.has('content-encoding') ? null : Number(length), ranges: false, validator };
+  return { bytes: length === null || response.headers.has('content-encoding') ? null : Number(length), supportsRanges: false, validator };
 }
 
-/** Bytes from `start` to before `end`. */
+/** Reads the bytes from `start` to before `end`. */
 export async function* readRange(
   source: RangeSource,
   { start, end }: { readonly start: number; readonly end: number },
@@ -53,27 +53,27 @@ export async function* readRange(
   const { response } = answer;
   try {
     if (response.status === 200) throw new TransferError('changed', 'the file on the server changed while it was downloaded');
-    const range = contentRange(response);
+    const range = parseContentRange(response);
     if (response.status !== 206 || range?.start !== start || range.end !== end - 1) {
-      throw new TransferError('broken', 'the server sent another part of the file than requested');
+      throw new TransferError('transient', 'the server sent another part of the file than requested');
     }
     let left = end - start;
-    for await (const bytes of chunks(answer, stallMs)) {
-      if (bytes.length > left) throw new TransferError('broken', 'the server sent more than requested');
+    for await (const bytes of readChunks(answer, stallMs)) {
+      if (bytes.length > left) throw new TransferError('transient', 'the server sent more than requested');
       left -= bytes.length;
       yield bytes;
     }
-    if (left > 0) throw new TransferError('broken', `the connection was lost with ${left} bytes missing`);
+    if (left > 0) throw new TransferError('transient', `the connection was lost with ${left} bytes missing`);
   } finally {
     answer.stop();
   }
 }
 
-/** All of the file. */
+/** Reads the whole file. */
 export async function* readWhole(source: RangeSource, signal: AbortSignal, stallMs: number): AsyncGenerator<Uint8Array> {
   const answer = await request(source, {}, signal, stallMs);
   try {
-    yield* chunks(answer, stallMs);
+    yield* readChunks(answer, stallMs);
   } finally {
     answer.stop();
   }
@@ -81,22 +81,22 @@ export async function* readWhole(source: RangeSource, signal: AbortSignal, stall
 
 interface Answer {
   readonly response: Response;
-  /** Aborts the transfer. Always called at the end. */
+  /** Aborts the transfer. Call at the end of each transfer, complete or not. */
   readonly stop: () => void;
   readonly stopped: AbortSignal;
 }
 
 async function request(
   { url, headers, redirect }: RangeSource,
-  more: Readonly<Record<string, string>>,
+  rangeHeaders: Readonly<Record<string, string>>,
   signal: AbortSignal,
   stallMs: number,
 ): Promise<Answer> {
   signal.throwIfAborted();
-  const own = new AbortController();
+  const abort = new AbortController();
   const stop = (): void => {
     signal.removeEventListener('abort', stop);
-    own.abort();
+    abort.abort();
   };
   signal.addEventListener('abort', stop, { once: true });
   const timer = setTimeout(stop, stallMs);
@@ -104,21 +104,21 @@ async function request(
   try {
     response = await fetch(url, {
       // Ranges of a compressed response would refer to the compressed bytes.
-      headers: { 'accept-encoding': 'identity', ...headers, ...more },
+      headers: { 'accept-encoding': 'identity', ...headers, ...rangeHeaders },
       redirect: redirect ?? 'follow',
-      signal: own.signal,
+      signal: abort.signal,
     });
   } catch (error) {
     stop();
     signal.throwIfAborted();
-    throw new TransferError('broken', `the server cannot be reached (${reasonOf(error)})`);
+    throw new TransferError('transient', `the server cannot be reached (${reasonOf(error)})`);
   } finally {
     clearTimeout(timer);
   }
-  if (response.ok) return { response, stop, stopped: own.signal };
+  if (response.ok) return { response, stop, stopped: abort.signal };
   stop();
-  const passing = response.status >= 500 || response.status === 408 || response.status === 429;
-  throw new TransferError(passing ? 'broken' : 'refused', statusSentence(response.status));
+  const isTransient = response.status >= 500 || response.status === 408 || response.status === 429;
+  throw new TransferError(isTransient ? 'transient' : 'refused', statusSentence(response.status));
 }
 
 function statusSentence(status: number): string {
@@ -128,31 +128,31 @@ function statusSentence(status: number): string {
   return `the server answered with status ${status}`;
 }
 
-async function* chunks({ response, stop, stopped }: Answer, stallMs: number): AsyncGenerator<Uint8Array> {
+async function* readChunks({ response, stop, stopped }: Answer, stallMs: number): AsyncGenerator<Uint8Array> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   // A pending read of an aborted request may never settle.
-  const broken = new Promise<never>((_, reject) => {
-    stopped.addEventListener('abort', () => reject(new TransferError('broken', 'the connection was lost')), { once: true });
+  const aborted = new Promise<never>((_, reject) => {
+    stopped.addEventListener('abort', () => reject(new TransferError('transient', 'the connection was lost')), { once: true });
   });
-  broken.catch(() => {});
+  aborted.catch(() => {});
   const timer = setTimeout(stop, stallMs);
   try {
     for (;;) {
-      const { done, value } = await Promise.race([reader.read(), broken]);
+      const { done, value } = await Promise.race([reader.read(), aborted]);
       if (done) return;
       timer.refresh();
       yield value;
     }
   } catch (error) {
-    throw error instanceof TransferError ? error : new TransferError('broken', `the connection was lost (${reasonOf(error)})`);
+    throw error instanceof TransferError ? error : new TransferError('transient', `the connection was lost (${reasonOf(error)})`);
   } finally {
     clearTimeout(timer);
     reader.cancel().catch(() => {});
   }
 }
 
-function contentRange(response: Response): { readonly start: number; readonly end: number; readonly total: number } | null {
+function parseContentRange(response: Response): { readonly start: number; readonly end: number; readonly total: number } | null {
   const match = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(response.headers.get('content-range') ?? '');
   return match === null ? null : { start: Number(match[1]), end: Number(match[2]), total: Number(match[3]) };
 }

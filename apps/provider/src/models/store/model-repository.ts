@@ -2,8 +2,8 @@
 import { basename } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { DownloadError } from './download.js';
 import { isProjectorName, likelyProjector, quantizationIn, repositoryProjector } from './repository-projector.js';
+import { DownloadError } from './transfer.js';
 
 export interface RemoteFile {
   /** Path relative to the store's folder; a plain file name except for image models. */
@@ -72,7 +72,7 @@ export async function repositoryEntries(
   return await list(`${modelRepository.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(modelRepository), signal);
 }
 
-/** One quantization of a repository, as `pull` downloads it. */
+/** A quantization in a repository, the unit of `pull`. */
 export interface Variant {
   /** For example `hf:owner/repository:Q4_K_M`. */
   readonly source: string;
@@ -108,7 +108,7 @@ export function variantsOf(repository: string, entries: Entries): Variant[] {
     .sort((a, b) => a.bytes - b.bytes);
 }
 
-/** The usual quantization if it is among these, else the largest; null without any. */
+/** The usual quantization if present, else the largest; null: no quantization. */
 export function preferredVariant(variants: readonly Variant[]): Variant | null {
   return variants.find(({ quantization }) => quantization?.toUpperCase() === USUAL) ?? variants.at(-1) ?? null;
 }

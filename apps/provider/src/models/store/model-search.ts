@@ -2,8 +2,8 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { knownModel } from '../image/known-models.js';
-import { DownloadError } from './download.js';
 import { headersOf, type ModelRepository, repositoryJson } from './model-repository.js';
+import { DownloadError } from './transfer.js';
 
 const SearchSchema = Type.Array(
   Type.Object({

@@ -10,7 +10,7 @@ const EntrySchema = Type.Object({
   id: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$' }),
   /** First file, or folder of an image model: a name in the store's folder, or a local file's absolute path. */
   file: Type.String({ minLength: 1 }),
-  /** All files, a projector last; for most models one. */
+  /** All files, with a projector last. Most models have one file. */
   files: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
   /** The projector among the files; absent: the model reads no images. */
   projector: Type.Optional(Type.String({ minLength: 1 })),
@@ -64,7 +64,7 @@ export class ModelStore {
     this.#write([...this.entries().filter(({ id }) => id !== entry.id), entry]);
   }
 
-  /** Removes an entry, and its files in the folder unless another entry needs them. Returns whether the entry existed. */
+  /** Removes an entry and its files in the folder, except files of other entries. Returns whether the entry existed. */
   remove(id: string): boolean {
     const entry = this.find(id);
     if (entry === null) return false;
@@ -78,7 +78,7 @@ export class ModelStore {
     return true;
   }
 
-  /** Deletes those of the files that lie in the folder and belong to no entry. */
+  /** Deletes the files inside the folder that belong to no entry. */
   deleteUnused(files: readonly string[]): void {
     const needed = new Set(this.entries().flatMap((entry) => entry.files));
     for (const file of files) if (!isAbsolute(file) && !needed.has(file)) rmSync(join(this.directory, file), { force: true });

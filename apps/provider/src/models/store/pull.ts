@@ -6,7 +6,7 @@ import { type KnownModel, knownModel } from '../image/known-models.js';
 import { DESCRIPTION } from '../image/stable-diffusion-folder.js';
 import { type ModelFacts, readModelFacts } from '../model-facts.js';
 import { AudioProjectorError, projectorBeside } from '../projector.js';
-import { DownloadError, download, type Progress, requireSpace, type Tuning } from './download.js';
+import { download } from './download.js';
 import {
   addressFile,
   type Entries,
@@ -21,6 +21,7 @@ import {
   repositoryProjectorFile,
 } from './model-repository.js';
 import type { ModelStore, StoredModel } from './model-store.js';
+import { DownloadError, type Progress, requireSpace, type Tuning } from './transfer.js';
 
 /** `usual`: the source's projector, if any. `named`: a path, an address, or a repository's file name or precision. */
 export type ProjectorChoice = { readonly kind: 'usual' } | { readonly kind: 'none' } | { readonly kind: 'named'; readonly name: string };
@@ -51,7 +52,7 @@ interface Pulled {
   readonly facts: ModelFacts;
   /** Source of the verified hash. */
   readonly verifiedBy: 'owner' | 'catalogue' | 'repository' | null;
-  /** Why the source's projector was left out without a request; null: it was not. */
+  /** Reason for leaving out the source's projector without a request; null: not left out. */
   readonly leftOut: LeftOut | null;
 }
 
@@ -88,7 +89,7 @@ export async function pull(options: PullOptions): Promise<Pulled> {
   }
 }
 
-/** Adds a file or folder that stays where it is, with its projector. */
+/** Adds a file or folder at its present place, with its projector. */
 async function addLocal(path: string, options: PullOptions): Promise<Pulled> {
   const { hashes, projector, signal } = options;
   const beside = projector.kind === 'usual' ? projectorBeside(path) : null;
@@ -97,7 +98,7 @@ async function addLocal(path: string, options: PullOptions): Promise<Pulled> {
   const candidate = async (model: ModelFacts): Promise<Candidate> => {
     return { facts: model, files: model.files, sha256: await hashes.ofModel(model.files, signal), isListed: false };
   };
-  return await take(options, await candidate(facts), beside === null ? null : await candidate(readModelFacts(path)));
+  return await addModel(options, await candidate(facts), beside === null ? null : await candidate(readModelFacts(path)));
 }
 
 /** An address names one file alone, so its projector has an address too. */
@@ -111,11 +112,11 @@ function addressProjector({ name }: RemoteFile, projector: ProjectorChoice): Rem
 /** Pulls a GGUF model, of several files where split, and its projector if any. */
 async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | null, options: PullOptions): Promise<Pulled> {
   const { store } = options;
-  const wanted = wantedFiles(files, projector, options);
-  const sha256s = await fetchFiles(wanted, wanted.length === 1 ? options.sha256 : null, options);
+  const neededFiles = wantedFiles(files, projector, options);
+  const sha256s = await fetchFiles(neededFiles, neededFiles.length === 1 ? options.sha256 : null, options);
   const path = join(store.directory, files[0]?.name ?? '');
   const candidate = (facts: ModelFacts): Candidate => {
-    const used = wanted.slice(0, facts.vision === null ? files.length : wanted.length);
+    const used = neededFiles.slice(0, facts.vision === null ? files.length : neededFiles.length);
     if (facts.files.length !== used.length)
       throw new DownloadError(`the model has ${facts.files.length} files, and ${used.length} were found`);
     return {
@@ -125,17 +126,17 @@ async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | n
       isListed: used.every((file) => file.sha256 !== null),
     };
   };
-  if (projector === null) return await take(options, candidate(readModelFacts(path)), null);
-  if (wanted.length === files.length) return { ...(await take(options, candidate(readModelFacts(path)), null)), leftOut: 'hash' };
+  if (projector === null) return await addModel(options, candidate(readModelFacts(path)), null);
+  if (neededFiles.length === files.length) return { ...(await addModel(options, candidate(readModelFacts(path)), null)), leftOut: 'hash' };
   const isChosen = options.projector.kind === 'named';
   try {
     const facts = readModelFacts(path, join(store.directory, projector.name));
-    const pulled = await take(options, candidate(facts), isChosen ? null : candidate(readModelFacts(path)));
+    const pulled = await addModel(options, candidate(facts), isChosen ? null : candidate(readModelFacts(path)));
     if (pulled.facts.vision === null) store.deleteUnused([projector.name]);
     return pulled;
   } catch (error) {
     if (!(error instanceof AudioProjectorError) || isChosen) throw error;
-    const pulled = await take(options, candidate(readModelFacts(path)), null);
+    const pulled = await addModel(options, candidate(readModelFacts(path)), null);
     store.deleteUnused([projector.name]);
     return { ...pulled, leftOut: 'audio' };
   }
@@ -188,7 +189,7 @@ function missingBytes({ name, bytes }: RemoteFile, directory: string): number {
   return Math.max(0, (bytes ?? 0) - BLOCK_BYTES * Math.max(...stored));
 }
 
-/** Unit of `stat.blocks`, whatever the file system's own. */
+/** Unit of `stat.blocks` on every file system. */
 const BLOCK_BYTES = 512;
 
 /** Pulls an image model into its own folder. Verified if the repository lists the hashes of the weights; the rest is parsed. */
@@ -200,7 +201,7 @@ async function pullFolder(
   await fetchFiles(files, null, options);
   const path = join(store.directory, folder);
   const facts = readModelFacts(path);
-  return await take(
+  return await addModel(
     options,
     {
       facts,
@@ -242,7 +243,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
     `${JSON.stringify({ engine: 'stable-diffusion.cpp', quantization, files, ...description }, null, 2)}\n`,
   );
   const facts = readModelFacts(path);
-  return await take(
+  return await addModel(
     options,
     {
       facts,
@@ -291,8 +292,8 @@ interface Candidate {
   readonly folder?: string;
 }
 
-/** Adds a model to the store. `alone`: the same model without its projector, added instead if only its hash is the expected one. */
-async function take(options: PullOptions, model: Candidate, alone: Candidate | null): Promise<Pulled> {
+/** Adds a model to the store. `alone`: the model without its projector, added instead if only its hash is the expected hash. */
+async function addModel(options: PullOptions, model: Candidate, alone: Candidate | null): Promise<Pulled> {
   const { store, now } = options;
   const id = options.id ?? model.facts.id;
   const allowed = await options.catalogued(id);

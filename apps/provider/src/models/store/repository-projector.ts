@@ -1,11 +1,11 @@
-/** `repositoryProjector`: which projector (`mmproj`) of a repository belongs to a model file, in which precision. Pure. */
+/** `repositoryProjector`: chooses the projector (`mmproj`) of a repository for a model file, and the precision. Pure. */
 import { basename, dirname } from 'node:path';
-import { DownloadError } from './download.js';
+import { DownloadError } from './transfer.js';
 
 /** Label of a quantization in a file name, for example `Q4_K_M`, `IQ3_XXS`, `MXFP4` or `BF16`. */
 const QUANTIZATION = /(?:^|[-_./])(I?Q\d(?:_[A-Z0-9]+)*|T?MXFP4|B?F16|F32)(?=[-./]|$)/gi;
 
-/** Best first: full quality where it costs little, then half the size. Others follow. */
+/** Best first: full quality at a small cost, then half the size, then others. */
 const PRECISIONS = ['F16', 'Q8_0', 'BF16', 'F32'];
 
 interface File {
@@ -63,11 +63,11 @@ export function likelyProjector<F extends File>(repository: string, modelPath: s
   }
 }
 
-/** Projectors beside the model, else any; of these the ones that name the model, else the ones that name no model. */
+/** Projectors in the model's folder, else any. Of these, projectors that name the model, else projectors that name no model. */
 function ofModel<F extends File>(modelPath: string, projectors: readonly F[]): readonly F[] {
   const beside = projectors.filter(({ path }) => dirname(path) === dirname(modelPath));
   const candidates = beside.length > 0 ? beside : projectors;
-  const model = normalized(basename(modelPath));
+  const model = normalizeName(basename(modelPath));
   const named = candidates.filter(({ path }) => nameOf(path) !== '' && model.includes(nameOf(path)));
   if (named.length > 0) return named;
   const unnamed = candidates.filter(({ path }) => nameOf(path) === '');
@@ -77,14 +77,14 @@ function ofModel<F extends File>(modelPath: string, projectors: readonly F[]): r
 
 /** `gemma-3-4b-it` of `mmproj-gemma-3-4b-it-f16.gguf`; empty for `mmproj-model-f16.gguf`. */
 function nameOf(path: string): string {
-  return normalized(
+  return normalizeName(
     basename(path)
       .replace(QUANTIZATION, '')
       .replace(/mmproj|\bmodel\b|\.gguf$/gi, ''),
   );
 }
 
-function normalized(name: string): string {
+function normalizeName(name: string): string {
   return name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -1,4 +1,4 @@
-/** `Supervised` runs the daemon as a child, and restarts a crashed one with exponential backoff. Exit code 0 is a requested stop. */
+/** `Supervised` runs the daemon as a child, and restarts a crashed daemon with exponential backoff. Exit code 0 is a requested stop. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,7 +26,7 @@ interface SupervisedState {
   readonly next_start_at: number | null;
 }
 
-/** Only a shell can forbid core dumps for the program that it starts. */
+/** Starts the program through a shell, because only a shell can forbid its core dumps. */
 const WITHOUT_CORE_DUMPS = ['/bin/sh', '-c', 'ulimit -c 0; exec "$@"', 'sh'];
 
 export class Supervised {
@@ -50,7 +50,7 @@ export class Supervised {
     return { pid: this.#child?.pid ?? null, restarts: this.#restarts, last_exit: this.#lastExit, next_start_at: this.#nextStartAt };
   }
 
-  /** Requests the child's exit, kills it after `stopMs`, and resolves when it exited. */
+  /** Requests the child's exit, kills the child after `stopMs`, and resolves after the exit. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#child?.kill('SIGTERM');
@@ -65,7 +65,7 @@ export class Supervised {
     let pauseMs = minPauseMs;
     while (!signal.aborted) {
       const startedAt = performance.now();
-      const exit = await this.#once();
+      const exit = await this.#runOnce();
       this.#child = null;
       this.#lastExit = exit;
       if (exit === 'exit code 0' || signal.aborted) return;
@@ -79,7 +79,7 @@ export class Supervised {
   }
 
   /** Runs the child once. Resolves with its exit as text. */
-  #once(): Promise<string> {
+  #runOnce(): Promise<string> {
     const { command, environment, directory, outputFile } = this.options;
     const [program = '', ...args] = [...WITHOUT_CORE_DUMPS, ...command];
     const output = openSync(outputFile, 'a', 0o600);

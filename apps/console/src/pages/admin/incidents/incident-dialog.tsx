@@ -1,4 +1,4 @@
-/** `IncidentDialog`: publishes an incident or maintenance on the status page, or edits one. */
+/** `IncidentDialog`: publishes or edits an incident or maintenance on the status page. */
 import type { AdminIncidentChange, AdminIncidentCreate, Incident } from '@inference/formats';
 import { api } from '../../../api/api-client.js';
 import { COMPONENTS, IMPACTS, STATUSES } from '../../../features/incidents/incident-texts.js';
@@ -14,7 +14,7 @@ const FIRST_STATUSES = (['investigating', 'identified', 'monitoring'] as const).
 
 interface IncidentDialogProps {
   readonly kind: Incident['kind'];
-  /** Incident to edit; null: publish a new one. */
+  /** Incident to edit; null: publish a new incident. */
   readonly incident: Incident | null;
   readonly onClose: () => void;
 }

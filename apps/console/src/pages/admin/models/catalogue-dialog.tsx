@@ -14,7 +14,7 @@ const TYPES = [
   { value: 'image', label: 'Images' },
 ] as const;
 
-/** `entry`: the model to edit; null for a new one. */
+/** `entry`: the model to edit; null for a new model. */
 export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatalogueEntry | null; readonly onClose: () => void }) {
   const reportChange = useReportChange();
   const form = useFormMutation(

@@ -1,4 +1,4 @@
-/** `/admin/prices`: current prices, their history, and setting new ones. */
+/** `/admin/prices`: current prices, price history, and a form for new prices. */
 import type { AdminPrice } from '@inference/formats';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-/** Withdrawals, newest first, with the actions that complete requested ones. */
+/** Withdrawals, newest first, with actions for requested withdrawals. */
 import type { ConsoleWithdrawal } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';

@@ -1,4 +1,4 @@
-/** `/admin/providers/:id`: status of one machine as its owner sees it, owner, and operator actions. */
+/** `/admin/providers/:id`: one machine with the status that its owner sees, its owner, and operator actions. */
 import type { AdminProviderView } from '@inference/formats';
 import { Link, useParams } from 'wouter';
 import { LoadedPage } from '../../../api/loaded-page.js';

@@ -90,7 +90,7 @@ export const ACTS: Readonly<Record<RolloutAct, ActText>> = {
   },
 };
 
-/** Acts that the state permits, the usual one first. */
+/** Actions that the state permits, the usual action first. */
 export function actsOf({ state, stage, stages, urgent }: AdminRollout): readonly RolloutAct[] {
   const expedite = urgent ? [] : (['expedite'] as const);
   switch (state) {

@@ -6,7 +6,7 @@ import { formatUsd } from '../../../ui/display/figures.js';
 type Details = Readonly<Record<string, unknown>>;
 
 const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
-  'POST /admin/v1/providers/:id/quarantine': ({ reason }) => `Quarantined machine: “${text(reason)}”`,
+  'POST /admin/v1/providers/:id/quarantine': ({ reason }) => `Quarantined machine: “${toText(reason)}”`,
   'POST /admin/v1/providers/:id/release': () => 'Released machine',
   'POST /admin/v1/providers/:id/reinstate': () => 'Cleared the failures of a machine',
   'POST /admin/v1/providers/:id/link': () => 'Linked machine to account',
@@ -16,15 +16,15 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'DELETE /admin/v1/accounts/:id': () => 'Deleted account',
   'GET /admin/v1/actions/export': () => 'Downloaded the audit log',
   'POST /admin/v1/accounts/:id/deposits': ({ amount_micro_usd, reference }) =>
-    `Added deposit of ${money(amount_micro_usd)}, reference “${text(reference)}”`,
-  'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWALS[text(end)] ?? `Ended a withdrawal: ${text(end)}`,
+    `Added deposit of ${money(amount_micro_usd)}, reference “${toText(reference)}”`,
+  'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWALS[toText(end)] ?? `Ended a withdrawal: ${toText(end)}`,
   'PUT /admin/v1/prices/*': ({ prompt_per_million, completion_per_million, per_image }) =>
     `Set a price: ${money(prompt_per_million)} and ${money(completion_per_million)} for a million tokens, ${money(per_image)} for an image`,
-  'PUT /admin/v1/catalogue/*': ({ display_name }) => `Saved catalogue model: ${text(display_name)}`,
+  'PUT /admin/v1/catalogue/*': ({ display_name }) => `Saved catalogue model: ${toText(display_name)}`,
   'DELETE /admin/v1/catalogue/*': () => 'Removed model from the catalogue',
-  'POST /admin/v1/incidents': ({ title }) => `Published on the status page: “${text(title)}”`,
+  'POST /admin/v1/incidents': ({ title }) => `Published on the status page: “${toText(title)}”`,
   'PATCH /admin/v1/incidents/:id': () => 'Changed an incident',
-  'POST /admin/v1/incidents/:id/updates': ({ status, message }) => `Updated an incident (${text(status)}): “${text(message)}”`,
+  'POST /admin/v1/incidents/:id/updates': ({ status, message }) => `Updated an incident (${toText(status)}): “${toText(message)}”`,
   'PATCH /admin/v1/incidents/:id/updates/:update_id': () => 'Changed an update of an incident',
   'DELETE /admin/v1/incidents/:id': () => 'Removed an incident',
   'PUT /admin/v1/rollout-policy': ({ mode }) =>
@@ -61,7 +61,7 @@ function changesOfAccount({ suspended, is_admin }: Details): string {
   return changes.length === 0 ? 'No change to the account' : changes.join(', ');
 }
 
-function text(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 

@@ -12,7 +12,7 @@ export interface HealthChart {
   readonly series: readonly { readonly label: string; readonly values: readonly (number | null)[]; readonly colour?: number }[];
 }
 
-/** Maximum error codes with their own series. The others share one. */
+/** Maximum error codes with their own series. Further codes share a series. */
 const MAX_CODES = 5;
 const OTHER_ERRORS = 'Other errors';
 
@@ -104,7 +104,7 @@ export function healthCharts({ data }: AdminHealthHistory): readonly HealthChart
 /** Reads the value of each series from a point, by label. */
 type Readers = Record<string, (point: AdminHealthPoint) => number>;
 
-/** One series for each of the most frequent error codes, and one for the others. */
+/** A series for each frequent error code, and a last series for all other codes. */
 function failuresByCode(data: readonly AdminHealthPoint[]): Readers {
   const totals = new Map<string, number>();
   for (const { code, count } of data.flatMap(({ failures }) => failures)) totals.set(code, (totals.get(code) ?? 0) + count);

@@ -1,4 +1,4 @@
-/** Verifies a saved answer or receipt against the record of its machine, and states what could not be checked. Pure. */
+/** Verifies a saved answer or receipt against the machine's record, and states which checks could not run. Pure. */
 import type { AttestationFeed, EnclaveEvidence, Receipt } from '@inference/protocol';
 import {
   type AnswerVerdict,
@@ -106,7 +106,7 @@ function toCompare({ endpoint, client_nonce: nonce }: Receipt): string {
 /** Checks that fail only because the record is missing. */
 const NEEDS_RECORD: ReadonlySet<string> = new Set(['provider_key', 'provider_record', 'provider_headers']);
 
-/** Checks that need no record. The key is the answer's own, so its provider ID must be the one in the headers. */
+/** Checks without a record. The key comes from the answer, so the provider ID of the key must equal the ID in the headers. */
 function withoutRecord({ checks, receipt }: AnswerVerdict, providerId: string | undefined): readonly Check[] {
   const possible = checks.filter(({ name }) => !NEEDS_RECORD.has(name));
   if (receipt === null || receipt.provider_id === providerId) return possible;
@@ -172,14 +172,14 @@ function requestLine(request: string, receipt: Receipt): Check[] {
   return [{ name: 'receipt_request', result: isSame ? 'ok' : 'failed', explanation }];
 }
 
-/** Verdict with the request as given, or else without the space around it that pasting adds. */
+/** Tries the request as given first, then without surrounding white space, which pasting may add. */
 function verifyRequest(request: string, verify: (sent: Uint8Array) => AnswerVerdict): AnswerVerdict {
   const exact = verify(new TextEncoder().encode(request));
   const isOther = exact.checks.some(({ name, result }) => name === 'receipt_request' && result === 'failed');
   return isOther ? verify(new TextEncoder().encode(request.trim())) : exact;
 }
 
-/** A stream ends with an empty line, which is not signed. Of other bodies, the trimmed one is taken if only that one has the stated hash. */
+/** Removes the unsigned empty line after a stream. Other bodies are trimmed only if the trimmed body alone has the stated hash. */
 function restoredBody({ body, headers, isStream }: HttpAnswer): Uint8Array {
   const text = new TextDecoder().decode(body);
   if (isStream) return new TextEncoder().encode(`${text.replace(/\s+$/, '')}\n\n`);

@@ -1,4 +1,4 @@
-/** Recognises what a user wants to verify: a record or feed, a receipt, or an answer with its headers (output of `curl -i`). Pure. */
+/** Recognises the user's input: a record or feed, a receipt, or an answer with its headers (output of `curl -i`). Pure. */
 
 export interface HttpAnswer {
   /** Lower-case names. */
@@ -13,7 +13,7 @@ export type VerifyInput =
   | { readonly kind: 'receipt'; readonly value: unknown }
   | { readonly kind: 'answer'; readonly answer: HttpAnswer };
 
-/** The input cannot be verified. The message says what is wrong with it, and what to do. */
+/** The input cannot be verified. The message names the problem and the remedy. */
 export class InputError extends Error {}
 
 /** Throws {@link InputError}. */
@@ -64,7 +64,7 @@ function isAnswerBody(value: Readonly<Record<string, unknown>>): boolean {
 
 function httpAnswer(bytes: Uint8Array): HttpAnswer {
   const { head, body } = splitHead(bytes);
-  // curl also prints interim answers, such as 100 Continue, and those before a redirect.
+  // curl also prints interim answers, such as 100 Continue, and answers before a redirect.
   if (startsWithStatusLine(body)) return httpAnswer(body);
   const [statusLine = '', ...lines] = head.split(/\r?\n/);
   const status = Number(/^HTTP\/[\d.]+ (\d{3})/.exec(statusLine)?.[1] ?? Number.NaN);

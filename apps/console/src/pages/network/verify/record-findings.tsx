@@ -81,7 +81,7 @@ interface StageProps {
   readonly isCertified: boolean;
 }
 
-/** One step; expanded if it failed. */
+/** One step; initially expanded after a failure. */
 function Stage({ stage: { stage, findings, chain }, isCertified }: StageProps) {
   const { title, about } = STAGE_TEXTS[stage];
   const outcome = stageOutcome(stage, findings, isCertified);

@@ -16,7 +16,7 @@ type VerificationStep =
   | { readonly type: 'stage'; readonly record: AttestationRecord; readonly verdict: StageVerdict }
   | { readonly type: 'verdict'; readonly record: AttestationRecord; readonly verdict: RecordVerdict };
 
-/** `maker`: root certificate pinned in the verifier; `simulated`: root that the record itself declares as simulated. */
+/** `maker`: root certificate pinned in the verifier; `simulated`: root that the record declares as simulated. */
 export interface AnchorName {
   readonly kind: 'maker' | 'simulated';
   readonly name: string;
@@ -25,10 +25,10 @@ export interface AnchorName {
 /** `newest-challenge` verifies a saved record as of the time of its newest challenge, as stated by the record. */
 export type AsOf = 'now' | 'newest-challenge';
 
-/** Verifies a feed or a single record of one. Throws {@link InputError} for anything else. */
+/** Verifies a feed, or a single record of a feed. Throws {@link InputError} for any other input. */
 export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
   const verifier = await import('@inference/verifier');
-  const { feed, anchor } = open(verifier, downloaded);
+  const { feed, anchor } = openDownloaded(verifier, downloaded);
   const records = feed.providers.slice(0, MAX_RECORDS);
   yield {
     type: 'opened',
@@ -56,7 +56,7 @@ function momentOf(record: AttestationRecord, asOf: AsOf): number {
 
 const APPLE_ROOT = 'Apple Enterprise Attestation Root CA';
 
-function open(verifier: typeof import('@inference/verifier'), downloaded: unknown) {
+function openDownloaded(verifier: typeof import('@inference/verifier'), downloaded: unknown) {
   try {
     return verifier.openFeed(isFeed(downloaded) ? downloaded : feedOf(downloaded));
   } catch (error) {

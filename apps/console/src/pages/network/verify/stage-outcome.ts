@@ -12,7 +12,7 @@ interface StageOutcome {
   readonly isFailed: boolean;
 }
 
-/** Green stands for hardware certified by Apple: what other machines pass is blue. */
+/** Green means hardware certified by Apple. Passed checks of other machines are blue. */
 export function passedTone(tone: Tone, isCertified: boolean): Tone {
   return tone === 'good' && !isCertified ? 'accent' : tone;
 }

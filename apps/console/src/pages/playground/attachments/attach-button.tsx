@@ -1,4 +1,4 @@
-/** Button that opens the file picker, which on phones offers the camera and the photo library. */
+/** Button for the file picker. On phones, the picker offers the camera and the photo library. */
 import { ImagePlus } from 'lucide-react';
 import { useRef } from 'react';
 

@@ -7,7 +7,7 @@ import type { QuestionImage } from './question-image.js';
 interface ImageListProps {
   readonly label: string;
   readonly images: readonly QuestionImage[];
-  /** Shows a button to remove each image. Without it, the images belong to a sent message. */
+  /** Called to remove an image. Absent: the images belong to a sent message, and no buttons are shown. */
   readonly onRemove?: (index: number) => void;
   /** Takes the focus after the last image was removed. */
   readonly onEmpty?: () => void;
@@ -18,7 +18,7 @@ export function ImageList({ label, images, onRemove, onEmpty }: ImageListProps) 
   if (images.length === 0) return null;
   const remove = (index: number): void => {
     const buttons = list.current?.querySelectorAll('button');
-    // The last element goes, and the others show what follows.
+    // Removes the last element; the others show the following elements.
     const remaining = buttons?.[Math.min(index, buttons.length - 2)];
     onRemove?.(index);
     if (remaining === undefined) onEmpty?.();

@@ -1,4 +1,4 @@
-/** Prepares an image file in the browser: decodes it, scales it down and encodes it again, which drops metadata such as the place of a photo. */
+/** Prepares an image file in the browser: decodes, scales down and encodes again, which drops metadata such as the location of a photo. */
 import { toBase64 } from '@inference/protocol';
 import type { QuestionImage } from './question-image.js';
 
@@ -19,7 +19,7 @@ export async function prepareImage(file: File): Promise<QuestionImage> {
   const bitmap = await createImageBitmap(file).catch(() => null);
   if (bitmap === null) throw new UnreadableImage(`${file.name} is not an image that this browser can read.`);
   try {
-    return { name: file.name, dataUri: await encoded(bitmap, file.type === 'image/jpeg') };
+    return { name: file.name, dataUri: await encodeImage(bitmap, file.type === 'image/jpeg') };
   } finally {
     bitmap.close();
   }
@@ -31,7 +31,7 @@ export function scaledSize(width: number, height: number): { readonly width: num
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
 }
 
-async function encoded(bitmap: ImageBitmap, isPhoto: boolean): Promise<string> {
+async function encodeImage(bitmap: ImageBitmap, isPhoto: boolean): Promise<string> {
   const { width, height } = scaledSize(bitmap.width, bitmap.height);
   const canvas = Object.assign(document.createElement('canvas'), { width, height });
   const context = canvas.getContext('2d');

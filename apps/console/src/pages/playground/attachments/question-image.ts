@@ -1,4 +1,4 @@
-/** Images of a question: bounds, and which models read them. */
+/** Images of a question: limits, and the models that accept images. */
 import { MAX_INPUT_IMAGES, MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
 import { type ModelEntry, readsImages } from '../../../features/account/models.js';
 
@@ -16,14 +16,14 @@ export function imageChars(images: readonly QuestionImage[]): number {
   return images.reduce((sum, { dataUri }) => sum + dataUri.length, 0);
 }
 
-/** Why a request cannot carry one more image; null if it can. */
+/** Reason why a request cannot contain one more image; null: possible. */
 export function imageProblem(images: readonly QuestionImage[], added: QuestionImage): string | null {
   if (images.length >= MAX_INPUT_IMAGES) return `A conversation can have at most ${MAX_INPUT_IMAGES} images.`;
   if (imageChars([...images, added]) <= MAX_IMAGE_CHARS) return null;
   return `${added.name} is too large together with the other images of this conversation. Remove an image, or start a new conversation.`;
 }
 
-/** Why the selected models cannot be sent images; null if they can. */
+/** Reason why the selected models cannot receive images; null: all can. */
 export function textOnlyReason(models: readonly ModelEntry[], selected: readonly string[]): string | null {
   if (!models.some(readsImages)) return 'No connected machine serves a model that reads images.';
   const textOnly = selected.filter((id) => !models.some((model) => model.id === id && readsImages(model)));

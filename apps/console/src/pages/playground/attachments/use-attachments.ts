@@ -24,7 +24,7 @@ export function useAttachments({ sent, refusal }: AttachmentsOptions): Attachmen
   const [images, setImages] = useState<readonly QuestionImage[]>([]);
   const [preparing, setPreparing] = useState(0);
   const [problem, setProblem] = useState<string | null>(null);
-  // The list at this moment: several files are prepared one after the other.
+  // Current list, because several files are prepared one after the other.
   const current = useRef(images);
   const set = (next: readonly QuestionImage[]): void => {
     current.current = next;

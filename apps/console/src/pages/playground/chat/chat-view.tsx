@@ -133,7 +133,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
   );
 }
 
-/** Selected models that exist, the first model in place of one that left. */
+/** Selected models that are still served. The first model replaces a model that is no longer served. */
 function availableModels(chosen: readonly string[], models: readonly ModelEntry[]): readonly string[] {
   const [first] = textModels(models);
   if (first === undefined) return [];

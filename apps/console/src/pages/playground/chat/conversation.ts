@@ -48,7 +48,7 @@ export interface Answer {
   readonly timing: Timing | null;
 }
 
-/** Versions of one model's response. The shown version is the one sent as history. */
+/** Versions of one model's response. The history contains the shown version. */
 export interface AnswerColumn {
   readonly versions: readonly Answer[];
   readonly shown: number;
@@ -108,7 +108,7 @@ function changeColumn(
   );
 }
 
-/** Other messages keep their identity, so that only the changed one renders again. */
+/** Keeps the other message objects, so that only the changed message renders again. */
 function changeAnswer(turns: readonly Turn[], answerId: string, change: (answer: Answer) => Answer): readonly Turn[] {
   return turns.map((turn) => {
     if (turn.role === 'user' || !turn.columns.some(({ versions }) => versions.some(({ id }) => id === answerId))) return turn;
@@ -179,7 +179,7 @@ export function chatBody({ model, system, turns, column, parameters }: ChatReque
   return JSON.stringify({ model, messages, ...parameters, stream: true, stream_options: { include_usage: true } });
 }
 
-/** Images come before the text that asks about them. */
+/** Images precede the text, which refers to them. */
 function contentOf({ text, images = [] }: Question): string | readonly object[] {
   if (images.length === 0) return text;
   const parts = images.map(({ dataUri }) => ({ type: 'image_url', image_url: { url: dataUri } }));

@@ -21,7 +21,7 @@ import { EMPTY_PARAMETERS, type ParameterForm } from './parameters.js';
 
 export interface KeptConversation {
   readonly turns: readonly Turn[];
-  /** Selected models, the second one for comparisons. */
+  /** Selected models; the second model is for comparisons. */
   readonly models: readonly string[];
   readonly form: ParameterForm;
 }
@@ -33,7 +33,7 @@ const VERSION = 1;
 const MAX_CHARS = 2_000_000;
 
 /**
- * Stores the conversation, without its oldest images if it is too large.
+ * Stores the conversation. The oldest images are left out if the conversation is too large.
  *
  * False if even the text is too large, or the browser refuses. Then nothing remains stored.
  */
@@ -57,7 +57,7 @@ export function forgetConversation(storage: TabStorage): void {
   storage.removeItem(KEPT_CONVERSATION);
 }
 
-/** The stored conversation of this account. Removes one of another account or format. */
+/** The stored conversation of this account. Removes a conversation of another account or format. */
 export function storedConversation(storage: TabStorage, accountId: string): KeptConversation | null {
   const text = storage.getItem(KEPT_CONVERSATION);
   if (text === null) return null;
@@ -94,7 +94,7 @@ function storableAnswer(answer: Answer): Answer {
 }
 
 function readConversation(text: string, accountId: string): KeptConversation | null {
-  const value = parsed(text);
+  const value = parseJson(text);
   if (member(value, 'version') !== VERSION || member(value, 'accountId') !== accountId) return null;
   const turns = list(member(value, 'turns'), readTurn);
   const models = list(member(value, 'models'), textOrNull);
@@ -202,7 +202,7 @@ function readReceipt(value: unknown): ReceiptFacts | null {
   return model === null || typeof completedAt !== 'number' || usage === null ? null : { model, completedAt, usage };
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

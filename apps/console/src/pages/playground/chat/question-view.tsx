@@ -25,7 +25,7 @@ export function QuestionView({ question, isLast, canSend, onSend, canDelete, onD
   const actions = useRef<HTMLDivElement>(null);
   const wasEditing = useRef(false);
   const isEditing = draft !== null;
-  // The form took the place of the buttons: a cancelled one returns the focus to the first of them.
+  // The form replaced the buttons, so cancelling the form returns the focus to the first button.
   useEffect(() => {
     if (wasEditing.current && !isEditing) actions.current?.querySelector('button')?.focus();
     wasEditing.current = isEditing;

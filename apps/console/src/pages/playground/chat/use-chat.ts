@@ -32,7 +32,7 @@ export interface Chat {
   ask(content: QuestionContent, settings: ChatSettings): void;
   /** Sends a question again, with new content. Later messages are dropped. */
   edit(question: Question, content: QuestionContent, settings: ChatSettings): void;
-  /** Requests another version of a response. A failed one is replaced. */
+  /** Requests another version of a response. A failed version is replaced. */
   regenerate(reply: Reply, column: number, settings: ChatSettings): void;
   /** Shows another version of a response. */
   show(reply: Reply, column: number, version: number): void;
@@ -73,7 +73,7 @@ export function useChat(initial: readonly Turn[]): Chat {
       const listener: ChatListener = {
         onProvider(facts) {
           provider = facts;
-          // Fetched while the response runs: the feed lists a provider only while it is connected.
+          // Fetched while the response runs, because the feed lists only connected providers.
           feed = downloadFeed();
           change({ provider: facts });
         },

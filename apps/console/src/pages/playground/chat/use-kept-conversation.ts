@@ -1,4 +1,4 @@
-/** Switch that keeps a copy of the conversation in this tab. Off until the user turns it on. */
+/** Switch for a copy of the conversation in this tab. Off by default. */
 import { useEffect, useRef, useState } from 'react';
 import { isBusy } from './conversation.js';
 import { forgetConversation, type KeptConversation, storeConversation } from './kept-conversation.js';
@@ -16,7 +16,7 @@ export function useKeptConversation(accountId: string, { turns, models, form }: 
   const [failed, setFailed] = useState(false);
   const storedTurns = useRef(-1);
   useEffect(() => {
-    // A running response changes with each word, and is stored when it has ended.
+    // A running response changes with each word, so the response is stored after its end.
     if (!isOn || (isBusy(turns) && storedTurns.current === turns.length)) return;
     storedTurns.current = turns.length;
     setFailed(!storeConversation(window.sessionStorage, accountId, { turns, models, form }));

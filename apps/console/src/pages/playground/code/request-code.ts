@@ -10,7 +10,7 @@ interface CodeRequest {
   readonly endpoint: 'chat' | 'images';
   /** Origin of the API, without `/v1`. */
   readonly base: string;
-  /** Body as the playground sends it. */
+  /** Body of the playground's request. */
   readonly body: string;
 }
 
@@ -25,14 +25,18 @@ export function requestCode({ endpoint, base, body }: CodeRequest): readonly [Re
   return [
     { id: 'curl', title: 'curl', code: curl(base + PATHS[endpoint], Object.fromEntries(members), files, endpoint === 'chat') },
     { id: 'python', title: 'Python', code: endpoint === 'chat' ? pythonChat(base, members, files) : pythonImages(base, members) },
-    { id: 'javascript', title: 'JavaScript', code: endpoint === 'chat' ? scriptChat(base, members, files) : scriptImages(base, members) },
+    {
+      id: 'javascript',
+      title: 'JavaScript',
+      code: endpoint === 'chat' ? javascriptChat(base, members, files) : javascriptImages(base, members),
+    },
   ];
 }
 
 /** Name of the file that holds an image, by its `data:` address. */
 type ImageFiles = ReadonlyMap<string, string>;
 
-/** Files that the code reads images from: whole images would bury it. */
+/** Names a file for each image, because base64 data would hide the rest of the code. */
 export function imageFilesOf(body: string): ImageFiles {
   const addresses = new Set(body.match(/data:image\/[a-z]+;base64,[A-Za-z0-9+/=]+/g));
   return new Map([...addresses].map((address, index) => [address, `image-${index + 1}.${extensionOf(address)}`]));
@@ -54,11 +58,11 @@ function curl(url: string, body: unknown, files: ImageFiles, streams: boolean): 
   return `curl ${streams ? '--no-buffer ' : ''}${url} \\
   -H "Authorization: Bearer $${KEY_VARIABLE}" \\
   -H "Content-Type: application/json" \\
-  ${files.size === 0 ? `-d '${json.replaceAll("'", "'\\''")}'` : hereDocument(json, files)}`;
+  ${files.size === 0 ? `-d '${json.replaceAll("'", "'\\''")}'` : curlHereDocument(json, files)}`;
 }
 
 /** Images exceed the length of an argument, so the body comes from standard input. */
-function hereDocument(json: string, files: ImageFiles): string {
+function curlHereDocument(json: string, files: ImageFiles): string {
   let text = json.replace(/[\\$`]/g, '\\$&');
   for (const [address, file] of files) text = text.replaceAll(address, `${dataPrefix(address)}$(base64 < ${file} | tr -d '\\n')`);
   return `-d @- <<BODY\n${text}\nBODY`;
@@ -85,9 +89,9 @@ for chunk in stream:
 const PYTHON_IMAGE_PARAMETERS = new Set(['model', 'prompt', 'n', 'size', 'response_format']);
 
 function pythonImages(base: string, members: Members): string {
-  const own = members.filter(([name]) => PYTHON_IMAGE_PARAMETERS.has(name));
+  const direct = members.filter(([name]) => PYTHON_IMAGE_PARAMETERS.has(name));
   const extra = members.filter(([name]) => !PYTHON_IMAGE_PARAMETERS.has(name));
-  const all: Members = extra.length === 0 ? own : [...own, ['extra_body', Object.fromEntries(extra)]];
+  const all: Members = extra.length === 0 ? direct : [...direct, ['extra_body', Object.fromEntries(extra)]];
   return `${pythonClient(base)}
 result = client.images.generate(
 ${pythonArguments(all)}
@@ -97,24 +101,24 @@ for image in result.data:
 }
 
 function pythonArguments(members: Members, files: ImageFiles = new Map()): string {
-  return members.map(([name, value]) => `    ${name}=${literal(value, { ...PYTHON, files }, '    ')},`).join('\n');
+  return members.map(([name, value]) => `    ${name}=${renderLiteral(value, { ...PYTHON, files }, '    ')},`).join('\n');
 }
 
-const scriptClient = (base: string, hasFiles = false): string => `// npm install openai
+const javascriptClient = (base: string, hasFiles = false): string => `// npm install openai
 ${hasFiles ? "import { readFileSync } from 'node:fs';\n" : ''}import OpenAI from 'openai';
 
 const client = new OpenAI({ baseURL: '${base}/v1', apiKey: process.env.${KEY_VARIABLE} });
 `;
 
-function scriptChat(base: string, members: Members, files: ImageFiles): string {
-  return `${scriptClient(base, files.size > 0)}
-const stream = await client.chat.completions.create(${literal(Object.fromEntries(members), { ...SCRIPT, files }, '')});
+function javascriptChat(base: string, members: Members, files: ImageFiles): string {
+  return `${javascriptClient(base, files.size > 0)}
+const stream = await client.chat.completions.create(${renderLiteral(Object.fromEntries(members), { ...JAVASCRIPT, files }, '')});
 for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '');`;
 }
 
-function scriptImages(base: string, members: Members): string {
-  return `${scriptClient(base)}
-const result = await client.images.generate(${literal(Object.fromEntries(members), SCRIPT, '')});
+function javascriptImages(base: string, members: Members): string {
+  return `${javascriptClient(base)}
+const result = await client.images.generate(${renderLiteral(Object.fromEntries(members), JAVASCRIPT, '')});
 for (const image of result.data) console.log(image.url);`;
 }
 
@@ -137,7 +141,7 @@ const PYTHON: Language = {
   image: (prefix, file) => `"${prefix}" + base64.b64encode(open("${file}", "rb").read()).decode()`,
 };
 
-const SCRIPT: Language = {
+const JAVASCRIPT: Language = {
   indent: '  ',
   constants: { true: 'true', false: 'false', null: 'null' },
   key: (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)),
@@ -147,21 +151,21 @@ const SCRIPT: Language = {
 
 const MAX_LINE = 80;
 
-/** JSON value as a literal. A JSON string is one in both languages, too. `at`: indentation of its first line. */
-function literal(value: unknown, language: Language, at: string): string {
+/** Writes a JSON value as source code. JSON strings are valid strings of both languages. `indentation`: spaces before the first line. */
+function renderLiteral(value: unknown, language: Language, indentation: string): string {
   if (value === null || typeof value === 'boolean') return language.constants[`${value}`];
   const file = typeof value === 'string' ? language.files?.get(value) : undefined;
   if (typeof value === 'string' && file !== undefined) return language.image(dataPrefix(value), file);
   if (typeof value !== 'object') return JSON.stringify(value);
   const isList = Array.isArray(value);
-  const inner = at + language.indent;
+  const innerIndentation = indentation + language.indent;
   const parts = isList
-    ? value.map((item) => literal(item, language, inner))
-    : Object.entries(value).map(([name, item]) => `${language.key(name)}: ${literal(item, language, inner)}`);
+    ? value.map((item) => renderLiteral(item, language, innerIndentation))
+    : Object.entries(value).map(([name, item]) => `${language.key(name)}: ${renderLiteral(item, language, innerIndentation)}`);
   const [start, end] = isList ? ['[', ']'] : ['{', '}'];
   const pad = isList || parts.length === 0 ? '' : language.pad;
   const line = start + pad + parts.join(', ') + pad + end;
   // A request reads better with a member per line.
-  const fits = line.length <= MAX_LINE && !line.includes('\n') && at !== '';
-  return fits ? line : `${start}\n${parts.map((part) => `${inner}${part},\n`).join('')}${at}${end}`;
+  const fits = line.length <= MAX_LINE && !line.includes('\n') && indentation !== '';
+  return fits ? line : `${start}\n${parts.map((part) => `${innerIndentation}${part},\n`).join('')}${indentation}${end}`;
 }

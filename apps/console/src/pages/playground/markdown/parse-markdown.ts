@@ -41,7 +41,7 @@ export type MarkdownNode =
 
 type Alignment = 'left' | 'center' | 'right';
 
-/** Bounds the depth of nested lists and quotes; deeper ones stay text. */
+/** Maximum depth of nested lists and quotes; deeper markup stays text. */
 const MAX_NESTING = 40;
 const MAX_LANGUAGE = 24;
 const ALLOWED_SCHEME = /^(?:https?:\/\/|mailto:)/i;
@@ -121,7 +121,7 @@ function leafNodes(token: Token, levels: HeadingLevels): MarkdownNode[] {
   switch (token.type) {
     case 'inline':
       return treeOf(token.children ?? [], levels);
-    // Models write one line per verse or item, so that a line break is one here.
+    // Models write verses and items on separate lines, so a line break in the source is a line break in the page.
     case 'softbreak':
     case 'hardbreak':
       return [{ type: 'break' }];

@@ -1,9 +1,9 @@
-/** Text of a response: formatted, or exactly as the model wrote it. */
+/** Text of a response: formatted, or unformatted. */
 import { type ComponentType, lazy, Suspense, useDeferredValue } from 'react';
 
 interface ResponseTextProps {
   readonly text: string;
-  /** Shows the text as the model wrote it. */
+  /** Shows the unformatted text. */
   readonly plain: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** One request of the playground to the public API, with deadlines. No other code sends prompts, and none stores them. */
+/** One request of the playground to the public API, with deadlines. Only this module sends prompts, and no module stores them. */
 import {
   type ApiFailure,
   CONNECTION_LOST,
@@ -30,7 +30,7 @@ type CallResult =
   | RequestFailure
   | { readonly kind: 'stopped' };
 
-/** Aborts a request when its time is over. A reader may restart the time, such as with each chunk, and must `clear` it at the end. */
+/** Aborts a request after a time limit. A reader may restart the limit, for example with each chunk, and must `clear` it at the end. */
 export class Deadline {
   readonly #silent = new AbortController();
   readonly signal: AbortSignal;

@@ -11,10 +11,10 @@ type ChatEvent =
   /** Ignored. */
   | { readonly type: 'other' };
 
-/** Reads the data of one SSE event. One chunk may carry several facts, such as text and usage. */
+/** Reads the data of an SSE event. A chunk may contain several facts, such as text and usage. */
 export function chatEvents(data: string): ChatEvent[] {
   if (data === '[DONE]') return [{ type: 'end' }];
-  const value = parsed(data);
+  const value = parseJson(data);
   if (value === null) return [{ type: 'other' }];
   const error = member(value, 'error');
   if (error !== undefined) {
@@ -34,7 +34,7 @@ export function chatEvents(data: string): ChatEvent[] {
   return events.length === 0 ? [{ type: 'other' }] : events;
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -82,10 +82,10 @@ async function readAnswer(
     if (delta !== '') listener.onText(delta);
   }
   if (!signed && !ended) return { kind: 'failed', status: null, problem: CUT_OFF };
-  return { kind: 'complete', bytes: joined(parts, size), usage, finishReason };
+  return { kind: 'complete', bytes: concatBytes(parts, size), usage, finishReason };
 }
 
-function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
+function concatBytes(parts: readonly Uint8Array[], size: number): Uint8Array {
   const bytes = new Uint8Array(size);
   let at = 0;
   for (const part of parts) {

@@ -72,7 +72,7 @@ export function imagePaths(body: Uint8Array): string[] | null {
   }
 }
 
-/** Media type by magic bytes, independent of headers: the hashed bytes are the ones shown. */
+/** Media type by magic bytes, not headers, so that the shown bytes are exactly the hashed bytes. */
 export function imageType(bytes: Uint8Array): string {
   if (bytes[0] === 0x89 && bytes[1] === 0x50) return 'image/png';
   if (bytes[0] === 0xff && bytes[1] === 0xd8) return 'image/jpeg';

@@ -31,13 +31,13 @@ function playgroundKey(queryClient: QueryClient): KeySource {
 }
 
 export interface KeySource {
-  /** Creates a key unless a valid one is cached. Rejects with the error of the console API. */
+  /** Creates a key unless a valid key is cached. Rejects with the error of the console API. */
   secret(): Promise<string>;
   /** Drops a key that was refused or has spent its limit. */
   forget(): void;
 }
 
-/** Outcome of a request, as far as this function reads it. `status`: see {@link RequestFailure}. */
+/** Members of the outcome of a request that decide about the key. `status`: see {@link RequestFailure}. */
 interface Sent {
   readonly kind: string;
   readonly status?: number | null;

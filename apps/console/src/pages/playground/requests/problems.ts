@@ -31,7 +31,7 @@ const RETRY = { kind: 'retry', after: null } as const;
 /** Error response of the API. */
 export function problemFromFailure({ status, code, message, retryAfter }: ApiFailure): Problem {
   const wait = { kind: 'retry', after: retryAfter } as const;
-  const soon = retryAfter === null ? 'Try again in a moment.' : `Try again in ${seconds(retryAfter)}.`;
+  const soon = retryAfter === null ? 'Try again in a moment.' : `Try again in ${formatSeconds(retryAfter)}.`;
   switch (status) {
     case 401:
       return {
@@ -110,7 +110,7 @@ export const TIMED_OUT: Problem = {
   remedy: RETRY,
 };
 
-/** The stream ended without a signature or an error: an intermediary closed it. */
+/** An intermediary closed the stream before its signature or error. */
 export const CUT_OFF: Problem = {
   title: 'The response is incomplete',
   text: 'The stream ended without a signature. The response may be incomplete and cannot be verified.',
@@ -123,6 +123,6 @@ export const NO_ANSWER: Problem = {
   remedy: RETRY,
 };
 
-function seconds(count: number): string {
+function formatSeconds(count: number): string {
   return count === 1 ? 'a second' : `${count} seconds`;
 }

@@ -1,10 +1,10 @@
-/** Cost of a request from the usage list, which contains it shortly after the response. */
+/** Cost of a request from the usage list, where a request appears shortly after its response. */
 import type { ConsoleUsagePage } from '@inference/formats';
 import { api } from '../../../api/api-client.js';
 
 const TRIES = 8;
 const PAUSE_MS = 400;
-/** Other requests of the account may be listed before it. */
+/** Newer requests of the account may precede the request in the list. */
 const LOOKED_AT = 20;
 
 /** Micro-USD; null if the job is not listed in time. Uncharged jobs are never listed. */
@@ -15,7 +15,7 @@ export async function requestCost(jobId: string, signal: AbortSignal): Promise<n
       const entry = data.find(({ request_id }) => request_id === jobId);
       if (entry !== undefined) return entry.cost_micro_usd;
     } catch {
-      // The cost is optional here; the usage page shows it too.
+      // A missing cost is tolerable: the usage page also shows the cost.
       return null;
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));

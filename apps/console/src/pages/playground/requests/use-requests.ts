@@ -1,4 +1,4 @@
-/** Running requests of a page. Leaving the page aborts them and their follow-up work. */
+/** Running requests of a page. Leaving the page aborts the requests and their follow-up work. */
 import { useEffect, useMemo, useRef } from 'react';
 
 interface Requests {
@@ -6,7 +6,7 @@ interface Requests {
   run<Outcome>(request: (signal: AbortSignal) => Promise<Outcome>): Promise<Outcome>;
   /** Aborts all running requests. */
   stop(): void;
-  /** Aborted when the page is left; null before it is mounted. */
+  /** Aborted when the user leaves the page; null before the page is mounted. */
   readonly left: AbortSignal | null;
 }
 

@@ -6,7 +6,7 @@ import type { TokenUsage } from '../chat/conversation.js';
 import type { Evidence } from './evaluate-answer.js';
 
 export type AnswerCheck =
-  /** Nothing to verify: no response, or an incomplete one. */
+  /** Nothing to verify: no response, or an incomplete response. */
   | { readonly state: 'none' }
   | { readonly state: 'checking' }
   | {

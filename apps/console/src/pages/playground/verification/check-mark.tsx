@@ -1,4 +1,4 @@
-/** Verification result of a response: a badge that opens who answered, what was checked, and what remains unproved. */
+/** Verification badge of a response. Opens a report: machine, checks, and remaining limits. */
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { answerLimits } from '../../../features/trust/answer-limits.js';

@@ -33,7 +33,7 @@ export interface Evidence {
 /** `now` in milliseconds. */
 export function evaluateAnswer(evidence: Evidence, now: number): AnswerCheck {
   const { provider, feed } = evidence;
-  if (provider === null) return failed([{ ok: false, text: 'The response does not name its machine.' }]);
+  if (provider === null) return failedCheck([{ ok: false, text: 'The response does not name its machine.' }]);
   if (feed === null) {
     return { state: 'unknown', reason: 'The attestation feed could not be downloaded, so there is no key to verify the response with.' };
   }
@@ -44,7 +44,7 @@ export function evaluateAnswer(evidence: Evidence, now: number): AnswerCheck {
   try {
     verdict = verifyAnswer(receivedAnswer(evidence, provider), now);
   } catch (error) {
-    if (error instanceof FeedError) return failed([{ ok: false, text: error.message }]);
+    if (error instanceof FeedError) return failedCheck([{ ok: false, text: error.message }]);
     throw error;
   }
   if (verdict.enclave === null) return NOT_IN_FEED;
@@ -79,12 +79,12 @@ function receivedAnswer({ requestBody, nonce, endpoint, feed, answer }: Evidence
   return { ...common, headers: { 'content-type': 'text/event-stream', ...headersOf(provider) } };
 }
 
-/** Feed reduced to one provider: a feed may hold thousands of records, which need no verification here. */
+/** Feed reduced to one provider, to avoid verifying thousands of other records. */
 function onlyOf(feed: unknown, providerId: string): unknown {
   const all = feed as Partial<AttestationFeed>;
   return Array.isArray(all.providers) ? { ...all, providers: all.providers.filter(({ provider_id }) => provider_id === providerId) } : feed;
 }
 
-function failed(lines: readonly CheckLine[]): AnswerCheck {
+function failedCheck(lines: readonly CheckLine[]): AnswerCheck {
   return { state: 'failed', lines, enclave: 'claimed', jobId: null, receipt: null };
 }

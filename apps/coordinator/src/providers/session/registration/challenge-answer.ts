@@ -5,7 +5,7 @@ import { postureGap } from '../../verification/trust-policy.js';
 import { openOrRefuse, Refusal } from '../refusal.js';
 import type { Identity } from './admission.js';
 
-/** A correct answer, with all that outsiders need to verify it. */
+/** A correct answer, with all evidence for outsiders. */
 export interface ChallengeTranscript {
   /** The statement as received. */
   readonly statement: SignedStatement;

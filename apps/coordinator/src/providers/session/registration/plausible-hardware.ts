@@ -12,7 +12,7 @@ interface PlausibleHardware {
 /** For a chip that is not in the table: above every current machine. */
 const DEFAULT_MAX = { cpuCores: 512, gpuCores: 512, memoryGb: 4096, bandwidthGbs: 2000 } as const;
 
-/** Gigabytes of the smallest useful model; every token reads all of it once. */
+/** Gigabytes of the smallest useful model. Each token reads the whole model once. */
 const SMALLEST_MODEL_GB = 0.05;
 /** Tokens per second, where the bandwidth is not known. */
 const MAX_DECODE_TPS = 5000;
@@ -39,12 +39,12 @@ export function plausibleHardware(
   };
   const memoryGb = Math.min(memory_gb, max.memoryGb);
   const names = ['chip_family', 'cpu_cores', 'gpu_cores', 'bandwidth_gbs', 'performance_cores', 'efficiency_cores'] as const;
-  // An agent that does not know a chip's bandwidth reports 0, which is no false report.
+  // Agents without a known bandwidth of the chip report 0, which is not a false report.
   const adjusted = names.filter((name) => hardware[name] !== reported[name] && !(name === 'bandwidth_gbs' && reported[name] === 0));
   return { hardware, memoryGb, adjusted: [...adjusted, ...(memoryGb === memory_gb ? [] : ['memory_gb'])] };
 }
 
-/** Limits a decode rate to what the memory bandwidth allows, in tokens per second. */
+/** Limits a decode rate by the memory bandwidth, in tokens per second. */
 export function plausibleDecodeTps(reported: number, { bandwidth_gbs }: Hardware): number {
   return Math.min(reported, maxDecodeTps(bandwidth_gbs));
 }

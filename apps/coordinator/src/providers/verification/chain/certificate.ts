@@ -5,7 +5,7 @@ import { type DerValue, membersOf, readDer, TAG } from './der.js';
 export interface Certificate {
   /** The signed bytes (tbsCertificate). */
   readonly signedBytes: Uint8Array;
-  /** Encoded AlgorithmIdentifiers: inside the signed bytes, and beside them. */
+  /** Encoded AlgorithmIdentifiers, inside and beside the signed bytes. */
   readonly signatureAlgorithm: Uint8Array;
   readonly outerSignatureAlgorithm: Uint8Array;
   readonly signature: Uint8Array;

@@ -93,7 +93,7 @@ function verify(chain: readonly string[], { claims, freshness }: ChainExpectatio
   };
 }
 
-/** Result of the checks that depend on neither clock nor claims. A chain that passed them once always passes. */
+/** Result of the checks independent of clock and claims. A chain that passed once always passes. */
 interface VerifiedCertificates {
   readonly leaf: Certificate;
   readonly issuer: Certificate;
@@ -202,14 +202,14 @@ function refuse(code: ChainRejection): never {
 
 type Refuse = (code: ChainRejection) => never;
 
-/** Checks that the leaf is no authority and that its issuer may sign such leaves. `refuse` must throw. */
+/** Checks that the leaf is not an authority and that the issuer may sign such leaves. `refuse` must throw. */
 function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse): void {
   requireLeaf(leaf, refuse);
   requireIssuer(issuer, refuse);
 }
 
 function requireLeaf(leaf: Certificate, refuse: Refuse): void {
-  const constraints = only(leaf, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
+  const constraints = singleExtension(leaf, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
   if (constraints === null) refuse('leaf_constraints_missing');
   // Unreadable constraints might name an authority.
   if (basicConstraints(constraints)?.isAuthority !== false) refuse('leaf_is_ca');
@@ -219,7 +219,7 @@ function requireLeaf(leaf: Certificate, refuse: Refuse): void {
 }
 
 function requireIssuer(issuer: Certificate, refuse: Refuse): void {
-  const value = only(issuer, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
+  const value = singleExtension(issuer, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
   const constraints = value === null ? null : basicConstraints(value);
   if (constraints?.isAuthority !== true) refuse('issuer_not_ca');
   if (constraints.pathLength !== 0) refuse('issuer_path_length');
@@ -227,11 +227,11 @@ function requireIssuer(issuer: Certificate, refuse: Refuse): void {
 }
 
 function usageOf(certificate: Certificate, refuse: Refuse): ReadonlySet<number> | null {
-  const value = only(certificate, STANDARD_EXTENSION_OIDS.keyUsage, refuse);
+  const value = singleExtension(certificate, STANDARD_EXTENSION_OIDS.keyUsage, refuse);
   return value === null ? null : keyUsageBits(value);
 }
 
-function only(certificate: Certificate, oid: string, refuse: Refuse): Uint8Array | null {
+function singleExtension(certificate: Certificate, oid: string, refuse: Refuse): Uint8Array | null {
   const [value, another] = extensionValues(certificate, oid);
   return another === undefined ? (value ?? null) : refuse('duplicate_extension');
 }

@@ -6,7 +6,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Handles every upgrade request except where `isHandled` is true: another listener answers those. */
+/** Handles all upgrade requests, except requests for which `isHandled` is true: another listener answers. */
 export function serveUpgradesAsRequests(server: Server, isHandled: (request: IncomingMessage) => boolean): void {
   const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
   const waiting = new WeakMap<Duplex, () => void>();

@@ -5,33 +5,40 @@ import { formatDuration } from './decision-text.js';
 
 export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
 
-/** Temporary unavailable reasons, and what the owner can do meanwhile. A full or paused provider needs no step. */
+/** Advice for the owner by temporary unavailable reason. A full or paused provider needs no step. */
 const TEMPORARY_CAUSES: Partial<Record<UnavailableReason, string>> = {
   too_hot: 'This Mac is too hot and gets no requests until it has cooled down. Improve its cooling, or run fewer other programs.',
   no_memory: 'This Mac is out of memory and gets no requests until some is free. Close programs, or serve a smaller model.',
 };
-const RESTRAINED = {
+const RESTRICTION_TEXTS = {
   cooling_down: 'Requests failed here, so this Mac gets none during a backoff; then one request tests it.',
   on_probation: 'Requests failed here. One request at a time tests whether this Mac works again.',
 } as const;
-/** Fewer consecutive refusals are a momentary peak. */
+/** Minimum consecutive refusals worth a step; fewer are a momentary peak. */
 const MIN_REFUSALS = 3;
-/** Older decisions do not describe the present. */
+/** Maximum age of decisions that describe the present. */
 const RECENT_MS = 30 * 60_000;
-/** As long as the demand that a status reports. */
+/** Period of the demand in a status. */
 const SERVING_MS = 5 * 60_000;
-/** With fewer measured requests, the speed is still mostly an estimate. */
+/** Minimum measured requests for a reliable speed. */
 const MIN_MEASURED_JOBS = 5;
-/** Reasons of a choice that show no lack of speed; others measure, test or obey the client. */
-const OWN_MERIT: ReadonlySet<string> = new Set(['cheapest', 'near_tie', 'warm']);
+/** Reasons for choosing the provider by speed or cache. Other reasons: measurement, probe, or the client's wish. */
+const SPEED_REASONS: ReadonlySet<string> = new Set(['cheapest', 'near_tie', 'warm']);
 
 export function nextSteps(facts: StatusFacts): NextStep[] {
-  const steps = [...blocked(facts), ...temporary(facts), ...account(facts), ...demand(facts), ...lost(facts), ...better(facts)];
+  const steps = [
+    ...blockingSteps(facts),
+    ...temporarySteps(facts),
+    ...accountSteps(facts),
+    ...demandSteps(facts),
+    ...lostRequestSteps(facts),
+    ...improvementSteps(facts),
+  ];
   return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac gets its share of the requests.' }];
 }
 
-/** Causes that block every job and do not end by themselves. */
-function blocked({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
+/** Steps against causes that block every job and do not end by themselves. */
+function blockingSteps({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   if (status === 'away')
     steps.push({
@@ -55,20 +62,20 @@ function blocked({ status, status_remedy, availability, trust_parts, trust_level
   return steps;
 }
 
-function temporary({ gate }: StatusFacts): NextStep[] {
+function temporarySteps({ gate }: StatusFacts): NextStep[] {
   const text = gate === null ? undefined : TEMPORARY_CAUSES[gate as UnavailableReason];
   return gate === null || text === undefined ? [] : [{ code: gate, text }];
 }
 
-/** Without an account, requests come but nobody is paid. */
-function account({ earnings }: StatusFacts): NextStep[] {
+/** Step for a machine without an account, whose earnings nobody gets. */
+function accountSteps({ earnings }: StatusFacts): NextStep[] {
   if (earnings?.of !== 'machine') return [];
   const text = 'This Mac is linked to no account. Its earnings are held for the account that links it: run "inference-provider login".';
   return [{ code: 'not_linked', text }];
 }
 
-/** Models without demand: no provider would get jobs. */
-function demand({ models }: StatusFacts): NextStep[] {
+/** Steps for models without demand, which bring jobs to no provider. */
+function demandSteps({ models }: StatusFacts): NextStep[] {
   return models
     .filter(({ demand: { requests_last_5_minutes: asked, waiting_requests: waiting } }) => asked === 0 && waiting === 0)
     .map(({ id }) => ({
@@ -78,14 +85,14 @@ function demand({ models }: StatusFacts): NextStep[] {
     }));
 }
 
-/** Requests that other providers received, with the reasons. */
-function lost(facts: StatusFacts): NextStep[] {
+/** Steps against losing requests to other providers, by the reasons of recent decisions. */
+function lostRequestSteps(facts: StatusFacts): NextStep[] {
   const { decisions, models, trust_parts, host, reputation, server_time } = facts;
   const steps: NextStep[] = [];
   const since = Date.parse(server_time) - RECENT_MS;
   const recent = decisions.filter(({ last_at }) => Date.parse(last_at) >= since);
   if (reputation.state === 'cooling_down' || reputation.state === 'on_probation') {
-    steps.push({ code: reputation.state, text: `${RESTRAINED[reputation.state]} Check the log.` });
+    steps.push({ code: reputation.state, text: `${RESTRICTION_TEXTS[reputation.state]} Check the log.` });
   } else if (reputation.recent_failures > 0) {
     steps.push({ code: 'failing', text: 'Jobs failed here recently, so other providers are preferred for a while. Check the log.' });
   }
@@ -99,7 +106,7 @@ function lost(facts: StatusFacts): NextStep[] {
     const remedy = gap?.remedy === undefined ? '' : ` ${gap.remedy}`;
     steps.push({ code: 'below_trust_floor', text: `Some requests require trust level hardware.${remedy}`.slice(0, 512) });
   }
-  const strain = strainOf(host);
+  const strain = strainText(host);
   if (strain !== null) steps.push({ code: 'strained', text: strain });
   for (const { id, measured_jobs } of models) {
     // An estimated speed is no reason to change the model, and neither is a queue while requests still come.
@@ -117,11 +124,12 @@ function lost(facts: StatusFacts): NextStep[] {
 function isServing(id: string, { decisions, server_time }: StatusFacts): boolean {
   const since = Date.parse(server_time) - SERVING_MS;
   return decisions.some(
-    ({ model, outcome, reason, last_at }) => model === id && outcome === 'chosen' && OWN_MERIT.has(reason) && Date.parse(last_at) >= since,
+    ({ model, outcome, reason, last_at }) =>
+      model === id && outcome === 'chosen' && SPEED_REASONS.has(reason) && Date.parse(last_at) >= since,
   );
 }
 
-function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): string | null {
+function strainText({ thermal, memory_pressure, power }: StatusFacts['host']): string | null {
   if (power === 'battery') return 'This Mac runs on battery, so Macs on mains power are preferred. Connect it to power.';
   if (thermal === 'serious') return 'This Mac is hot, so cooler Macs are preferred. Improve its cooling, or run fewer other programs.';
   if (memory_pressure === 'warning')
@@ -129,8 +137,8 @@ function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): str
   return null;
 }
 
-/** Improvements of a working state. */
-function better({ status, trust_level, trust_parts, models }: StatusFacts): NextStep[] {
+/** Steps that improve a working machine. */
+function improvementSteps({ status, trust_level, trust_parts, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   const gap = trust_parts.find(({ state, remedy }) => state !== 'ok' && remedy !== undefined);
   const isReported = status === 'below_min_trust_level';

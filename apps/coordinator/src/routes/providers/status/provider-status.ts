@@ -81,8 +81,8 @@ function modelsOf(provider: ProviderSnapshot, registry: ProviderRegistry, reques
       state,
       routable: gate === null && state !== 'loading',
       gate,
-      prefill_tps: tenths(speed?.prefillTps ?? 0),
-      decode_tps: tenths(speed?.decodeTps ?? 0),
+      prefill_tps: roundToTenths(speed?.prefillTps ?? 0),
+      decode_tps: roundToTenths(speed?.decodeTps ?? 0),
       measured_jobs: speed?.samples ?? 0,
       ...reports.share(providerId, id),
       demand: demandBody(demandOf(id, registry, requestQueue)),
@@ -111,7 +111,7 @@ function iso(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function tenths(rate: number): number {
+function roundToTenths(rate: number): number {
   return Math.round(rate * 10) / 10;
 }
 
@@ -140,14 +140,14 @@ function reputationOf(registry: ProviderRegistry, provider: ProviderSnapshot, no
   return {
     state,
     reason,
-    since: time(since),
-    until: time(until),
+    since: toIsoTime(since),
+    until: toIsoTime(until),
     recent_failures: recentFailures,
-    held_off_until: provider.backoffUntil > now ? time(provider.backoffUntil) : null,
+    held_off_until: provider.backoffUntil > now ? toIsoTime(provider.backoffUntil) : null,
     refused_in_a_row: provider.backoffCount,
   };
 }
 
-function time(ms: number | null): string | null {
+function toIsoTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }

@@ -1,4 +1,4 @@
-/** `models list`: stored models, whether they fit this machine, and their expected speed. */
+/** `models list`: stored models, with fit and expected speed on this machine. */
 
 import { parseArgs } from 'node:util';
 import { configPath, dataDirOf } from '../../../config/data-dir.js';

@@ -6,9 +6,9 @@ import { Compile } from 'typebox/compile';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { byteSizeText } from '../../../models/byte-size-text.js';
 import { addOnPath, installAddOn, isAddOnInstalled } from '../../../models/store/add-on.js';
-import type { Progress } from '../../../models/store/download.js';
 import { modelRepositoryOf } from '../../../models/store/model-repository.js';
 import { pull } from '../../../models/store/pull.js';
+import type { Progress } from '../../../models/store/transfer.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { abortOnInterrupt } from '../../input/interrupt.js';
@@ -87,8 +87,8 @@ async function run(args: readonly string[]): Promise<number> {
       if (isFirst && !json && progress.phase === 'downloading' && progress.bytes > 0)
         print(`Resuming after ${byteSizeText(progress.bytes)}`);
       isFirst = false;
-      const news = line.update(progress);
-      if (json && news !== null) print(JSON.stringify({ type: 'progress', ...news }));
+      const report = line.update(progress);
+      if (json && report !== null) print(JSON.stringify({ type: 'progress', ...report }));
     },
     signal,
     now: Date.now,

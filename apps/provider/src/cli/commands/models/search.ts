@@ -6,7 +6,6 @@ import { readHostFacts } from '../../../host/hardware/host-facts.js';
 import { byteSizeText } from '../../../models/byte-size-text.js';
 import { expectedModel } from '../../../models/expected-model.js';
 import { knownModel } from '../../../models/image/known-models.js';
-import { DownloadError } from '../../../models/store/download.js';
 import {
   type ModelRepository,
   modelRepositoryOf,
@@ -16,6 +15,7 @@ import {
   variantsOf,
 } from '../../../models/store/model-repository.js';
 import { type FoundRepository, searchRepositories } from '../../../models/store/model-search.js';
+import { DownloadError } from '../../../models/store/transfer.js';
 import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';
 import { abortOnInterrupt } from '../../input/interrupt.js';

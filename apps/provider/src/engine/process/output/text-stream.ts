@@ -13,31 +13,31 @@ import type { TextAssembler, Vocabulary } from './token-text.js';
 export class StreamControl {
   /** Called on cancel and resume, which may wake the decoder. Set by the decoder. */
   onChange: () => void = () => {};
-  #cancelled = false;
-  #paused = false;
+  #isCancelled = false;
+  #isPaused = false;
 
   constructor(readonly job: number) {}
 
   get cancelled(): boolean {
-    return this.#cancelled;
+    return this.#isCancelled;
   }
 
   get paused(): boolean {
-    return this.#paused;
+    return this.#isPaused;
   }
 
   cancel(): void {
-    this.#cancelled = true;
-    this.#paused = false;
+    this.#isCancelled = true;
+    this.#isPaused = false;
     this.onChange();
   }
 
   pause(): void {
-    this.#paused = !this.#cancelled;
+    this.#isPaused = !this.#isCancelled;
   }
 
   resume(): void {
-    this.#paused = false;
+    this.#isPaused = false;
     this.onChange();
   }
 }

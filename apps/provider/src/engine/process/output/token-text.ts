@@ -101,20 +101,20 @@ export interface StreamText {
 
 export class TextAssembler implements StreamText {
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  #pending = false;
+  #isPending = false;
 
   constructor(private readonly vocabulary: Vocabulary) {}
 
   push(token: Token): string {
     const { text, bytes } = this.vocabulary.entry(token);
-    if (!this.#pending && text !== null) return text;
+    if (!this.#isPending && text !== null) return text;
     if (bytes.length === 0) return '';
-    this.#pending = text === null;
+    this.#isPending = text === null;
     return this.#decoder.decode(bytes, { stream: true });
   }
 
   end(): string {
-    return this.#pending ? this.#decoder.decode() : '';
+    return this.#isPending ? this.#decoder.decode() : '';
   }
 }
 

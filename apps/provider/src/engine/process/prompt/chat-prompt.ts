@@ -9,7 +9,7 @@ import { fitConversation } from './fit-conversation.js';
 import { NO_IMAGES, type PreparedImage, type PromptImages } from './prompt-images.js';
 import { type TemplateRequirements, templateRequirements } from './template-requirements.js';
 
-/** The template rejected the messages. The reason may quote them and is dropped. */
+/** The template rejected the messages. The reason may quote messages, so it is dropped. */
 export class TemplateError extends Error {
   constructor() {
     super('the chat template refused the messages');
@@ -27,7 +27,7 @@ export class InfillUnsupported extends Error {
 
 /** Parts of the model used here. */
 export interface PromptModel {
-  /** `special`: parse the texts of control tokens as those tokens. */
+  /** `special`: parse texts of control tokens as control tokens. */
   tokenize(text: string, special: boolean): Token[];
   readonly tokens: {
     readonly bos: Token | null;
@@ -94,7 +94,7 @@ export class ChatPrompt {
     return this.#greeting(this.#needsParts) !== '';
   }
 
-  /** A rendered greeting; '' if the template rejects it. */
+  /** A rendered greeting; '' if the template rejects the greeting. */
   #greeting(asParts: boolean): string {
     try {
       return this.#renderTemplate({ messages: withContent([{ role: 'user', content: GREETING }], asParts) });

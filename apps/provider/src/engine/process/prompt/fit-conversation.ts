@@ -12,7 +12,7 @@ export function fitConversation(conversation: Conversation, needs: TemplateRequi
   const { messages, tools } = needs.tools === 'template' ? conversation : toolsAsText(conversation);
   const placed = withSystem(messages, needs.system);
   const opened = needs.userFirst ? userFirst(placed) : placed;
-  return { messages: needs.alternating ? alternating(opened) : opened, tools };
+  return { messages: needs.alternating ? alternateRoles(opened) : opened, tools };
 }
 
 /** Tool descriptions as text, for templates without tool support. Tags are those of the Hermes and Qwen families. */
@@ -66,7 +66,7 @@ function withSystem(messages: readonly TemplateMessage[], place: TemplateRequire
   return [{ ...first, content: `${system.content}\n\n${first.content}` }, ...rest];
 }
 
-/** Joins all system messages into one at the start. */
+/** Joins all system messages into a single message at the start. */
 function systemFirst(messages: readonly TemplateMessage[]): TemplateMessage[] {
   const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
   return [{ role: 'system', content: system.join('\n\n') }, ...messages.filter(({ role }) => role !== 'system')];
@@ -82,7 +82,7 @@ function userFirst(messages: readonly TemplateMessage[]): readonly TemplateMessa
 }
 
 /** Merges neighbouring messages of one role. */
-function alternating(messages: readonly TemplateMessage[]): TemplateMessage[] {
+function alternateRoles(messages: readonly TemplateMessage[]): TemplateMessage[] {
   const turns: TemplateMessage[] = [];
   for (const message of messages) {
     const last = turns.at(-1);

@@ -61,7 +61,7 @@ export class ClipTokenizer {
   }
 }
 
-/** Printable character for each byte: the byte itself if visible, else one from 256 on. */
+/** Printable character for each byte: visible bytes map to themselves, others to code points from 256 on. */
 const BYTE_NAMES: readonly string[] = byteNames();
 
 function byteNames(): string[] {

@@ -19,8 +19,8 @@ export class Noise {
       return second;
     }
     // Above 0, so the logarithm is finite.
-    const radius = Math.sqrt(-2 * Math.log((this.#word() + 1) / 2 ** 32));
-    const angle = (2 * Math.PI * this.#word()) / 2 ** 32;
+    const radius = Math.sqrt(-2 * Math.log((this.#nextWord() + 1) / 2 ** 32));
+    const angle = (2 * Math.PI * this.#nextWord()) / 2 ** 32;
     this.#second = radius * Math.sin(angle);
     return radius * Math.cos(angle);
   }
@@ -31,20 +31,20 @@ export class Noise {
     return values;
   }
 
-  #word(): number {
+  #nextWord(): number {
     const state = this.#state;
     const [a, b, c, d] = state as unknown as [number, number, number, number];
-    const result = Math.imul(rotated(Math.imul(b, 5), 7), 9) >>> 0;
+    const result = Math.imul(rotateLeft(Math.imul(b, 5), 7), 9) >>> 0;
     const fourth = d ^ b;
     const third = c ^ a;
     state[1] = b ^ third;
     state[0] = a ^ fourth;
     state[2] = third ^ (b << 9);
-    state[3] = rotated(fourth, 11);
+    state[3] = rotateLeft(fourth, 11);
     return result;
   }
 }
 
-function rotated(value: number, by: number): number {
+function rotateLeft(value: number, by: number): number {
   return (value << by) | (value >>> (32 - by));
 }

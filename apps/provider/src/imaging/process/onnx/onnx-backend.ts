@@ -64,7 +64,7 @@ export class OnnxBackend implements ImageBackend {
         const scale = sampler.inputScale(step);
         const shown = scale === 1 ? latent : latent.map((value) => value * scale);
         const prediction = await this.#denoise(shown, [channels, height, width], sampler.timesteps[step] as number, states);
-        sampler.advance(step, latent, isGuided ? guided(prediction, guidance) : prediction, noise);
+        sampler.advance(step, latent, isGuided ? applyGuidance(prediction, guidance) : prediction, noise);
         prediction.fill(0);
         onStep(step + 1);
       }
@@ -113,9 +113,9 @@ export class OnnxBackend implements ImageBackend {
       const tokens = this.model.vocabulary.length;
       const output = await unet.run(
         {
-          sample: floats(sample.type, repeated(latent, batch.length), expectedDims),
+          sample: floats(sample.type, repeatValues(latent, batch.length), expectedDims),
           timestep: timesteps(unet.input('timestep'), timestep, batch.length),
-          encoder_hidden_states: floats(context.type, joined(batch), [batch.length, tokens, (batch[0]?.length ?? 0) / tokens]),
+          encoder_hidden_states: floats(context.type, concatValues(batch), [batch.length, tokens, (batch[0]?.length ?? 0) / tokens]),
         },
         ({ dims }) => dims.length === 4 && dims.every((size, index) => size === expectedDims[index]),
       );
@@ -150,7 +150,7 @@ export class OnnxBackend implements ImageBackend {
 const MAX_THREADS = 8;
 
 /** Extrapolates from the unconditional towards the conditional prediction. */
-function guided(prediction: Float32Array, guidance: number): Float32Array {
+function applyGuidance(prediction: Float32Array, guidance: number): Float32Array {
   const length = prediction.length / 2;
   const result = new Float32Array(length);
   for (let i = 0; i < length; i++) {
@@ -177,18 +177,18 @@ function fixedBatch({ shape }: GraphInput): number | null {
   return typeof shape[0] === 'number' ? shape[0] : null;
 }
 
-/** Graphs take a timestep per batch entry, one for the batch, or a scalar. */
+/** Graphs take a timestep per batch entry, a timestep for the batch, or a scalar. */
 function timesteps(input: GraphInput, timestep: number, batch: number): Tensor {
   if (input.shape.length === 0) return wholes(input.type, [timestep], []);
   const count = fixedBatch(input) === 1 ? 1 : batch;
   return wholes(input.type, new Array<number>(count).fill(timestep), [count]);
 }
 
-function repeated(values: Float32Array, times: number): Float32Array {
-  return times === 1 ? values.slice() : joined(Array.from({ length: times }, () => values));
+function repeatValues(values: Float32Array, times: number): Float32Array {
+  return times === 1 ? values.slice() : concatValues(Array.from({ length: times }, () => values));
 }
 
-function joined(parts: readonly Float32Array[]): Float32Array {
+function concatValues(parts: readonly Float32Array[]): Float32Array {
   const whole = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

@@ -35,7 +35,7 @@ function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean
   const alphas = alphasOf(config);
   const all = Array.from(alphas, (alpha) => Math.sqrt((1 - alpha) / alpha));
   const timesteps = timestepsOf(config, steps);
-  const sigmas = [...timesteps.map((timestep) => interpolated(all, timestep)), 0];
+  const sigmas = [...timesteps.map((timestep) => interpolate(all, timestep)), 0];
   const [first = 1] = sigmas;
   return {
     timesteps,
@@ -93,7 +93,7 @@ function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: bo
   };
 }
 
-/** Rectified flow: straight paths from noise to image. The model predicts the direction, whatever the config's prediction type. */
+/** Rectified flow: straight paths from noise to image. The model predicts the direction, with any prediction type of the config. */
 function flowSampler({ trainSteps, shift }: SchedulerConfig, steps: number): Sampler {
   const moved = (part: number): number => (shift * part) / (1 + (shift - 1) * part);
   const sigmas = [...Array.from({ length: steps }, (_, index) => moved(1 - index / steps)), 0];
@@ -108,7 +108,7 @@ function flowSampler({ trainSteps, shift }: SchedulerConfig, steps: number): Sam
   };
 }
 
-function interpolated(values: readonly number[], at: number): number {
+function interpolate(values: readonly number[], at: number): number {
   const low = Math.floor(at);
   const below = values[low] as number;
   const above = values[Math.min(values.length - 1, low + 1)] as number;

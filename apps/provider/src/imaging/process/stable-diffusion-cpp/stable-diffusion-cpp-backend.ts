@@ -32,7 +32,7 @@ export class StableDiffusionCppBackend implements ImageBackend {
         else if (event.type === 'failed') reject(new Error(`stable-diffusion.cpp cannot load the model: ${event.message}`));
       };
     });
-    // Two threads that share a core are slower than one. On a GPU, the engine chooses.
+    // One thread per core: two threads on a core are slower than one. On a GPU, the engine chooses.
     const threads = device === 'cpu' ? { threads: 1 } : {};
     worker.send({ type: 'load', files, config: { ...config, ...threads, device, vae_decode_only: true, verbosity: 0 } });
     await Promise.race([loaded, ended]);

@@ -1,0 +1,87 @@
+/** Common parts of downloads: options, errors, retries, and writes to the disk. */
+import { type FileHandle, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { byteSizeText } from '../byte-size-text.js';
+import { type RangeSource, TransferError } from './http-ranges.js';
+
+export interface Download extends RangeSource {
+  /** Path of the file. `.part` and `.part.json` lie beside the path until completion. */
+  readonly file: string;
+  /** Expected length; null: unknown. */
+  readonly bytes: number | null;
+  /** Hexadecimal. */
+  readonly sha256: string | null;
+  readonly onProgress?: (progress: Progress) => void;
+  readonly signal: AbortSignal;
+  readonly tuning?: Partial<Tuning>;
+}
+
+export interface Progress {
+  readonly phase: 'downloading' | 'verifying';
+  readonly bytes: number;
+  /** Null: the server reports no length. */
+  readonly total: number | null;
+}
+
+export interface Tuning {
+  readonly chunkBytes: number;
+  readonly connections: number;
+  /** Consecutive failures after which a chunk fails. */
+  readonly tries: number;
+  /** First pause after a failure, in milliseconds; doubles up to ten seconds. */
+  readonly retryMs: number;
+  /** Silence after which a connection is closed, in milliseconds. */
+  readonly stallMs: number;
+}
+
+/** Longest pause between two attempts, in milliseconds. */
+const MAX_PAUSE_MS = 10_000;
+/** Free bytes that a download leaves on the disk. */
+const SPARE_BYTES = 256 << 20;
+
+/** The download failed. The message is one sentence for the owner. */
+export class DownloadError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'DownloadError';
+  }
+}
+
+/** Retries after transient failures. `progress` returns the current position: progress resets the failure count. */
+export async function withRetries<T>(
+  work: () => Promise<T>,
+  tuning: Tuning,
+  signal: AbortSignal,
+  progress: () => number = () => 0,
+): Promise<T> {
+  let failures = 0;
+  let before = progress();
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof TransferError) || error.kind !== 'transient') throw error;
+      failures = progress() > before ? 1 : failures + 1;
+      before = progress();
+      if (failures >= tuning.tries) throw error;
+      await delay(Math.min(MAX_PAUSE_MS, tuning.retryMs * 2 ** (failures - 1)), undefined, { signal });
+    }
+  }
+}
+
+/** Writes all bytes at a position of a file. */
+export async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+  }
+}
+
+/** Throws {@link DownloadError} unless the disk of a file has room for so many bytes. */
+export async function requireSpace(file: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(dirname(file));
+  const free = bavail * bsize;
+  if (bytes + SPARE_BYTES <= free) return;
+  throw new DownloadError(`not enough disk space: ${byteSizeText(bytes)} to download, ${byteSizeText(free)} free`);
+}
