@@ -90,17 +90,21 @@ download() {
   esac
 }
 
-# Value of a text member of JSON, the first one of that name: member NAME < JSON
-member() { tr -d '\n\r' | awk -v name="\"$1\"" '
-  { at = index($0, name); if (!at) exit
-    rest = substr($0, at + length(name)); if (!sub(/^ *: *"/, "", rest)) exit
-    end = index(rest, "\""); if (end) print substr(rest, 1, end - 1) }'; }
+# Value of a text member of a line of JSON, the first one of that name: member LINE NAME
+# Built-ins alone, here and below: a process for each value would take seconds in all.
+member() {
+  case $1 in *"\"$2\""*) rest=${1#*"\"$2\""} ;; *) return ;; esac
+  rest=${rest#"${rest%%[! ]*}"}
+  case $rest in :*) rest=${rest#:} ;; *) return ;; esac
+  rest=${rest#"${rest%%[! ]*}"}
+  case $rest in \"*\"*) rest=${rest#\"} && printf '%s\n' "${rest%%\"*}" ;; esac
+}
 
 newline='
 '
 
 # Sets "found" to the rest of the last line that begins with a text: find_last LINES TEXT
-# For subshells only, as it changes how words are split. Built-ins alone: a process for each value would take seconds in all.
+# For subshells only, as it changes how words are split.
 find_last() {
   set -f
   IFS=$newline
@@ -111,7 +115,11 @@ find_last() {
 # Value of a response header, the last one of that name, in any case: header NAME
 header() { find_last "$headers" "$1:" && printf '%s\n' "$found"; }
 
-sha256() { digest=$(openssl dgst -sha256 <"$1") && echo "${digest##*= }"; }
+# Hashes of files, one a line. One process for all, because openssl takes long to start: sha256 FILE...
+sha256() { openssl dgst -sha256 "$@" | sed 's/.*= //'; }
+
+# Number of bytes of a file: size FILE
+size() { echo $(($(wc -c <"$1"))); }
 
 # Whether a text is canonical base64 (RFC 4648 section 3.5: standard alphabet, padded, no stray bits): canonical TEXT
 canonical() {
@@ -178,12 +186,11 @@ text_field() {
   case $found in \"*\") found=${found#\"} && printf '%s\n' "${found%\"}" ;; esac
 }
 
-# Number of times a fixed text occurs in a line: count LINE TEXT
-count() { printf '%s\n' "$1" | awk -v text="$2" '{ while ((at = index($0, text)) > 0) { n++; $0 = substr($0, at + length(text)) } } END { print n + 0 }'; }
+# Whether a fixed text occurs exactly once in a line: once LINE TEXT
+once() { case $1 in *"$2"*"$2"*) return 1 ;; *"$2"*) ;; *) return 1 ;; esac; }
 
 # Text of a number or a string without commas, the first member of that name in a line of JSON: raw LINE NAME
-raw() { printf '%s\n' "$1" | awk -v name="\"$2\":" '
-  { at = index($0, name); if (at) { rest = substr($0, at + length(name)); sub(/[,}].*/, "", rest); print rest } }'; }
+raw() { case $1 in *"\"$2\":"*) rest=${1#*"\"$2\":"} && printf '%s\n' "${rest%%[,\}]*}" ;; esac; }
 
 # Texts of the members of this name in an answer of the images endpoint, one a line: image_members NAME <BODY
 image_members() { lines 2 | grep -o "^{\"$1\":\"[^\"]*\"" | sed 's/^{"[^"]*":"//; s/"$//'; }
@@ -206,9 +213,10 @@ else
   esac
   demo=${DATA_DIR:-.data}/demo.json
   if [ -f "$demo" ]; then
-    [ -n "$base_url" ] || base_url=$(member base_url <"$demo")
-    [ -n "$api_key" ] || api_key=$(member api_key <"$demo")
-    [ -n "$model" ] || model=$(member "${type}_model" <"$demo")
+    settings=$(tr -d '\n\r' <"$demo")
+    [ -n "$base_url" ] || base_url=$(member "$settings" base_url)
+    [ -n "$api_key" ] || api_key=$(member "$settings" api_key)
+    [ -n "$model" ] || model=$(member "$settings" "${type}_model")
   fi
   [ -n "$base_url" ] && [ -n "$api_key" ] || { echo "give --base-url and --key, or start the demo first ($demo)" >&2 && usage; }
   base_url=${base_url%/}
@@ -219,8 +227,9 @@ else
     if [ -z "$model" ]; then
       download 'model list' "$base_url/v1/models" --max-time 30 -H "@$scratch/request-headers" -o "$scratch/models.json"
       # The metadata of a model is an object of its own, after the model's id.
-      model=$(tr -d '\n\r' <"$scratch/models.json" | tr '{' '\n' | awk -v type="\"$type\"" '/^ *"id"/ { entry = $0 }
-        /"model_type"/ && index($0, type) { print entry; exit }' | member id)
+      entry=$(tr -d '\n\r' <"$scratch/models.json" | tr '{' '\n' | awk -v type="\"$type\"" '/^ *"id"/ { entry = $0 }
+        /"model_type"/ && index($0, type) { print entry; exit }')
+      model=$(member "$entry" id)
       [ -n "$model" ] || no_answer "no $type model is available"
     fi
     case $path in
@@ -254,9 +263,11 @@ else
   download 'attestation feed' "$base_url/v1/providers/attestation" --max-time 30 -o "$work/attestation.json"
 fi
 
-status=$(awk '/^HTTP\// { status = $2 } END { print status }' "$work/headers.txt")
-headers=$(awk '{ at = index($0, ":"); value = substr($0, at + 1); gsub(/^[ \t]+|[ \t\r]+$/, "", value)
-  if (at) print tolower(substr($0, 1, at - 1)) ":" value }' "$work/headers.txt")
+# Names in lower case. The status is under "HTTP", in upper case, as which no header appears.
+headers=$(awk '/^HTTP\// { print "HTTP:" $2 }
+  { at = index($0, ":"); value = substr($0, at + 1); gsub(/^[ \t]+|[ \t\r]+$/, "", value)
+    if (at) print tolower(substr($0, 1, at - 1)) ":" value }' "$work/headers.txt")
+status=$(header HTTP)
 endpoint=$(cat "$work/path.txt")
 if [ "$status" != 200 ]; then
   head -c 400 "$work/body.bin" >&2 && echo >&2
@@ -268,6 +279,7 @@ case $(header content-type) in text/event-stream*) streamed=yes ;; esac
 # ---- one changed bit, on request
 
 body=$work/body.bin
+request=$work/request.json
 if [ "$flip" = yes ]; then
   if [ "$streamed" = yes ]; then
     # Inside the first event, which is always signed; past a keep-alive that may come before it.
@@ -290,7 +302,9 @@ fi
 # ---- the signed bytes, and what the answer is verified by
 
 event=''
+signed=$body
 if [ "$streamed" = yes ]; then
+  signed=$scratch/signed.bin
   # For an SSE reader a lone carriage return ends a line: unsigned content could hide in a comment. NUL is never in JSON.
   tr -d '\r\000' <"$body" | cmp -s - "$body" || fail 'stream framing: carriage return or NUL in the stream'
   # The blank line after a comment ends the event around it early: to a client, its name or its first lines would be gone.
@@ -305,9 +319,9 @@ if [ "$streamed" = yes ]; then
   if printf %s "$event" | LC_ALL=C grep -aqE "$(printf '[\001-\037\177]|\302[\200-\237]|\342\200[\250\251]')"; then
     fail 'signature event: it has control characters or line breaks'
   fi
-  [ "$(count "$event" '"se_signature"')" = 1 ] || fail 'signature event: a member is there twice'
+  once "$event" '"se_signature"' || fail 'signature event: a member is there twice'
   outside() { awk -v at="$at" "blank && \$0 == \"\" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR $1 at { print }" "$body"; }
-  outside '<' >"$scratch/signed.bin"
+  outside '<' >"$signed"
   outside '>' >"$scratch/tail"
   case $event in
     :*) # No client shows a comment. What may follow it is the terminator of the Responses format.
@@ -318,18 +332,21 @@ if [ "$streamed" = yes ]; then
         { for (i = 2; i < NF; i += 2) if ($(i + 1) ~ /^ *:/ &&
             $i !~ /^(id|object|created|model|choices|usage|se_signature|response_hash|receipt|receipt_signature)$/) exit 1 }' ||
         fail 'signature event: it has members of other events'
-      [ "$(count "$event" '"choices"')" = 1 ] || fail 'signature event: a member is there twice'
-      [ "$(count "$event" '"usage"')" = "$(count "$event" '"usage":null')" ] || fail 'signature event: it has unsigned usage'
+      once "$event" '"choices"' || fail 'signature event: a member is there twice'
+      rest=$event
+      while [ "$rest" != "${rest#*'"usage"'}" ]; do
+        rest=${rest#*'"usage"'}
+        case $rest in :null*) ;; *) fail 'signature event: it has unsigned usage' ;; esac
+      done
       printf '\ndata: [DONE]\n\n' | cmp -s - "$scratch/tail" || printf '\n' | cmp -s - "$scratch/tail" ||
         fail 'signature event: unsigned content follows it'
       ;;
   esac
-  hash=$(printf %s "$event" | member response_hash)
-  signature=$(printf %s "$event" | member se_signature)
-  receipt=$(printf %s "$event" | member receipt)
-  receipt_signature=$(printf %s "$event" | member receipt_signature)
+  hash=$(member "$event" response_hash)
+  signature=$(member "$event" se_signature)
+  receipt=$(member "$event" receipt)
+  receipt_signature=$(member "$event" receipt_signature)
 else
-  cp "$body" "$scratch/signed.bin"
   hash=$(header x-response-hash)
   signature=$(header x-se-signature)
   receipt=$(header x-inference-receipt)
@@ -339,8 +356,9 @@ key=$(header x-attestation-se-public-key)
 
 # ---- public key: 65 bytes, uncompressed point; the DER before it says "P-256 public key" (RFC 5480)
 
-decode "$key" "$scratch/key.raw" && [ "$(wc -c <"$scratch/key.raw" | tr -d ' ')" = 65 ] &&
-  [ "$(od -An -tu1 -N 1 "$scratch/key.raw" | tr -d ' ')" = 4 ] || fail 'public key: not base64 of an uncompressed P-256 point'
+decode "$key" "$scratch/key.raw" && [ "$(size "$scratch/key.raw")" = 65 ] || fail 'public key: not base64 of an uncompressed P-256 point'
+# The first byte is 4: in base64, a B and a digit of which the first two bits are 0.
+case $key in B[A-P]*) ;; *) fail 'public key: not base64 of an uncompressed P-256 point' ;; esac
 {
   echo '-----BEGIN PUBLIC KEY-----'
   {
@@ -349,17 +367,22 @@ decode "$key" "$scratch/key.raw" && [ "$(wc -c <"$scratch/key.raw" | tr -d ' ')"
   } | openssl base64
   echo '-----END PUBLIC KEY-----'
 } >"$scratch/key.pem"
-key_hash=$(sha256 "$scratch/key.raw")
-provider=$(printf %s "$key_hash" | cut -c 1-32)
+hashes=$(sha256 "$scratch/key.raw" "$signed" "$request")
+key_hash=${hashes%%"$newline"*}
+request_hash=${hashes##*"$newline"}
+signed_hash=${hashes#*"$newline"}
+signed_hash=${signed_hash%"$newline"*}
+provider=$(printf %.32s "$key_hash")
 
 # ---- response hash and its signature
 
-[ "$(printf %s "$hash" | tr -d '0-9a-f')" = '' ] && [ "${#hash}" = 64 ] || fail 'response hash: missing or not 64 digits'
-[ "$(sha256 "$scratch/signed.bin")" = "$hash" ] || fail 'response hash: the bytes received are not the bytes that were signed'
+case $hash in *[!0-9a-f]*) hash='' ;; esac
+[ "${#hash}" = 64 ] || fail 'response hash: missing or not 64 digits'
+[ "$signed_hash" = "$hash" ] || fail 'response hash: the bytes received are not the bytes that were signed'
 note "response hash $hash"
 case $event in
   data:*)
-    first=$(awk '/^data: [{]/ { print; exit }' "$scratch/signed.bin")
+    first=$(awk '/^data: [{]/ { print; exit }' "$signed")
     for name in id object created model; do
       [ -z "$(raw "$event" $name)" ] || [ "$(raw "$event" $name)" = "$(raw "$first" $name)" ] ||
         fail "signature event: its $name is not that of the events before it"
@@ -377,24 +400,25 @@ receipt=$(standard_base64 "$receipt")
 canonical "$receipt" || fail 'receipt: missing or not base64url'
 receipt_lines=$(statement receipt "$receipt" "$receipt_signature" "$scratch/receipt") || fail 'receipt signature'
 # Canonical JSON (RFC 8785): no spaces, members sorted, none twice. No reader takes another member than this one.
-printf '%s\n' "$receipt_lines" | sed -n 's/^"\([^"]*\)":.*/\1/p' >"$scratch/receipt.names"
-printf %s "$receipt_lines" | tr -d '\n' | cmp -s - "$scratch/receipt.json" && sort -cu "$scratch/receipt.names" 2>/dev/null ||
-  fail 'receipt: not canonical JSON'
+printf %s "$receipt_lines" | tr -d '\n' | cmp -s - "$scratch/receipt.json" || fail 'receipt: not canonical JSON'
+receipt_names=$(printf '%s\n' "$receipt_lines" | awk -F '"' '
+  /^"[^"]*":/ { if (count++ && (before "") >= ($2 "")) exit bad = 1; before = $2; print $2 }
+  END { exit bad }') || fail 'receipt: not canonical JSON'
 of_receipt() { text_field "$receipt_lines" "$1"; }
 names() { [ "$(of_receipt "$1")" = "$2" ] || fail "receipt: it names another $3"; }
 known='completed_at endpoint finish_reason hidden_tokens job_id model overrides provider_id request_sha256 response_sha256 se_key_sha256 started_at usage v'
-lacking=$(awk -v known="$known" '{ present[$0] = 1 }
-  END { count = split(known, names, " "); for (i = 1; i <= count; i++) if (!(names[i] in present)) { print names[i]; exit } }' "$scratch/receipt.names")
-[ -z "$lacking" ] || fail "receipt: it lacks $lacking"
+has_member() { case $newline$receipt_names$newline in *"$newline$1$newline"*) ;; *) return 1 ;; esac; }
+for name in $known; do has_member "$name" || fail "receipt: it lacks $name"; done
 # Members that must be understood (RFC 7515 section 4.1.11).
-for name in $(field "$receipt_lines" crit | tr '[],"' '    '); do
+for name in $(has_member crit && field "$receipt_lines" crit | tr '[],"' '    '); do
   case " $known client_nonce image_sha256 engine weights_sha256 template_sha256 sampling " in *" $name "*) ;; *) fail "receipt: this script does not know $name, which it must" ;; esac
 done
 # Version 2 says what computed the answer; version 1 has none of that.
-grep -qx engine "$scratch/receipt.names" && version=2 || version=1
+has_member engine && version=2 || version=1
 [ "$(field "$receipt_lines" v)" = $version ] || fail 'receipt: an unknown version, or members of another one'
-[ $version = 2 ] || ! grep -qxE 'weights_sha256|template_sha256|sampling' "$scratch/receipt.names" ||
-  fail 'receipt: an unknown version, or members of another one'
+for name in weights_sha256 template_sha256 sampling; do
+  [ $version = 2 ] || ! has_member $name || fail 'receipt: an unknown version, or members of another one'
+done
 usage_lines=$(field "$receipt_lines" usage | lines 1)
 for name in prompt_tokens completion_tokens total_tokens; do
   milliseconds "$(field "$usage_lines" $name)" || fail "receipt: its usage lacks $name"
@@ -404,14 +428,15 @@ milliseconds "$completed" || fail 'receipt: completed_at is not a time'
 names se_key_sha256 "$key_hash" 'enclave key'
 names provider_id "$provider" provider
 names response_sha256 "$hash" response
-names request_sha256 "$(sha256 "$work/request.json")" request
+names request_sha256 "$request_hash" request
 names endpoint "$endpoint" endpoint
 [ ! -f "$work/nonce.txt" ] || names client_nonce "$(cat "$work/nonce.txt")" nonce
 [ -z "$(header x-inference-job-id)" ] || names job_id "$(header x-inference-job-id)" job
-request_lines=$(lines 1 <"$work/request.json" | sed 's|\\/|/|g')
+request_lines=$(lines 1 <"$request" | sed 's|\\/|/|g')
 asked=$(text_field "$request_lines" model)
+models=$(field "$request_lines" models)
 # The request may name models that answer instead of the first, in its member `models`.
-field "$request_lines" models | lines 1 | sed -n 's/^"\(.*\)",\{0,1\}$/\1/p' | grep -qxF -e "$(of_receipt model)" ||
+[ -n "$models" ] && printf '%s\n' "$models" | lines 1 | sed -n 's/^"\(.*\)",\{0,1\}$/\1/p' | grep -qxF -e "$(of_receipt model)" ||
   { [ -z "$asked" ] || names model "$asked" model; }
 case $(of_receipt finish_reason) in
   stop | length | tool_calls) ;;
@@ -422,11 +447,11 @@ esac
 # ---- the receipt's counts: those that the answer itself reports, and possible for the bytes
 
 # An image in the prompt has at most 16384 tokens, and a request at most 20 images.
-images="$(grep -aoE '"(input_)?(image(_url)?|file)"' "$work/request.json" | head -n 20 | wc -l || true)"
+images="$(grep -aoE '"(input_)?(image(_url)?|file)"' "$request" | head -n 20 | wc -l || true)"
 awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lines" prompt_tokens)" \
   -v completion="$(field "$usage_lines" completion_tokens)" -v total="$(field "$usage_lines" total_tokens)" \
   -v cached="$(field "$usage_lines" cached_tokens)" -v hidden="$(field "$receipt_lines" hidden_tokens)" \
-  -v bytes="$(wc -c <"$scratch/signed.bin")" -v request="$(wc -c <"$work/request.json")" -v images="$images" '
+  -v bytes="$(size "$signed")" -v request="$(size "$request")" -v images="$images" '
   # Path of the value that follows, as far as a usage can be: usage.prompt_tokens, response.usage.output_tokens
   function path(  at, text) { for (at = 1; at <= depth && at < 5; at++) text = text (at > 1 ? "." : "") (kind[at] == "{" ? key[at] : "[]"); return text }
   function of_usage(text) { return text ~ /^((message|response)\.)?usage$/ }
@@ -483,7 +508,7 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lin
     json(text)
     if (prompts < objects || (answers < objects && endpoint != "/v1/embeddings")) bad = 1
     exit bad || prompt == "" || completion == "" || total != prompt + completion || hidden + 0 > completion + 0 ||
-      completion - hidden > bytes + 64 || prompt + 0 > request + 512 + images * 16384 }' "$scratch/signed.bin" ||
+      completion - hidden > bytes + 64 || prompt + 0 > request + 512 + images * 16384 }' "$signed" ||
   fail 'receipt usage: it counts other tokens than the answer reports, or more than is possible'
 
 note 'receipt by the enclave key, for this request and this response'
@@ -498,7 +523,7 @@ engine=$(of_receipt engine)
 
 if [ "$streamed" = no ] && [ "$endpoint" = /v1/images/generations ]; then
   : >"$scratch/images"
-  image_members b64_json <"$scratch/signed.bin" | while read -r image; do
+  image_members b64_json <"$signed" | while read -r image; do
     decode "$image" "$scratch/image" || exit 1
     sha256 "$scratch/image"
   done >"$scratch/images" || fail 'images: one is not base64'
@@ -520,7 +545,6 @@ fi
 if [ -n "$from" ]; then moment=$completed; else moment=$(date +%s)000; fi
 tolerance=120000
 lines 2 <"$work/attestation.json" >"$scratch/feed"
-grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
 grep -F "\"provider_id\":\"$provider\"" "$scratch/feed" >"$scratch/candidates"
 record=''
 while IFS= read -r candidate; do
@@ -528,9 +552,12 @@ while IFS= read -r candidate; do
   [ "$(text_field "$record" provider_id)" != "$provider" ] || break
   record=''
 done <"$scratch/candidates"
-[ -n "$record" ] || fail 'attestation feed: the provider is not in it'
 of_record() { field "$record" "$1"; }
-[ "$(of_record se_public_key)" = "\"$key\"" ] || fail 'attestation feed: the key is not that of the provider'
+if [ "$(of_record se_public_key)" != "\"$key\"" ]; then
+  grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
+  [ -n "$record" ] || fail 'attestation feed: the provider is not in it'
+  fail 'attestation feed: the key is not that of the provider'
+fi
 [ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
 
 contradicted() { fail "provider record: $1"; }
@@ -574,11 +601,12 @@ done
 if [ "$(of_record key_statement)" != null ]; then
   key_statement=$(signed_member "$record" key_statement key) || unsigned key
   of_key() { text_field "$key_statement" "$1"; }
-  decode "$(of_key x25519_public_key)" "$scratch/x25519" && [ "$(wc -c <"$scratch/x25519" | tr -d ' ')" = 32 ] ||
+  decode "$(of_key x25519_public_key)" "$scratch/x25519" && [ "$(size "$scratch/x25519")" = 32 ] ||
     contradicted 'its sealing key is not 32 bytes'
-  [ "$(of_key key_id)" = "$(sha256 "$scratch/x25519" | cut -c 1-16)" ] || contradicted 'the key_id of its sealing key is not the hash of the key'
+  hashes=$(sha256 "$scratch/x25519" "$scratch/attestation.json")
+  [ "$(of_key key_id)" = "$(printf %.16s "$hashes")" ] || contradicted 'the key_id of its sealing key is not the hash of the key'
   [ "$(of_key provider_id)" = "$provider" ] || contradicted 'its sealing key is for another provider'
-  [ "$(of_key attestation_sha256)" = "$(sha256 "$scratch/attestation.json")" ] || contradicted 'its sealing key is bound to another attestation'
+  [ "$(of_key attestation_sha256)" = "${hashes##*"$newline"}" ] || contradicted 'its sealing key is bound to another attestation'
   not_before=$(field "$key_statement" not_before) not_after=$(field "$key_statement" not_after)
   milliseconds "$not_before" && milliseconds "$not_after" && [ $((not_after - not_before)) -gt 0 ] &&
     [ $((not_after - not_before)) -le 3600000 ] || contradicted 'its sealing key is valid for longer than an hour, or never'
@@ -597,18 +625,19 @@ borne_out x-provider-model hardware_model
 borne_out x-provider-serial serial_number
 borne_out x-attestation-device-serial serial_number
 [ "$(header x-provider-trust-level)" != hardware ] || borne_out x-provider-trust-level trust_level
-for name in attested mda_verified; do
-  stated=x-provider-$(printf %s $name | tr _ -)
-  [ "$(header "$stated")" != true ] || [ "$(of_record $name)" = true ] || fail "provider headers: the feed does not bear out $stated"
-done
+borne_out_flag() { [ "$(header "$1")" != true ] || [ "$(of_record "$2")" = true ] || fail "provider headers: the feed does not bear out $1"; }
+borne_out_flag x-provider-attested attested
+borne_out_flag x-provider-mda-verified mda_verified
 stated=$(header x-provider-secure-enclave)
 [ -z "$stated" ] || [ "$stated" = "$(of_record secure_enclave)" ] || fail 'provider headers: the feed does not bear out x-provider-secure-enclave'
 note "answered by provider $provider ($(header x-provider-chip), trust level $(header x-provider-trust-level))"
 
 # ---- what supports the hardware of this machine
 
-anchor=$(field "$(lines 1 <"$work/attestation.json")" trust_anchor | lines 1)
-if [ "$(of_record mda_verified)" = true ] && [ "$(field "$anchor" simulated)" = true ]; then is_simulated=true; fi
+if [ "$(of_record mda_verified)" = true ]; then
+  anchor=$(field "$(lines 1 <"$work/attestation.json")" trust_anchor | lines 1)
+  [ "$(field "$anchor" simulated)" != true ] || is_simulated=true
+fi
 if [ $is_simulated = true ]; then
   note 'SIMULATED machine: its key is kept in software, or certified by a test authority. Nothing is proved about its hardware.'
   [ -z "$required" ] || fail "required evidence: the machine is simulated, and --require $required was given"

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterDemo } from '../scripts/network/cluster/cluster-network.js';
-import { NpmStart } from './support/npm-start.js';
+import { NpmStart, scriptCommand } from './support/npm-start.js';
 import { processTable, waitUntilGone } from './support/processes.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => cluster.end());
 
 function start(): NpmStart<ClusterDemo> {
-  return new NpmStart<ClusterDemo>(directory, {}, ['run', 'cluster', '--', '2']);
+  return new NpmStart<ClusterDemo>(directory, {}, ['npm', 'run', 'cluster', '--', '2']);
 }
 
 async function chat(baseUrl: string): Promise<string> {
@@ -118,7 +118,7 @@ describe('npm run cluster', () => {
   });
 });
 
-it('npm run cluster says what is wrong with its arguments', async () => {
+it('scripts/cluster.ts says what is wrong with its arguments', async () => {
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
     [[], /usage/],
     [['17'], /from 1 to 16/],
@@ -126,7 +126,7 @@ it('npm run cluster says what is wrong with its arguments', async () => {
     [['keys', '2'], /usage/],
     [['keys', '2', '/dev/null/no', '--servers', 'somewhere'], /--servers must be/],
   ];
-  const failed = wrong.map(([args]) => new NpmStart(directory, {}, ['run', 'cluster', '--', ...args]));
+  const failed = wrong.map(([args]) => new NpmStart(directory, {}, [...scriptCommand('scripts/cluster.ts'), ...args]));
   expect(await Promise.all(failed.map(({ exited }) => exited))).toEqual(wrong.map(() => 1));
   for (const [index, [, message]] of wrong.entries()) expect(failed[index]?.output).toMatch(message);
 });

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { NpmStart, ROOT } from './support/npm-start.js';
+import { NpmStart, ROOT, scriptCommand } from './support/npm-start.js';
 import { processTable } from './support/processes.js';
 import { runProgram } from './support/program.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
@@ -95,7 +95,7 @@ describe('npm start', () => {
 
 describe('npm start says what is wrong and leaves nothing running when', () => {
   async function failing(env: Record<string, string>, dataDir = join(directory, 'data')): Promise<string> {
-    const start = new NpmStart(dataDir, env);
+    const start = new NpmStart(dataDir, env, scriptCommand('scripts/start.ts'));
     expect(await start.exited).toBe(1);
     expect(start.hasDemoFile()).toBe(false);
     expect(left()).toEqual([]);

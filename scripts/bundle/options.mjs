@@ -1,4 +1,5 @@
 /** esbuild options of every bundled program: one ES module for Node, run beside the workspace's packages. */
+import { dirname, join } from 'node:path';
 
 /** Packages with native code, or with resources beside their own files. */
 const EXTERNAL = [
@@ -19,6 +20,20 @@ const EXTERNAL = [
 const REQUIRE =
   "import { createRequire as createRequireOfBundle } from 'node:module';const require = createRequireOfBundle(import.meta.url);";
 
+/**
+ * Leaves plist's parsers, with their XML library, out of programs that only build property lists: loading them takes 7 % of a start.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+const omitUnusedParsers = {
+  name: 'omit-unused-parsers',
+  setup(build) {
+    build.onResolve({ filter: /^\.\/parse[\w-]*\.js$/ }, ({ importer, path }) =>
+      /node_modules[\\/]plist[\\/]/.test(importer) ? { path: join(dirname(importer), path), sideEffects: false } : undefined,
+    );
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 export const BUNDLE = {
   bundle: true,
@@ -26,6 +41,7 @@ export const BUNDLE = {
   platform: 'node',
   target: 'node20.19',
   external: EXTERNAL,
+  plugins: [omitUnusedParsers],
   banner: { js: REQUIRE },
   // Smaller files start faster. Names are retained, and lines are short enough to locate errors.
   minifyWhitespace: true,

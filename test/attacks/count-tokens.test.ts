@@ -5,7 +5,7 @@ import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.
 import { ask } from '../support/verified-client.js';
 
 const LOOPS = 10;
-const PAID_REQUESTS = 15;
+const PAID_REQUESTS = 8;
 
 let faults: FaultNetwork;
 

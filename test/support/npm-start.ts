@@ -15,16 +15,20 @@ export interface Demo {
 
 export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
+type Command = readonly [program: string, ...args: string[]];
+
+/** Runs a start script without npm, which saves 0.4 s of processor time. */
+export const scriptCommand = (script: string): Command => [process.execPath, '--import', 'tsx', script];
+
 export class NpmStart<Contents extends Demo = Demo> {
   readonly #child: ChildProcess;
   readonly #dataDir: string;
   readonly exited: Promise<number | null>;
   #output = '';
 
-  /** `args`: arguments for npm. */
-  constructor(dataDir: string, env: Readonly<Record<string, string>> = {}, args: readonly string[] = ['start']) {
+  constructor(dataDir: string, env: Readonly<Record<string, string>> = {}, [program, ...args]: Command = ['npm', 'start']) {
     this.#dataDir = dataDir;
-    this.#child = spawn('npm', args, { cwd: ROOT, env: { ...process.env, DATA_DIR: dataDir, PORT: '0', ...env } });
+    this.#child = spawn(program, args, { cwd: ROOT, env: { ...process.env, DATA_DIR: dataDir, PORT: '0', ...env } });
     this.#child.stdout?.on('data', (chunk: Buffer) => {
       this.#output += chunk.toString('utf8');
     });

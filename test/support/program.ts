@@ -1,9 +1,10 @@
 /**
- * Starts TypeScript programs as processes of tests, bundled once into one file, which starts faster. Waits never block the event loop,
- * which would defeat test timeouts.
+ * Starts TypeScript programs as processes of tests, bundled into one file, which starts faster. A bundle is reused until a source
+ * changes. Waits never block the event loop, which would defeat test timeouts.
  */
 import { execFile } from 'node:child_process';
-import { rename } from 'node:fs/promises';
+import { readFileSync, statSync } from 'node:fs';
+import { rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -11,6 +12,7 @@ import { build } from 'esbuild';
 import { BUNDLE } from '../../scripts/bundle/options.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const OPTIONS = 'scripts/bundle/options.mjs';
 const built = new Map<string, Promise<string>>();
 
 /** Path of the bundle of a TypeScript program, given by its repository path. Rejects on a compile error. */
@@ -31,9 +33,32 @@ export async function runProgram(source: string, args: readonly string[]): Promi
 async function bundle(source: string): Promise<string> {
   // Beside the source, so that module resolution is identical.
   const path = join(ROOT, source.replace(/\.ts$/, '.bundle.js'));
+  if (isCurrent(path)) return path;
+  const startedAt = new Date();
   // Written beside and renamed: another process may bundle or start the same program now.
   const fresh = `${path}.${process.pid}`;
-  await build({ ...BUNDLE, entryPoints: [join(ROOT, source)], outfile: fresh, sourcemap: 'inline' });
+  const freshList = `${inputListOf(path)}.${process.pid}`;
+  const { metafile } = await build({ ...BUNDLE, entryPoints: [join(ROOT, source)], outfile: fresh, absWorkingDir: ROOT, metafile: true });
+  await writeFile(freshList, JSON.stringify([OPTIONS, ...Object.keys(metafile.inputs)]));
+  await utimes(fresh, startedAt, startedAt);
+  await rename(freshList, inputListOf(path));
   await rename(fresh, path);
   return path;
+}
+
+/** Whether a bundle of another test process, or of an earlier run, is newer than its sources. */
+function isCurrent(path: string): boolean {
+  try {
+    const bundledAt = statSync(path).mtimeMs;
+    const inputs = JSON.parse(readFileSync(inputListOf(path), 'utf8')) as string[];
+    return inputs.every((input) => statSync(join(ROOT, input)).mtimeMs < bundledAt);
+  } catch {
+    // Not bundled yet, or a source was removed.
+    return false;
+  }
+}
+
+/** File that names the sources of a bundle. */
+function inputListOf(path: string): string {
+  return path.replace(/\.js$/, '.json');
 }

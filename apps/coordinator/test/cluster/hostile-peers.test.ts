@@ -73,18 +73,6 @@ describe('an honest peer', () => {
     const prices = (await (await cluster.near.get('/v1/prices')).json()) as { data: { model: string }[] };
     expect(new Set(prices.data.map(({ model }) => model))).toEqual(new Set([MODEL, ...models]));
   });
-
-  it('is asked a bounded number of times under load', async () => {
-    let asked = 0;
-    rogue.answer = (stream) => {
-      asked++;
-      void sendBody(stream, Buffer.from('["under/load"]'));
-    };
-    for (let request = 0; request < 200; request++) {
-      expect(await (await cluster.near.get('/v1/prices')).text()).toContain('under/load');
-    }
-    expect(asked).toBeLessThan(200);
-  });
 });
 
 describe('hints', () => {

@@ -9,29 +9,23 @@ import { APIError } from 'better-auth/api';
 export const MAX_PASSKEYS = 20;
 export const TOO_MANY_PASSKEYS = `An account has at most ${MAX_PASSKEYS} passkeys. Remove one first.`;
 
-interface StoredPasskey {
-  readonly id: string;
-  readonly createdAt: Date | null;
-}
-
 /** Part of better-auth's database adapter. */
 interface PasskeyStore {
-  findMany<Row>(query: { model: 'passkey'; where: { field: string; value: string }[]; limit: number }): Promise<Row[]>;
+  count(query: { model: 'passkey'; where: { field: string; value: string }[] }): Promise<number>;
   deleteMany(query: { model: 'passkey'; where: { field: string; value: string }[] }): Promise<number>;
 }
 
 /**
- * Removes the newest passkeys beyond the maximum, and returns their ids.
+ * Removes a passkey that was just registered if the account has too many now. Returns whether it was removed.
  *
- * Called after each registration, because concurrent registrations pass the check before it together.
+ * Called after each registration, because concurrent registrations pass the check before it together. Each removes only its own
+ * passkey, so that none vanishes that was reported as stored. All of them may be removed.
  */
-export async function removeExcessPasskeys(store: PasskeyStore, userId: string): Promise<string[]> {
+export async function removeIfExcess(store: PasskeyStore, userId: string, passkeyId: string): Promise<boolean> {
   const where = [{ field: 'userId', value: userId }];
-  const stored = await store.findMany<StoredPasskey>({ model: 'passkey', where, limit: 10 * MAX_PASSKEYS });
-  const order = ({ id, createdAt }: StoredPasskey): string => `${createdAt?.toISOString() ?? ''} ${id}`;
-  const excess = stored.toSorted((one, other) => (order(one) < order(other) ? -1 : 1)).slice(MAX_PASSKEYS);
-  for (const { id } of excess) await store.deleteMany({ model: 'passkey', where: [...where, { field: 'id', value: id }] });
-  return excess.map(({ id }) => id);
+  if ((await store.count({ model: 'passkey', where })) <= MAX_PASSKEYS) return false;
+  await store.deleteMany({ model: 'passkey', where: [...where, { field: 'id', value: passkeyId }] });
+  return true;
 }
 
 /** `publicUrl`: origin of the console; null: passkeys work at `localhost` only. */

@@ -8,7 +8,7 @@ import { revokeResetLinks } from '../../accounts/expired-sessions.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
 import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
 import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
-import { removeExcessPasskeys, TOO_MANY_PASSKEYS } from '../../accounts/second-factors/passkeys.js';
+import { removeIfExcess, TOO_MANY_PASSKEYS } from '../../accounts/second-factors/passkeys.js';
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
 import { errorFacts, type Log } from '../../log.js';
@@ -174,11 +174,10 @@ async function beginAttempt(
 
 /** Whether the passkey of this answer was removed again, because concurrent registrations passed the maximum. */
 async function isExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
-  const { adapter } = await auth.$context;
-  const removed = await removeExcessPasskeys(adapter, userId);
-  if (removed.length === 0) return false;
   const { id } = (await answer.clone().json()) as { readonly id?: string };
-  return id !== undefined && removed.includes(id);
+  if (id === undefined) return false;
+  const { adapter } = await auth.$context;
+  return removeIfExcess(adapter, userId, id);
 }
 
 /** Informs the account of a change. `user`: before the change. */
