@@ -17,7 +17,15 @@ async function server(facts: { isDraining: boolean; state: DatabaseState; asked?
   const log = createLog('silent', { write: () => {} });
   const isDraining = (): boolean => facts.isDraining;
   const limits = { maxRequestBytes: 1000, maxHeldBytes: 1000, isFunded: () => true };
-  const made = await createHttpServer({ ...limits, cors: false, now: () => 0, trustedProxies: [], log, isDraining, isRefusing: isDraining });
+  const made = await createHttpServer({
+    ...limits,
+    cors: false,
+    now: () => 0,
+    trustedProxies: [],
+    log,
+    isDraining,
+    isRefusing: isDraining,
+  });
   let clock = 0;
   const database = async (): Promise<DatabaseState> => {
     facts.asked?.();
