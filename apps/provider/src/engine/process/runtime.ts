@@ -67,12 +67,12 @@ export class Runtime {
   }
 
   /** Throws {@link ImageError} and {@link PromptTooLong}. */
-  async #prepare(control: StreamControl, { prompt }: GenerationRequest): Promise<PromptImages> {
+  async #prepare(control: StreamControl, { prompt, cacheScope }: GenerationRequest): Promise<PromptImages> {
     const [first] = imagesOfPrompt(prompt);
     if (first === undefined) return NO_IMAGES;
-    const { vision, contextSize } = this.loaded;
+    const { vision } = this.loaded;
     if (vision === null) throw new ImageError(first.field);
-    return vision.prepare(prompt, contextSize, () => control.cancelled);
+    return vision.prepare(prompt, { scope: cacheScope, control });
   }
 
   /** Hands the stream to the decoder, which calls `onEnd`. Returns the end of a job without a stream. */
@@ -109,6 +109,7 @@ export class Runtime {
       logprobs: request.logprobs === null ? null : { vocabulary, alternatives: request.logprobs },
       isEnd: (token) => this.#isEnd(token),
       outbox: this.outbox,
+      onPromptRead: () => images.free(),
       onEnd,
     });
     this.#decoder.add(stream);

@@ -54,11 +54,12 @@ async function load(library: LlamaLibrary, settings: VisionSettings): Promise<Lo
     sequences: slots,
     mayShare: gpu === 'none' && settings.keepApart !== true,
   });
+  const contextSize = library.llama_n_ctx_seq(context) as number;
   return {
     ...prompt,
     build: `llama.cpp ${LLAMA_BUILD} ${deviceOf(gpu)}`,
     slots,
-    contextSize: library.llama_n_ctx_seq(context) as number,
+    contextSize,
     batchTokens,
     window: window > 0 ? window : null,
     native,
@@ -66,7 +67,7 @@ async function load(library: LlamaLibrary, settings: VisionSettings): Promise<Lo
     repeatability,
     isEnd: (token: Token) => vocabulary.isEnd(token),
     canDraft: settings.drafts !== false && !library.llama_model_is_recurrent(model) && !library.llama_model_is_hybrid(model),
-    vision: new ImageReader(projector, maxImageTokens),
+    vision: new ImageReader(projector, maxImageTokens, contextSize),
   };
 }
 

@@ -261,6 +261,7 @@ export class Decoder {
     await this.#compute(isLast ? [running] : [], [...places], () => {
       this.#hold(held, part, this.#isSame(at, part.length));
       if (padding > 0) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
+      if (isLast) stream.options.onPromptRead?.();
     });
     const took = performance.now() - begin;
     if (part.length >= MIN_SLICE) this.#msPerToken = took / part.length;

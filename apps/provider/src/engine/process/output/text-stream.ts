@@ -59,6 +59,8 @@ export interface StreamOptions {
   /** Null: no log probabilities are requested. */
   readonly logprobs: { readonly vocabulary: Vocabulary; readonly alternatives: number } | null;
   readonly isEnd: (token: Token) => boolean;
+  /** Called when the last slice of the prompt is decoded. */
+  readonly onPromptRead?: () => void;
   readonly onEnd: () => void;
   readonly outbox: Outbox;
 }
