@@ -1,6 +1,6 @@
 /**
  * Baseline of the vision bench: a process with the class `LlamaContext` of node-llama's platform package. Answers each
- * `{prompt, image, tokens}` (`image`: a data URL) with `{promptMs, tokensPerSecond}`.
+ * `{prompt, image, tokens}` (`image`: a data URL) with `{promptMs, tokensPerSecond, tokens}`.
  */
 import { createRequire } from 'node:module';
 
@@ -31,8 +31,8 @@ async function measure({ prompt, image, tokens }) {
     temperature: 0,
     dry_multiplier: 0,
   });
-  // The timings of the library split the time of the call in two.
   const all = performance.now() - begin;
+  // From the end of the prompt to the last token: one batch less than tokens, because the prompt's batch gives the first token.
   const decodeMs = timings.predicted_ms;
-  return { promptMs: all - decodeMs, tokensPerSecond: (1000 * tokens_predicted) / decodeMs, tokens: tokens_predicted };
+  return { promptMs: all - decodeMs, tokensPerSecond: (1000 * (tokens_predicted - 1)) / decodeMs, tokens: tokens_predicted };
 }

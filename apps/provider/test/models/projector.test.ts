@@ -10,7 +10,7 @@ import { expectedModel } from '../../src/models/expected-model.js';
 import { readGgufHeader } from '../../src/models/gguf-header.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { maxImagesOf, projectorBeside, readProjector } from '../../src/models/projector.js';
-import { variantsOf } from '../../src/models/store/model-repository.js';
+import { modelRepositoryOf, repositoryProjectorFile, variantsOf } from '../../src/models/store/model-repository.js';
 import { ModelStore } from '../../src/models/store/model-store.js';
 import { repositoryProjector } from '../../src/models/store/repository-projector.js';
 import { demoModel } from '../demo-model.js';
@@ -104,6 +104,15 @@ describe('the projector of a repository', () => {
     ['plain-Q4_0.gguf', ['README.md', 'plain-Q8_0.gguf'], undefined],
   ])('for %s', (model, names, expected) => {
     expect(choose(model, names)).toBe(expected);
+  });
+
+  test('has a name of its own in the store, also among projectors of one name in several folders', () => {
+    const paths = ['small/m-Q8_0.gguf', 'small/mmproj-F16.gguf', 'large/m-Q4_0.gguf', 'large/mmproj-F16.gguf'];
+    const entries = paths.map((each) => ({ type: 'file', path: each, size: 1 }));
+    const nameFor = (quantization: string) =>
+      repositoryProjectorFile({ kind: 'repository', repository: 'owner/repo', quantization }, entries, null, modelRepositoryOf({}))?.name;
+    expect(nameFor('Q8_0')).toBe('owner--repo--small--mmproj-F16.gguf');
+    expect(nameFor('Q4_0')).toBe('owner--repo--large--mmproj-F16.gguf');
   });
 
   test('is the requested one, by name or precision, and asks where names leave the choice open', () => {

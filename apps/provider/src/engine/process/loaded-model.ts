@@ -6,6 +6,7 @@ import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
 import type { PromptInput } from '../messages.js';
 import type { Repeatability } from './decoding/repeatability.js';
 import type { NativeContext, NativeSamplers } from './native.js';
+import type { StreamControl } from './output/text-stream.js';
 import { Vocabulary, type VocabularySource } from './output/token-text.js';
 import { CHATML_TEMPLATE, ChatPrompt, type PromptModel } from './prompt/chat-prompt.js';
 import type { PromptImages } from './prompt/prompt-images.js';
@@ -36,8 +37,14 @@ export interface LoadedModel extends LoadedPrompt {
 export interface VisionReader {
   /** Upper bound of the prompt tokens of one image. */
   readonly maxImageTokens: number;
-  /** Decodes the images of a prompt. Throws `ImageError`, or `PromptTooLong` beyond `limit` tokens. */
-  prepare(prompt: PromptInput, limit: number, isCancelled: () => boolean): Promise<PromptImages>;
+  /** Decodes the images of a prompt; none once cancelled. Throws `ImageError`, or `PromptTooLong` beyond the context. */
+  prepare(prompt: PromptInput, request: ImageRequest): Promise<PromptImages>;
+}
+
+export interface ImageRequest {
+  /** Requests of one scope wait for each other where their images would take too much memory. */
+  readonly scope: string | null;
+  readonly control: Pick<StreamControl, 'cancelled' | 'onChange'>;
 }
 
 export interface LoadedPrompt {

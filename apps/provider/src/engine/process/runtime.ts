@@ -4,10 +4,10 @@ import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/gr
 import type { Token } from 'node-llama-cpp';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
 import { Decoder } from './decoding/decoder.js';
-import { GrammarError, samplerConfig } from './decoding/sampling.js';
+import { GrammarError, isStateless, samplerConfig } from './decoding/sampling.js';
 import { SequencePool } from './decoding/sequence-pool.js';
 import type { LoadedModel } from './loaded-model.js';
-import type { NativeSampler } from './native.js';
+import type { SamplerConfig } from './native.js';
 import type { Outbox } from './outbox.js';
 import { GrammarText } from './output/grammar-text.js';
 import { StreamControl, TextStream } from './output/text-stream.js';
@@ -67,12 +67,12 @@ export class Runtime {
   }
 
   /** Throws {@link ImageError} and {@link PromptTooLong}. */
-  async #prepare(control: StreamControl, { prompt }: GenerationRequest): Promise<PromptImages> {
+  async #prepare(control: StreamControl, { prompt, cacheScope }: GenerationRequest): Promise<PromptImages> {
     const [first] = imagesOfPrompt(prompt);
     if (first === undefined) return NO_IMAGES;
-    const { vision, contextSize } = this.loaded;
+    const { vision } = this.loaded;
     if (vision === null) throw new ImageError(first.field);
-    return vision.prepare(prompt, contextSize, () => control.cancelled);
+    return vision.prepare(prompt, { scope: cacheScope, control });
   }
 
   /** Hands the stream to the decoder, which calls `onEnd`. Returns the end of a job without a stream. */
@@ -88,10 +88,10 @@ export class Runtime {
     const limit = Math.min(request.maxTokens, contextSize - tokens.length);
     const { vocabulary } = this.loaded;
     let text: TextAssembler | GrammarText;
-    let sampler: NativeSampler;
+    let config: SamplerConfig;
     try {
       text = request.grammar === null ? new TextAssembler(vocabulary) : this.#formText(request.grammar, limit);
-      sampler = await this.#sampler(request, limit);
+      config = await this.#samplerConfig(request, limit);
     } catch (error) {
       if (error instanceof GrammarError || error instanceof GrammarTooLarge) return { job, kind: 'invalid_request', field: 'grammar' };
       throw error;
@@ -104,11 +104,13 @@ export class Runtime {
       scope: request.cacheScope,
       repeatable: request.sampling.seed !== null,
       limit,
-      sampler,
+      sampler: this.loaded.samplers.newSampler(config),
+      isSamplerStateless: isStateless(config),
       text,
       logprobs: request.logprobs === null ? null : { vocabulary, alternatives: request.logprobs },
       isEnd: (token) => this.#isEnd(token),
       outbox: this.outbox,
+      onPromptRead: () => images.free(),
       onEnd,
     });
     this.#decoder.add(stream);
@@ -126,11 +128,10 @@ export class Runtime {
     return new GrammarText({ pieceBytes, tokenize: (text) => tokenize(text, false) }, grammar, limit);
   }
 
-  async #sampler(request: GenerationRequest, limit: number): Promise<NativeSampler> {
+  async #samplerConfig(request: GenerationRequest, limit: number): Promise<SamplerConfig> {
     const config = samplerConfig(request.sampling, limit);
-    const { samplers } = this.loaded;
-    if (request.grammar === null) return samplers.newSampler(config);
-    return samplers.newSampler({ ...config, grammarEvaluationState: await samplers.grammarState(request.grammar) });
+    if (request.grammar === null) return config;
+    return { ...config, grammarEvaluationState: await this.loaded.samplers.grammarState(request.grammar) };
   }
 
   #isEnd(token: Token): boolean {

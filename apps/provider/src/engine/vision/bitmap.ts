@@ -1,4 +1,5 @@
 /** `decodeBitmap` decodes image files of clients to bounded RGB bitmaps. Runs in the engine's process, which has no keys. */
+import { MAX_INPUT_IMAGE_PIXELS, MAX_INPUT_IMAGE_SIDE } from '@inference/protocol';
 import sharp from 'sharp';
 
 export interface Bitmap {
@@ -8,10 +9,6 @@ export interface Bitmap {
   readonly rgb: Uint8Array;
 }
 
-/** Maximum pixels of an image file. */
-const MAX_FILE_PIXELS = 40_000_000;
-/** Maximum width and height of an image file. */
-const MAX_FILE_EDGE = 8000;
 /** Maximum pixels of a bitmap, 2048 x 2048. No projector uses more of one image. */
 export const MAX_BITMAP_PIXELS = 4_194_304;
 /** Maximum time for decoding one file. Usual files of 40 megapixels take a few seconds. */
@@ -27,10 +24,10 @@ sharp.cache(false);
 /** Null: the file is damaged, too large, animated or of another format. `scale`: factor of both sides, up to 1. */
 export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap | null> {
   try {
-    const image = sharp(file, { limitInputPixels: MAX_FILE_PIXELS, failOn: 'error', pages: 1 });
+    const image = sharp(file, { limitInputPixels: MAX_INPUT_IMAGE_PIXELS, failOn: 'error', pages: 1 });
     const { format, pages = 1, autoOrient } = await image.metadata();
     const { width, height } = autoOrient;
-    if (!FORMATS.includes(format) || pages > 1 || Math.max(width, height) > MAX_FILE_EDGE) return null;
+    if (!FORMATS.includes(format) || pages > 1 || Math.max(width, height) > MAX_INPUT_IMAGE_SIDE) return null;
     const fit = scale * Math.min(1, Math.sqrt(MAX_BITMAP_PIXELS / (width * height)));
     const { data, info } = await image
       .autoOrient()

@@ -1,9 +1,10 @@
 /** `ImageReader` decodes the images of prompts, one at a time, within the projector's bounds. */
 import type { PromptImage, PromptInput } from '../messages.js';
-import type { VisionReader } from '../process/loaded-model.js';
+import type { ImageRequest, VisionReader } from '../process/loaded-model.js';
 import { PromptTooLong } from '../process/prompt/chat-prompt.js';
-import { ImageError, imagesOfPrompt, type PromptImages } from '../process/prompt/prompt-images.js';
+import { ImageError, imagesOfPrompt, NO_IMAGES, type PromptImages } from '../process/prompt/prompt-images.js';
 import { decodeBitmap } from './bitmap.js';
+import { ImageBudget } from './image-budget.js';
 import type { OwnedImage, Projector } from './projector.js';
 
 /** Factor by which both sides of an image shrink, repeatedly, while it has more tokens than `maxImageTokens`. */
@@ -14,31 +15,44 @@ export class ImageReader implements VisionReader {
   /** The last decoding of any prompt. Never rejects. */
   #last: Promise<unknown> = Promise.resolve();
 
+  readonly #budget: ImageBudget;
+
+  /** `contextSize`: tokens of one sequence, and of the prepared images of one scope. */
   constructor(
     private readonly projector: Pick<Projector, 'prepare'>,
     readonly maxImageTokens: number,
-  ) {}
+    private readonly contextSize: number,
+  ) {
+    this.#budget = new ImageBudget(contextSize);
+  }
 
-  async prepare(prompt: PromptInput, limit: number, isCancelled: () => boolean): Promise<PromptImages> {
+  async prepare(prompt: PromptInput, { scope, control }: ImageRequest): Promise<PromptImages> {
+    const all = imagesOfPrompt(prompt);
+    const reservation = await this.#budget.reserve(scope, all.length * this.maxImageTokens, control);
+    if (reservation === null) return NO_IMAGES;
     const images: OwnedImage[] = [];
     const free = (): void => {
       for (const image of images.splice(0)) image.free();
+      reservation.release();
     };
     try {
-      let tokens = 0;
-      const all = imagesOfPrompt(prompt);
-      for (const image of all) {
-        if (isCancelled()) break;
-        const decoded = await this.#inTurn(() => this.#decode(image));
-        images.push(decoded);
-        tokens += decoded.tokens.length;
-        // The other images are estimated, because decoding takes long.
-        if (tokens >= limit) throw new PromptTooLong(Math.ceil((tokens / images.length) * all.length));
-      }
+      await this.#decodeAll(all, images, () => control.cancelled);
+      reservation.shrink(tokensOf(images));
       return { images: [...images], free };
     } catch (error) {
       free();
       throw error;
+    }
+  }
+
+  /** Appends the decoded images to `decoded`. */
+  async #decodeAll(all: readonly PromptImage[], decoded: OwnedImage[], isCancelled: () => boolean): Promise<void> {
+    for (const image of all) {
+      if (isCancelled()) return;
+      decoded.push(await this.#inTurn(() => this.#decode(image)));
+      const tokens = tokensOf(decoded);
+      // The other images are estimated, because decoding takes long.
+      if (tokens >= this.contextSize) throw new PromptTooLong(Math.ceil((tokens / decoded.length) * all.length));
     }
   }
 
@@ -59,4 +73,8 @@ export class ImageReader implements VisionReader {
     }
     throw new ImageError(field);
   }
+}
+
+function tokensOf(images: readonly OwnedImage[]): number {
+  return images.reduce((sum, { tokens }) => sum + tokens.length, 0);
 }

@@ -134,6 +134,8 @@ const FUNCTIONS = {
     'int llama_tokenize(void *vocab, void *text, int32_t bytes, void *tokens, int32_t max, bool add_special, bool parse_special)',
   llama_detokenize:
     'int llama_detokenize(void *vocab, void *tokens, int32_t count, void *text, int32_t bytes, bool remove_special, bool unparse_special)',
+  llama_batch_init: 'llama_batch llama_batch_init(int32_t tokens, int32_t embd, int32_t sequences)',
+  llama_batch_free: 'void llama_batch_free(llama_batch batch)',
   llama_decode: 'int llama_decode(void *ctx, llama_batch batch)',
   llama_get_logits_ith: 'void *llama_get_logits_ith(void *ctx, int32_t index)',
   llama_get_memory: 'void *llama_get_memory(void *ctx)',
@@ -216,7 +218,7 @@ function libraryPath(): string {
   }
 }
 
-/** The last member of each struct has a known default, so another layout shows. */
+/** Defaults of parameters and new batches are known, so another layout shows. `Projector` checks `mtmd_input_text`. */
 function checkLayouts(library: LlamaLibrary): void {
   const model = library.llama_model_default_params() as Record<string, unknown>;
   const context = library.llama_context_default_params() as Record<string, unknown>;
@@ -229,8 +231,31 @@ function checkLayouts(library: LlamaLibrary): void {
     context.kv_unified === false &&
     context.ctx_other === null &&
     projector.batch_max_tokens === 1024 &&
-    projector.progress_callback_user_data === null;
-  if (!isKnown) throw new Error('the engine for models with image input has another version than this program expects');
+    projector.progress_callback_user_data === null &&
+    isBatchKnown(library);
+  if (!isKnown) throw new UnknownLayout();
+}
+
+/** A batch of tokens has no embeddings, a batch of embeddings no tokens, and a null ends the list of sequences. */
+function isBatchKnown(library: LlamaLibrary): boolean {
+  return [0, 1].every((embeddings) => {
+    const batch = library.llama_batch_init(1, embeddings, 1) as Record<keyof typeof BATCH, number | Pointer | null>;
+    const { n_tokens, token, embd, pos, n_seq_id, seq_id, logits } = batch;
+    const isPlain = n_tokens === 0 && (token === null) === embeddings > 0 && (embd === null) === (embeddings === 0);
+    if (!isPlain || pos === null || n_seq_id === null || seq_id === null || logits === null) return false;
+    const [first, end] = new BigUint64Array(nativeView(seq_id as Pointer, 16));
+    if (first === 0n || end !== 0n) return false;
+    library.llama_batch_free(batch);
+    return true;
+  });
+}
+
+/** The native library has other structs than this program expects. */
+export class UnknownLayout extends Error {
+  constructor() {
+    super('the engine for models with image input has another version than this program expects');
+    this.name = 'UnknownLayout';
+  }
 }
 
 /** Calls a function on a thread of the pool. The callback's scope holds `args`, so their buffers live until the call ends. */

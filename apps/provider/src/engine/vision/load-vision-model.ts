@@ -7,7 +7,7 @@ import { isThin, MAX_BITMAP_PIXELS } from './bitmap.js';
 import { ImageReader } from './image-reader.js';
 import { callAsync, collectErrors, LLAMA_BUILD, type LlamaLibrary, loadLlamaLibrary, type Pointer } from './llama-library.js';
 import { NativeVisionContext } from './native-vision-context.js';
-import { Projector } from './projector.js';
+import { Projector, type ProjectorSettings } from './projector.js';
 import { visionSamplers } from './vision-sampler.js';
 import { VisionVocabulary } from './vision-vocabulary.js';
 
@@ -39,7 +39,7 @@ async function load(library: LlamaLibrary, settings: VisionSettings): Promise<Lo
   const model = await loadWeights(library, settings);
   const vocabulary = new VisionVocabulary(library, library.llama_model_get_vocab(model) as Pointer);
   const prompt = promptOf(library, model, vocabulary);
-  const { projector, maxImageTokens } = await loadProjector(library, model, settings);
+  const { projector, maxImageTokens } = await loadProjector(library, model, vocabulary, settings);
   const batchTokens = projector.isNonCausal ? Math.max(BATCH_TOKENS, maxImageTokens) : BATCH_TOKENS;
   const context = await newContext(library, model, settings, batchTokens);
   const native = new NativeVisionContext({ library, context, vocabularySize: vocabulary.size, sequences: slots, batchTokens });
@@ -54,11 +54,12 @@ async function load(library: LlamaLibrary, settings: VisionSettings): Promise<Lo
     sequences: slots,
     mayShare: gpu === 'none' && settings.keepApart !== true,
   });
+  const contextSize = library.llama_n_ctx_seq(context) as number;
   return {
     ...prompt,
     build: `llama.cpp ${LLAMA_BUILD} ${deviceOf(gpu)}`,
     slots,
-    contextSize: library.llama_n_ctx_seq(context) as number,
+    contextSize,
     batchTokens,
     window: window > 0 ? window : null,
     native,
@@ -66,7 +67,7 @@ async function load(library: LlamaLibrary, settings: VisionSettings): Promise<Lo
     repeatability,
     isEnd: (token: Token) => vocabulary.isEnd(token),
     canDraft: settings.drafts !== false && !library.llama_model_is_recurrent(model) && !library.llama_model_is_hybrid(model),
-    vision: new ImageReader(projector, maxImageTokens),
+    vision: new ImageReader(projector, maxImageTokens, contextSize),
   };
 }
 
@@ -97,19 +98,22 @@ function promptOf(library: LlamaLibrary, model: Pointer, vocabulary: VisionVocab
 async function loadProjector(
   library: LlamaLibrary,
   model: Pointer,
+  vocabulary: VisionVocabulary,
   settings: VisionSettings,
 ): Promise<{ readonly projector: Projector; readonly maxImageTokens: number }> {
-  const own = await projectorWith(library, model, settings, null);
+  const own = await projectorWith(library, { model, vocabulary, maxImageTokens: null }, settings);
   const limit = Math.floor(settings.contextSize / 2);
   if (own.maxImageTokens <= limit) return own;
   own.projector.free();
-  return await projectorWith(library, model, settings, limit);
+  return await projectorWith(library, { model, vocabulary, maxImageTokens: limit }, settings);
 }
 
-async function projectorWith(library: LlamaLibrary, model: Pointer, { projectorPath, gpu }: VisionSettings, limit: number | null) {
-  const useGpu = gpu === 'auto';
-  const options = { path: projectorPath, model, useGpu, threads: threadsOf(gpu), maxImageTokens: limit };
-  const projector = await Projector.load(library, options);
+async function projectorWith(
+  library: LlamaLibrary,
+  options: Pick<ProjectorSettings, 'model' | 'vocabulary' | 'maxImageTokens'>,
+  { projectorPath, gpu }: VisionSettings,
+) {
+  const projector = await Projector.load(library, { ...options, path: projectorPath, useGpu: gpu === 'auto', threads: threadsOf(gpu) });
   if (projector === null) throw new Error('llama.cpp does not load the image projector');
   let maxImageTokens = 0;
   for (const width of EDGES) {

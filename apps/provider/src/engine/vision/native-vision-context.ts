@@ -38,9 +38,8 @@ export class NativeVisionContext implements NativeContext {
     // A trip to another thread costs as much as a token of a small model.
     const isShort = this.#batch.length <= 2 * sequences;
     return this.exclusively(async () => {
+      if (isShort) await eventsHandled();
       const code = isShort ? library.llama_decode(context, batch) : await callAsync<number>(library.llama_decode, context, batch);
-      // Lets messages of the daemon arrive between batches, for example to cancel a stream.
-      if (isShort) await setImmediate();
       if (code !== 0) throw new Error(`llama.cpp could not decode a batch (${code})`);
     });
   }
@@ -78,6 +77,12 @@ export class NativeVisionContext implements NativeContext {
     if (pointer === null) throw new Error('llama.cpp computed no logits for a token');
     return new Float32Array(nativeView(pointer, 4 * vocabularySize));
   }
+}
+
+/** Lets the last batch's text leave, which takes two turns, and messages of the daemon arrive, for example to cancel a stream. */
+async function eventsHandled(): Promise<void> {
+  await setImmediate();
+  await setImmediate();
 }
 
 /** The model's logits: the likeliest token, its logit with those of `filter` and of the `top` likeliest, and the sum of exponentials. */

@@ -4,8 +4,9 @@ import type { Token } from 'node-llama-cpp';
 import type { MediaChunk } from '../process/decoding/media-span.js';
 import type { PreparedImage } from '../process/prompt/prompt-images.js';
 import type { Bitmap } from './bitmap.js';
-import { callAsync, type LlamaLibrary, nativeView, type Pointer } from './llama-library.js';
+import { callAsync, type LlamaLibrary, nativeView, type Pointer, UnknownLayout } from './llama-library.js';
 import type { NativeVisionContext } from './native-vision-context.js';
+import type { VisionVocabulary } from './vision-vocabulary.js';
 
 /** `mtmd_input_chunk_type`. */
 const TEXT_CHUNK = 0;
@@ -18,6 +19,7 @@ const UNUSABLE_IMAGE = 2;
 export interface ProjectorSettings {
   readonly path: string;
   readonly model: Pointer;
+  readonly vocabulary: VisionVocabulary;
   readonly useGpu: boolean;
   readonly threads: number;
   /** Maximum embeddings of one image, for models that scale with the image. Null: the model's own. */
@@ -45,8 +47,11 @@ export class Projector {
     private readonly marker: string,
   ) {}
 
-  /** Null: the file is no image projector of the model. */
-  static async load(library: LlamaLibrary, { path, model, useGpu, threads, maxImageTokens }: ProjectorSettings): Promise<Projector | null> {
+  /** Null: the file is no image projector of the model. Throws {@link UnknownLayout}. */
+  static async load(
+    library: LlamaLibrary,
+    { path, model, vocabulary, useGpu, threads, maxImageTokens }: ProjectorSettings,
+  ): Promise<Projector | null> {
     const marker = `<${randomUUID()}>`;
     const params = {
       ...(library.mtmd_context_params_default() as Record<string, unknown>),
@@ -63,7 +68,23 @@ export class Projector {
       library.mtmd_free(projector);
       return null;
     }
-    return new Projector(library, projector, marker);
+    const loaded = new Projector(library, projector, marker);
+    loaded.#checkInputText(vocabulary);
+    return loaded;
+  }
+
+  /** Compares tokens with the vocabulary's own: no function returns a `mtmd_input_text`, so its layout shows in its effect. */
+  #checkInputText(vocabulary: VisionVocabulary): void {
+    const { library, projector } = this;
+    const text = `Hello${vocabulary.tokens.eosString ?? ''}`;
+    for (const parse_special of [true, false]) {
+      const chunks = library.mtmd_input_chunks_init() as Pointer;
+      const input = { text: `${text} and more`, text_len: Buffer.byteLength(text), add_special: false, parse_special };
+      const code = library.mtmd_tokenize(projector, chunks, input, null, 0) as number;
+      const tokens = code === 0 ? this.#list(chunks).flatMap((chunk) => this.#textTokens(chunk)) : [];
+      library.mtmd_input_chunks_free(chunks);
+      if (tokens.join() !== vocabulary.tokenize(text, parse_special).join()) throw new UnknownLayout();
+    }
   }
 
   /** Whether the tokens of an image attend to each other in both directions, so that they need a single batch. */

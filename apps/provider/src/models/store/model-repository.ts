@@ -121,7 +121,7 @@ export function repositoryFiles(source: Repository, entries: Entries, modelRepos
 }
 
 /**
- * The projector for {@link repositoryFiles}, or null. Its name in the store contains the repository, because most are named alike.
+ * The projector for {@link repositoryFiles}, or null. Its name in the store contains repository and folder, because most are named alike.
  *
  * @param requested File name or precision, from the owner; null: the usual precision.
  * @throws {DownloadError} As {@link repositoryProjector}.
@@ -136,7 +136,7 @@ export function repositoryProjectorFile(
   const [first] = modelEntries(source, entries);
   const entry = first === undefined ? null : repositoryProjector(repository, first.path, entries, requested);
   if (entry === null) return null;
-  return remoteFile(entry, safeName(`${repository.replace('/', '--')}--${basename(entry.path)}`), repository, modelRepository);
+  return remoteFile(entry, safeName(`${repository}/${entry.path}`.replaceAll('/', '--')), repository, modelRepository);
 }
 
 function modelEntries({ repository, quantization }: Repository, entries: Entries): Entries {

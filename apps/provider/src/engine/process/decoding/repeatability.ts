@@ -11,15 +11,15 @@ const FIXED_SLICE = 128;
 const UNEVEN_SLICE = TILE_ROWS + 1;
 /** Number of largest logits compared, in addition to the sum of all. */
 const TOP_LOGITS = 40;
-/** Prompt tokens before the compared tokens. */
-const PROMPT_TOKENS = 8;
 /** Tokens per slice where the compared tokens are part of the prompt. */
 const CUT_SLICE = 7;
 /** Compared tokens. Small models (400,000 parameters) differ only at every tenth token, larger ones at each. */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;
-/** Compared batch sizes of a token and its draft: a small one, and the largest. */
-const DRAFT_ROWS = [5, MAX_DRAFT + 1];
+/** Compared batch sizes of a token and its draft: tiles of rows with each remainder, and the largest. */
+const DRAFT_ROWS = [2, 3, 5, 8, MAX_DRAFT + 1];
+/** Prompt tokens before the compared tokens; enough for the largest batch to end with the compared tokens. */
+const PROMPT_TOKENS = MAX_DRAFT + 1 - MIN_STEPS;
 /** Size of a model, as embedding width times layers, from which on a single token shows a difference. */
 const SINGLE_TOKEN_MODEL_SIZE = 16_384;
 
@@ -106,17 +106,27 @@ class Probe {
 
   /** Compares the tokens of a successful {@link holds} with the same tokens in a shared batch of one stream. */
   async holdsInDrafts(): Promise<boolean> {
-    const { context } = this.options;
     for (const rows of DRAFT_ROWS) {
-      this.#clear();
-      await this.#prompt(PROMPT_TOKENS, PROMPT_TOKENS);
-      const tokens = Array.from({ length: rows }, (_, index) => this.#token(PROMPT_TOKENS + index));
-      context.initBatch(rows);
-      const places = context.addToBatch(0, PROMPT_TOKENS, nativeTokens(tokens), Uint32Array.from(tokens.keys()));
-      await context.decodeBatch();
-      for (const [index, expected] of this.#alone.slice(0, rows).entries()) {
-        if ((await this.#logits(places[index] as number)) !== expected) return false;
+      // The first rows and the last: kernels compute rows in tiles, and the rest apart.
+      for (const start of new Set([PROMPT_TOKENS, Math.min(PROMPT_TOKENS, PROMPT_TOKENS + this.#steps - rows)])) {
+        if (!(await this.#holdsInBatch(start, rows))) return false;
       }
+    }
+    return true;
+  }
+
+  /** Compares the tokens that were also decoded alone, in a batch from position `start`. */
+  async #holdsInBatch(start: number, rows: number): Promise<boolean> {
+    const { context } = this.options;
+    this.#clear();
+    await this.#prompt(start, start);
+    const tokens = Array.from({ length: rows }, (_, index) => this.#token(start + index));
+    context.initBatch(rows);
+    const places = context.addToBatch(0, start, nativeTokens(tokens), Uint32Array.from(tokens.keys()));
+    await context.decodeBatch();
+    for (const [index, place] of places.entries()) {
+      const expected = this.#alone[start + index - PROMPT_TOKENS];
+      if (expected !== undefined && (await this.#logits(place)) !== expected) return false;
     }
     return true;
   }

@@ -1,0 +1,73 @@
+/** `ImageBudget` bounds the prepared images of each scope that wait to be read, in prompt tokens: native memory grows with the tokens. */
+import type { StreamControl } from '../process/output/text-stream.js';
+
+/** Tokens that a request holds of its scope's budget. */
+export interface ImageReservation {
+  /** Returns the tokens beyond `tokens`. */
+  shrink(tokens: number): void;
+  /** Returns all tokens. Later calls do nothing. */
+  release(): void;
+}
+
+interface Waiting {
+  readonly tokens: number;
+  readonly grant: () => void;
+}
+
+interface ScopeBudget {
+  reserved: number;
+  /** In order of arrival. */
+  readonly waiting: Waiting[];
+}
+
+type Control = Pick<StreamControl, 'cancelled' | 'onChange'>;
+
+export class ImageBudget {
+  readonly #scopes = new Map<string | null, ScopeBudget>();
+
+  /** `maxTokens`: maximum tokens of one scope, and of one reservation. */
+  constructor(private readonly maxTokens: number) {}
+
+  /** Waits for room. Null: the request was cancelled first. `scope`: an account's; null: shared by all requests without a scope. */
+  async reserve(scope: string | null, tokens: number, control: Control): Promise<ImageReservation | null> {
+    const own = this.#scopes.get(scope) ?? { reserved: 0, waiting: [] };
+    this.#scopes.set(scope, own);
+    const wanted = Math.min(tokens, this.maxTokens);
+    if (own.waiting.length === 0 && own.reserved + wanted <= this.maxTokens) own.reserved += wanted;
+    else if (!(await waitFor(own, wanted, control))) {
+      this.#grantWaiting(scope, own);
+      return null;
+    }
+    let held = wanted;
+    const shrink = (rest: number): void => {
+      const returned = Math.max(0, held - rest);
+      held -= returned;
+      own.reserved -= returned;
+      if (returned > 0) this.#grantWaiting(scope, own);
+    };
+    return { shrink, release: () => shrink(0) };
+  }
+
+  #grantWaiting(scope: string | null, own: ScopeBudget): void {
+    for (let [first] = own.waiting; first !== undefined && own.reserved + first.tokens <= this.maxTokens; [first] = own.waiting) {
+      own.waiting.shift();
+      own.reserved += first.tokens;
+      first.grant();
+    }
+    if (own.reserved === 0 && own.waiting.length === 0) this.#scopes.delete(scope);
+  }
+}
+
+/** Resolves to whether tokens were granted before the request was cancelled. */
+function waitFor(own: ScopeBudget, tokens: number, control: Control): Promise<boolean> {
+  return new Promise((resolve) => {
+    const waiting: Waiting = { tokens, grant: () => resolve(true) };
+    own.waiting.push(waiting);
+    control.onChange = () => {
+      const index = own.waiting.indexOf(waiting);
+      if (!control.cancelled || index < 0) return;
+      own.waiting.splice(index, 1);
+      resolve(false);
+    };
+  });
+}
