@@ -62,7 +62,7 @@ export class PlainDelivery implements Delivery {
     if (client.isDisconnected || this.#provider === null || this.#route === null) return;
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
-    client.response.writeHead(200, {
+    client.writeHead(200, {
       ...headers(this.#provider, signed, this.#route),
       'Content-Length': body.length,
       ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),

@@ -87,7 +87,7 @@ function addEndpoint(
     }
     if (mayCount !== null && job.inputImages !== null && !(await mayCount(imageBytes(job.inputImages)))) return;
     reply.hijack();
-    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
+    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues, reply.getHeaders());
     const span = startSpan(routes, request, job);
     await runJob(routes, job, { client, delivery: deliveryFor(routes, job, client, request), span });
   });
