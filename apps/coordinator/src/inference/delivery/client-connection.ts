@@ -68,7 +68,7 @@ export class ClientConnection {
 
   /** Writes the status line and all headers. */
   writeHead(status: number, headers: Headers): void {
-    // One flat list, because Node.js takes twice the time for headers that are set one by one.
+    // One flat list, because merging large objects is slow (decision 0066).
     const list: OutgoingHttpHeader[] = [];
     for (const part of [this.#headers, headers]) {
       for (const name of Object.keys(part)) list.push(name, part[name] ?? '');

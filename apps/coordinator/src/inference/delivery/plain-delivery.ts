@@ -63,9 +63,9 @@ export class PlainDelivery implements Delivery {
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
     client.writeHead(200, {
-      ...headers(this.#provider, signed, this.#route),
       'Content-Length': body.length,
       ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),
+      ...headers(this.#provider, signed, this.#route),
     });
     client.end(body);
     this.#delivered = body.length;
