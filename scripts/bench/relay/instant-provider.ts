@@ -8,6 +8,7 @@ import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '
 import { WebSocket } from 'ws';
 import { ReplaySet } from '../../../apps/provider/dist/jobs/channel/replay-set.js';
 import { ResponseFrames } from '../../../apps/provider/dist/jobs/response-frames.js';
+import { GatheredWrites } from '../../../apps/provider/dist/session/gathered-writes.js';
 import { SoftwareEnclave } from '../../../test/support/software-enclave.js';
 import { keepPace, type Pace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
 import { InstantE2eJob } from './instant-e2e-job.js';
@@ -27,10 +28,14 @@ class InstantProvider {
   readonly #replays = new ReplaySet();
   readonly #socket = new WebSocket(`${address}/provider/v1/socket`, { perMessageDeflate: false });
   #onRegistered: () => void = () => {};
+  #writes: GatheredWrites | null = null;
 
   constructor() {
     this.registered = new Promise((resolve) => {
       this.#onRegistered = resolve;
+    });
+    this.#socket.once('upgrade', ({ socket }) => {
+      this.#writes = new GatheredWrites(socket);
     });
     this.#socket.on('open', () => this.#say({ type: 'hello', versions: [1], agent: { name: 'bench', version: '0' } }));
     this.#socket.on('message', (data: Buffer, isBinary: boolean) =>
@@ -40,7 +45,13 @@ class InstantProvider {
   }
 
   #say(message: object): void {
-    this.#socket.send(JSON.stringify(message));
+    this.#send(JSON.stringify(message));
+  }
+
+  /** Gathers writes as the agent does. */
+  #send(data: string | Uint8Array, sent?: () => void): void {
+    this.#writes?.begin();
+    this.#socket.send(data, () => sent?.());
   }
 
   #onMessage(text: string): void {
@@ -91,7 +102,7 @@ class InstantProvider {
   }
 
   #e2eProvider() {
-    const sendFrame = (bytes: Uint8Array, sent: () => void): void => this.#socket.send(bytes, sent);
+    const sendFrame = (bytes: Uint8Array, sent: () => void): void => this.#send(bytes, sent);
     return { enclave: this.#enclave, sealingKey: this.#sealingKey, replays: this.#replays, sendFrame };
   }
 
@@ -126,10 +137,10 @@ class InstantProvider {
       for (const [index, part] of TOKENS.entries()) {
         const bytes = Buffer.from(part);
         hash.update(bytes);
-        this.#socket.send(sealer.seal(bytes, index === TOKENS.length - 1));
+        this.#send(sealer.seal(bytes, index === TOKENS.length - 1));
       }
     } else {
-      const sink = { sendFrame: (bytes: Uint8Array, sent: () => void) => this.#socket.send(bytes, sent) };
+      const sink = { sendFrame: (bytes: Uint8Array, sent: () => void) => this.#send(bytes, sent) };
       // One signal per job, as in the agent: a shared signal would collect a listener per job.
       const frames = new ResponseFrames(opener.responseSealer(), hash, sink, credit, new AbortController().signal);
       if (pace !== null) {

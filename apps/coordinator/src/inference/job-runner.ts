@@ -20,7 +20,7 @@ import {
 } from './request/job-routing.js';
 import type { RunningJob } from './running-job.js';
 import type { Billing } from './settlement/billing.js';
-import { type FailedJob, failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
+import { type AttemptRecord, type FailedJob, failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
 
 interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly models: NetworkModels;
@@ -120,28 +120,28 @@ export class JobRunner {
       const refusal = await bill.reserve();
       reserving.end({}, refusal?.reason ?? null);
       if (refusal !== null) return failed(NO_ATTEMPTS, refusal.error, refusal.reason);
-      const state = {
+      const deadline = now() + timings.overallMs;
+      const attemptRecords: AttemptRecord[] = [];
+      const reason = first === job ? null : unusable.reason;
+      return await this.#runModels(jobs, reason, (candidate, { fallbackReason, maxQueueMs, attemptCount }) => ({
+        job: candidate,
         routing,
+        fallbackReason,
+        maxQueueMs,
         delivery,
         bill,
         clientSignal,
-        deadline: now() + timings.overallMs,
-        span,
-        attemptRecords: [],
-        attemptCount: 0,
-      };
-      const reason = first === job ? null : unusable.reason;
-      return await this.#runModels(jobs, reason, (candidate, progress) => ({
-        ...state,
-        ...progress,
-        job: candidate,
         slotRequest: this.#slotRequest(candidate, named, candidate === job ? routing : fallbackRouting(routing)),
+        deadline,
+        span,
         attemptSpans: new Map(),
+        attemptRecords,
         engineFailures: new Map(),
         refusals: [],
-        imageWaitAttempt: null,
+        attemptCount,
         sealedRefusal: null,
         reserved: null,
+        imageWaitAttempt: null,
       }));
     } finally {
       await bill.close();

@@ -155,8 +155,9 @@ export class Metrics implements JobObserver {
 
   job({ endpoint, isSealed, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed, times }: CountedJob): void {
     const kind = { endpoint, stream: String(stream) };
-    this.#jobs.inc({ ...kind, end: outcome });
-    if (isSealed) this.#sealedJobs.inc({ ...kind, end: outcome });
+    const ended = { endpoint, stream: kind.stream, end: outcome };
+    this.#jobs.inc(ended);
+    if (isSealed) this.#sealedJobs.inc(ended);
     this.recentJobs.add(outcome);
     this.#jobSeconds.observe(kind, ms / 1000);
     if (cancelled !== null) this.#cancels.inc({ stage: cancelled });

@@ -208,7 +208,6 @@ export class Job {
       }
       if (model.embedding !== null || model.image !== null) throw new JobError('unsupported', { param: 'model' });
       const answered = await answer({
-        ...shared,
         opened,
         maxTokens: Math.floor(context.max_tokens / opened.request.choices),
         cacheScope,
@@ -218,6 +217,7 @@ export class Job {
         generate: (request) => work.watch(model.generate(request)),
         pingAfterMs: deps.pingAfterMs ?? PING_AFTER_MS,
         closing: this.#closing.signal,
+        ...shared,
       });
       return { identity, answered };
     } finally {

@@ -1,4 +1,5 @@
 /** `Connection`: WebSocket to the coordinator with pings and a bound for unsent bytes. A silent socket is closed. */
+import type { Duplex } from 'node:stream';
 import {
   type CoordinatorMessage,
   decodeFrame,
@@ -11,6 +12,7 @@ import {
   parseCoordinatorMessage,
 } from '@inference/protocol';
 import WebSocket from 'ws';
+import { GatheredWrites } from './gathered-writes.js';
 
 export interface Liveness {
   /** Interval of pings. */
@@ -50,6 +52,7 @@ export class Connection {
 
   private constructor(
     private readonly socket: WebSocket,
+    private readonly writes: GatheredWrites,
     private readonly handlers: ConnectionHandlers,
     private readonly liveness: Liveness,
   ) {
@@ -83,14 +86,14 @@ export class Connection {
     const onAbort = () => socket.terminate();
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      await new Promise<void>((resolve, reject) => {
-        socket.once('open', resolve);
+      const stream = await new Promise<Duplex>((resolve, reject) => {
+        socket.once('upgrade', (response) => socket.once('open', () => resolve(response.socket)));
         socket.once('error', (error) => reject(new Error(`the coordinator cannot be reached: ${error.message}`)));
       });
+      return new Connection(socket, new GatheredWrites(stream), handlers, liveness);
     } finally {
       signal.removeEventListener('abort', onAbort);
     }
-    return new Connection(socket, handlers, liveness);
   }
 
   /** Shortens the check interval, so that a silent coordinator is left within two heartbeats. */
@@ -130,6 +133,7 @@ export class Connection {
 
   /** Ends the connection at once. */
   end(reason: string): void {
+    this.writes.flush();
     this.socket.terminate();
     this.#close(reason);
   }
@@ -141,6 +145,7 @@ export class Connection {
       sent?.();
       return;
     }
+    this.writes.begin();
     this.socket.send(data, () => sent?.());
   }
 

@@ -269,17 +269,30 @@ export class Attempt implements JobSink {
       this.#turnSince ??= performance.now();
       this.#handle?.grant(bytes);
     };
-    const job = { type: 'job', context, request_bytes: body.length, credit: INITIAL_CREDIT_BYTES } as const;
     if (candidate !== undefined) {
       return {
-        message: { ...job, enc: toBase64(candidate.enc), e2e: { v: 1, recipient: candidate.index } },
+        message: {
+          type: 'job',
+          context,
+          enc: toBase64(candidate.enc),
+          request_bytes: body.length,
+          credit: INITIAL_CREDIT_BYTES,
+          e2e: { v: 1, recipient: candidate.index },
+        },
         frames: relayedRequestFrames(context.job_id, body),
         reader: new RelayedAnswerReader(context.job_id, onCredit),
       };
     }
     const plaintext = fetchedImages.length === 0 ? body : concatBytes(body, ...fetchedImages.map(({ bytes }) => bytes));
     const { enc, frames, responses } = sealRequest(context, encapsulate(), plaintext);
-    const message = { ...job, request_bytes: plaintext.length, enc: toBase64(enc), ...fetchedMembers(fetchedImages) };
+    const message: JobMessage = {
+      type: 'job',
+      context,
+      enc: toBase64(enc),
+      request_bytes: plaintext.length,
+      credit: INITIAL_CREDIT_BYTES,
+      ...fetchedMembers(fetchedImages),
+    };
     return { message, frames, reader: new ResponseReader(responses, context, onCredit) };
   }
 

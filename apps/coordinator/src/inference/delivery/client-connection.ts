@@ -2,11 +2,13 @@
  * `ClientConnection` writes a response, detects disconnects, and disconnects slow clients. At most one window of bytes is
  * unacknowledged.
  */
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HttpError } from '@inference/formats';
 import { Deadline } from '../deadline.js';
 import type { SendQueues } from './send-queues.js';
+
+type Headers = Readonly<Record<string, OutgoingHttpHeader | undefined>>;
 
 /** Maximum of unacknowledged bytes, and number of written bytes after which the kernel's send queue is read. */
 export const CLIENT_WINDOW_BYTES = 64 * 1024;
@@ -19,6 +21,7 @@ export class ClientConnection {
   readonly response: ServerResponse;
   readonly #disconnected = new AbortController();
   readonly #drainMs: number;
+  readonly #headers: Headers;
   /** Destroys `req.socket`, because a pipelined response has no socket of its own yet. */
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
   /** Null: the system does not report unacknowledged bytes. */
@@ -33,10 +36,12 @@ export class ClientConnection {
   #isReading = false;
   #onReady: (() => void) | null = null;
 
-  constructor(response: ServerResponse, drainMs: number, queues: SendQueues | null = null) {
+  /** `headers`: of every response of the server, such as the request id. */
+  constructor(response: ServerResponse, drainMs: number, queues: SendQueues | null = null, headers: Headers = {}) {
     this.response = response;
     this.#drainMs = drainMs;
     this.#queues = queues;
+    this.#headers = headers;
     response.once('close', () => {
       this.#draining.clear();
       if (!response.writableFinished) this.#disconnected.abort();
@@ -59,6 +64,16 @@ export class ClientConnection {
   get undeliveredBytes(): number {
     const passedOn = this.#written - this.#buffered;
     return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
+  }
+
+  /** Writes the status line and all headers. */
+  writeHead(status: number, headers: Headers): void {
+    // One flat list, because merging large objects is slow (decision 0066).
+    const list: OutgoingHttpHeader[] = [];
+    for (const part of [this.#headers, headers]) {
+      for (const name of Object.keys(part)) list.push(name, part[name] ?? '');
+    }
+    this.response.writeHead(status, list);
   }
 
   /** Writes a chunk. False: the client is slow; `onReady` is called after it has caught up. */
@@ -90,7 +105,7 @@ export class ClientConnection {
   /** Answers with an error as a whole response. Only before anything else was sent. */
   answerError(error: HttpError): void {
     if (this.isDisconnected) return;
-    this.response.writeHead(error.status, { ...error.headers, 'content-length': Buffer.byteLength(error.body) });
+    this.writeHead(error.status, { 'content-length': Buffer.byteLength(error.body), ...error.headers });
     this.end(error.body);
   }
 

@@ -62,10 +62,10 @@ export class PlainDelivery implements Delivery {
     if (client.isDisconnected || this.#provider === null || this.#route === null) return;
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
-    client.response.writeHead(200, {
-      ...headers(this.#provider, signed, this.#route),
+    client.writeHead(200, {
       'Content-Length': body.length,
       ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),
+      ...headers(this.#provider, signed, this.#route),
     });
     client.end(body);
     this.#delivered = body.length;

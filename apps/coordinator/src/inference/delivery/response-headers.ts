@@ -20,10 +20,10 @@ export function providerHeaders(provider: ProviderConnection): Headers {
     fixedHeaders.set(identity, fixed);
   }
   return {
-    ...fixed,
     'X-Provider-Attested': String(provider.isAttested),
     'X-Provider-Trust-Level': provider.trustLevel ?? 'self_signed',
     'X-Provider-Mda-Verified': String(provider.isDeviceChainVerified),
+    ...fixed,
   };
 }
 

@@ -113,7 +113,7 @@ export class StreamDelivery implements Delivery {
     this.#isCommitted = true;
     const { client, framing, jobId, providerHeaders, timings } = this.#options;
     const named = providerHeaders(this.#provider, this.#route);
-    client.response.writeHead(200, { ...framing.headers, ...named, 'X-Inference-Job-ID': jobId });
+    client.writeHead(200, { 'X-Inference-Job-ID': jobId, ...framing.headers, ...named });
     this.#keepAlive = setTimeout(() => this.#sendKeepAlive(), timings.keepAliveMs);
   }
 

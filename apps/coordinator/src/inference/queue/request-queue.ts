@@ -254,7 +254,7 @@ export class RequestQueue implements Placements {
 
   /** A slot, a refusal that waiting would not change, or null: busy. `expectedWaitMs`: null if unknown. */
   #tryNow(request: SlotRequest, expectedWaitMs: number | null): Placement | null {
-    const placement = this.#registry.placement.choose(request.model, { ...request, expectedWaitMs }, request.promptPrefixes);
+    const placement = this.#registry.placement.choose(request.model, { expectedWaitMs, ...request }, request.promptPrefixes);
     switch (placement.kind) {
       case 'placed':
         return placedOn(placement);

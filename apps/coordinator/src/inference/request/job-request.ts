@@ -312,10 +312,8 @@ interface ContextInput {
 
 /** The context that binds a job to one provider and one of its sealing keys. */
 export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now, lifetimeMs }: ContextInput): JobContext {
-  // Members in canonical order, which saves the sorting.
-  return {
-    ...(cacheScope === null ? {} : { cache_scope: cacheScope }),
-    ...(job.clientNonce === null ? {} : { client_nonce: job.clientNonce }),
+  // Members in canonical order, which saves the sorting. Names come before spreads (decision 0066).
+  const terms: Omit<JobContext, 'cache_scope' | 'client_nonce'> = {
     created: job.responseMetadata.created,
     endpoint: job.endpoint,
     expires_at: now + lifetimeMs,
@@ -331,6 +329,8 @@ export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now
     stream: job.params.stream,
     v: 1,
   };
+  const nonce = job.clientNonce === null ? {} : { client_nonce: job.clientNonce };
+  return cacheScope === null ? { ...nonce, ...terms } : { cache_scope: cacheScope, ...nonce, ...terms };
 }
 
 function overridesOf({ params, images, fetchedImages }: JobRequest): JobContext['overrides'] {

@@ -26,11 +26,13 @@ interface BilledModel {
 
 export class Billing {
   readonly #options: BillingOptions;
+  readonly #billDeps: BillDependencies;
   readonly #open = new Map<JobId, Bill>();
   readonly #stopping = new AbortController();
 
   constructor(options: BillingOptions) {
     this.#options = options;
+    this.#billDeps = { ...options, stopping: this.#stopping.signal };
   }
 
   /** Jobs with a reservation owned by this process. */
@@ -51,7 +53,7 @@ export class Billing {
 
   /** Opens a job's bill: the dearest model is reserved, the answering model charged. The caller closes the bill. */
   open(job: JobRequest, models: readonly BilledModel[]): Bill {
-    const bill = new Bill(this.#terms(job, models), { ...this.#options, stopping: this.#stopping.signal });
+    const bill = new Bill(this.#terms(job, models), this.#billDeps);
     this.#open.set(job.jobId, bill);
     void bill.done.then(() => this.#open.delete(job.jobId));
     return bill;

@@ -49,8 +49,8 @@ export async function settleAnswer(
     if (clientSignal.aborted) return clientDisconnected(summary);
   }
   const claimed = {
-    ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
     images: receipt.usage.images ?? 0,
+    ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
   };
   // Verification checked the whole response; these bounds are for the part paid by a disconnected client.
   const { lowered: _, ...usage } = settlementBounds(claimed, {
@@ -116,7 +116,11 @@ async function verifyAnswer(
   const check = await checkCompletion(message, { ...produced, responseSha256: signed.sha256 });
   const problem = check.ok && attachments !== undefined ? await attachments.verify(check.receipt) : null;
   if (problem !== null) return { ok: false, problem };
-  return check.ok ? { ...check, kind: 'answered', receipt: { ...check.receipt, responseBytes: bytes } } : check;
+  if (!check.ok) return check;
+  // Picked, because a receipt may have unknown members, which must not replace the counted bytes.
+  const { model, usage, hidden_tokens, weights_sha256 } = check.receipt;
+  const receipt: VerifiedCounts = { model, usage, hidden_tokens, weights_sha256, responseBytes: bytes };
+  return { ok: true, kind: 'answered', receipt, signed: check.signed };
 }
 
 function hiddenBounds(provider: ProviderConnection, model: string): Produced['possible']['hidden'] {

@@ -77,6 +77,7 @@ export class ProviderSocket {
   readonly #unsent = new Map<JobId, UnsentJob>();
   #unsentJobBytes = 0;
   #wasBacklogged = false;
+  #isGathering = false;
   /** Payload bytes handed to the stream, and the highest count of them that the operating system has accepted. */
   #written = 0;
   #sentBytes = 0;
@@ -127,10 +128,8 @@ export class ProviderSocket {
     const window = bytes <= MAX_SMALL_JOB_BYTES ? 2 * SEND_WINDOW_BYTES : SEND_WINDOW_BYTES;
     const isNext = this.#unsent.size === 0 || bytes <= MAX_SMALL_JOB_BYTES;
     if (isNext && this.#socket.bufferedAmount + bytes <= window) {
-      this.#transport.cork();
       this.send(message);
       for (const frame of frames) this.#sendBounded(frame);
-      this.#transport.uncork();
       return;
     }
     if (this.#ended) return;
@@ -189,6 +188,7 @@ export class ProviderSocket {
 
   /** Ends the session without a closing handshake, for a dead peer. */
   terminate(): void {
+    this.#writeGathered();
     this.#socket.terminate();
     this.#end(null);
   }
@@ -216,9 +216,24 @@ export class ProviderSocket {
 
   #sendBounded(data: string | Uint8Array): void {
     if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#gatherWrites();
     this.#socket.send(data);
     this.#written += data.length;
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', TOO_SLOW);
+  }
+
+  /** Holds writes until the end of this turn of the event loop: the messages of all jobs are then one system call. */
+  #gatherWrites(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    this.#transport.cork();
+    setImmediate(() => this.#writeGathered());
+  }
+
+  #writeGathered(): void {
+    if (!this.#isGathering) return;
+    this.#isGathering = false;
+    this.#transport.uncork();
   }
 
   #drained(): void {
@@ -228,12 +243,10 @@ export class ProviderSocket {
   }
 
   #sendUnsent(): void {
-    this.#transport.cork();
     for (const [jobId, job] of this.#unsent) {
       if (this.#ended || this.#socket.bufferedAmount >= SEND_WINDOW_BYTES) break;
       this.#sendFramesOf(jobId, job);
     }
-    this.#transport.uncork();
     this.#noteBacklog();
   }
 

@@ -33,7 +33,7 @@ import type { JobRequest, ReadJobRequest, RequestInput } from '../../inference/r
 import { type Route, routeHeaders } from '../../inference/request/job-routing.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import { chargedCost } from '../../inference/settlement/bill.js';
-import type { Billed, JobOutcome } from '../../inference/settlement/job-outcome.js';
+import type { Billed, FailedJob, JobOutcome } from '../../inference/settlement/job-outcome.js';
 import { errorFacts, type Log } from '../../log.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Metrics } from '../../telemetry/metrics.js';
@@ -80,7 +80,7 @@ function addEndpoint(
     const mayCount = endpoint === '/v1/messages/count_tokens' ? tokenCounting(reply, key, routes) : null;
     if (mayCount !== null && !(await mayCount(bytesOf(request).length))) return;
     const startMs = performance.now();
-    const { job, refusal } = await readRequest({ ...requestInput(request, key, routes), endpoint }, request, reply, routes);
+    const { job, refusal } = await readRequest({ endpoint, ...requestInput(request, key, routes) }, request, reply, routes);
     if (refusal !== null) {
       recordJob(routes, job, { outcome: refusal, responseBytes: 0, startMs, durationMs: performance.now() - startMs });
       sendError(reply, refusal.error);
@@ -88,7 +88,7 @@ function addEndpoint(
     }
     if (mayCount !== null && job.inputImages !== null && !(await mayCount(imageBytes(job.inputImages)))) return;
     reply.hijack();
-    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
+    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues, reply.getHeaders());
     const span = startSpan(routes, request, job);
     await runJob(routes, job, { client, delivery: deliveryFor(routes, job, client, request), span });
   });
@@ -291,7 +291,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
 
 /** Logs a line per job. The model name, arbitrary client text before, is logged only after a provider accepted. */
 function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
-  const fields = {
+  const line = {
     job: job.jobId,
     endpoint: job.endpoint,
     provider: outcome.provider?.registration.identity.providerId ?? null,
@@ -303,24 +303,15 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: 
     ...(outcome.attemptRecords.length < 2
       ? {}
       : { attempt_outcomes: outcome.attemptRecords.map(({ role, outcome }) => `${role} ${outcome}`) }),
+    status: outcome.kind === 'failed' ? outcome.error.code : outcome.kind,
+    ...(outcome.kind === 'failed' ? failureFields(outcome) : billedFields(outcome.billed)),
   };
-  switch (outcome.kind) {
-    case 'delivered':
-    case 'refused':
-    case 'client_gone':
-      routes.log.info({ ...fields, status: outcome.kind, ...billedFields(outcome.billed) }, 'job');
-      return;
-    case 'failed': {
-      const line = {
-        ...fields,
-        status: outcome.error.code,
-        reason: outcome.reason,
-        ...(outcome.problem === undefined ? {} : { problem: outcome.problem }),
-      };
-      if (outcome.problem === undefined) routes.log.info(line, 'job');
-      else routes.log.error(line, 'job');
-    }
-  }
+  if (outcome.kind === 'failed' && outcome.problem !== undefined) routes.log.error(line, 'job');
+  else routes.log.info(line, 'job');
+}
+
+function failureFields({ reason, problem }: FailedJob): Record<string, unknown> {
+  return { reason, ...(problem === undefined ? {} : { problem }) };
 }
 
 /** Charged counts. For an honest provider and a connected client, equal to the signed counts. */

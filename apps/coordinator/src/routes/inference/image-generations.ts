@@ -42,7 +42,7 @@ export function addImages(server: FastifyInstance, routes: ImageRoutes): void {
     if (parsed.params.model !== null) requireModel(key, parsed.params.model);
     const origin = originOf(request, routes.publicOrigin);
     reply.hijack();
-    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs);
+    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, null, reply.getHeaders());
     try {
       const refusal = await generateImages(routes, { input, parsed, key, origin, client, request });
       if (refusal === null) return;

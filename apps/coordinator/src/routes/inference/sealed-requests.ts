@@ -113,7 +113,7 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
       return;
     }
     reply.hijack();
-    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
+    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues, reply.getHeaders());
     const delivery = deliveryFor(routes, job, read, client);
     const end = await runJob(routes, job, { client, delivery, span: startSpan(routes, request, job) });
     if (end?.kind === 'refused') routes.freeRefusals.count(key.id, job.body.length);

@@ -52,10 +52,9 @@ export const cors = fastifyPlugin(
     const exposedHeaders = EXPOSED_HEADERS.join(', ');
     server.addHook('onRequest', (request, reply, done) => {
       if (!request.url.startsWith('/v1/')) return done();
-      // Set on the raw response, so that streams carry the headers, too.
-      reply.raw.setHeader('access-control-allow-origin', '*');
+      reply.header('access-control-allow-origin', '*');
       // Only browsers send Origin and read the list.
-      if (request.headers.origin !== undefined) reply.raw.setHeader('access-control-expose-headers', exposedHeaders);
+      if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
       if (!request.is404 || request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return done();
       const methods = server.methodsOf(pathOf(request));
       if (methods.size === 0) return done();

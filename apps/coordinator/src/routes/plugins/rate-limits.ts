@@ -187,7 +187,6 @@ async function admitOrReply(limit: Limit, request: FastifyRequest, reply: Fastif
   return false;
 }
 
-/** Set on the raw response, so that hijacked responses carry the headers, too. */
 function setLimitHeaders(request: FastifyRequest, reply: FastifyReply, state: { max: number; remaining: number; ttl: number }): void {
   const headers = isMessagesPath(request)
     ? {
@@ -200,7 +199,7 @@ function setLimitHeaders(request: FastifyRequest, reply: FastifyReply, state: { 
         'x-ratelimit-remaining-requests': String(state.remaining),
         'x-ratelimit-reset-requests': `${Math.ceil(state.ttl / 1000)}s`,
       };
-  for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
+  reply.headers(headers);
 }
 
 function isMessagesPath(request: FastifyRequest): boolean {

@@ -81,7 +81,7 @@ function requestIdHeaders(id: string): Readonly<Record<string, string>> {
 
 /** Sets the request id under both usual names, also on responses outside of the framework. */
 function setRequestIdHeaders(reply: FastifyReply): void {
-  for (const [name, value] of Object.entries(requestIdHeaders(reply.request.id))) reply.raw.setHeader(name, value);
+  reply.headers(requestIdHeaders(reply.request.id));
 }
 
 /** Answers malformed or slow requests without the framework, and closes the connection. */

@@ -77,7 +77,7 @@ async function attemptChoice(options: AnswerOptions, { index, attempt }: Attempt
   closing.addEventListener('abort', cancel, { once: true });
   try {
     const computation = { usedTemplate: request.prompt.type === 'chat', sampling: task === 'count' ? null : request.sampling };
-    return { ...(await filterOutput(options, generation, index, emit)), computation };
+    return { computation, ...(await filterOutput(options, generation, index, emit)) };
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;
@@ -129,7 +129,7 @@ async function filterOutput(
     counts: { completionTokens, hiddenTokens: filter?.hiddenTokens ?? 0 },
     ...ratesOf(pace, generation),
   });
-  if (closing.aborted) return { ...result(), finish: null };
+  if (closing.aborted) return { finish: null, ...result() };
   const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
   filter ??= await begin();
   await pass(filter.end());
@@ -141,7 +141,7 @@ async function filterOutput(
     !(await constraint.fits({ text: transcript.text, calls: transcript.toolCalls }))
   )
     throw new ConstraintViolation();
-  return { ...result(), finish: finishOf(filter, ended) };
+  return { finish: finishOf(filter, ended), ...result() };
 }
 
 function promptOf({ opened, requestBytes, maxImageTokens }: AnswerOptions, { started }: Generation): Required<PromptCounts> {

@@ -1,0 +1,28 @@
+/** `GatheredWrites` holds the writes of a stream until the end of a turn of the event loop: one system call instead of many. */
+
+/** A stream that holds writes between `cork` and `uncork`. */
+interface CorkedStream {
+  cork(): void;
+  uncork(): void;
+}
+
+export class GatheredWrites {
+  #isGathering = false;
+
+  constructor(private readonly stream: CorkedStream) {}
+
+  /** Begins to hold writes. Call before each write. */
+  begin(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    this.stream.cork();
+    setImmediate(() => this.flush());
+  }
+
+  /** Writes everything now. */
+  flush(): void {
+    if (!this.#isGathering) return;
+    this.#isGathering = false;
+    this.stream.uncork();
+  }
+}
