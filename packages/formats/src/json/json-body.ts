@@ -51,7 +51,7 @@ const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 function refuseBadText(json: string, value: unknown): void {
   // Only objects have fields to name; other values are refused as a whole.
-  if (!SUSPICIOUS_ESCAPE.test(json) || Array.isArray(value)) return;
+  if (!json.includes('\\u') || !SUSPICIOUS_ESCAPE.test(json) || Array.isArray(value)) return;
   const steps = stepsToBadText(value);
   if (steps === null) return;
   const param = paramOf(steps);
