@@ -3,7 +3,7 @@
  *
  * Requests of peers wait in the same queue as local ones. Also answers descriptions of providers, and applies findings.
  */
-import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
+import { encodeFrame, type JobMessage, type ProviderId, RequestFrames } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
 import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
 import { makesImages } from '../../inference/request/image-job.js';
@@ -302,9 +302,8 @@ class RelayedJob implements StreamEvents, JobSink {
     if (start === null || this.#placed === null || start.frames.length < start.count) return;
     this.#clearTimer();
     this.#startedAt = performance.now();
-    const handle = this.#placed.slot.start(start.job, start.frames, this);
+    const handle = this.#placed.slot.start(start.job, RequestFrames.encoded(start.frames.splice(0)), this);
     this.#handle = handle;
-    start.frames.length = 0;
     if (this.#isOver) handle.cancel();
   }
 
