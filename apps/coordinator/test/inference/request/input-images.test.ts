@@ -81,6 +81,30 @@ describe('a request with images', () => {
     expect(await harness.money()).toEqual(before);
   });
 
+  it('is refused by name where the machines that the client names read no images', async () => {
+    const blind = await harness.provider({ serial: 'BLIND' });
+    await seeing({ serial: 'SIGHTED' });
+    const named: readonly (readonly [string, object, Record<string, string>])[] = [
+      ['X-Inference-Provider-Id', {}, { 'x-inference-provider-id': blind.providerId }],
+      ['provider_serial', { provider_serial: 'BLIND' }, {}],
+      ['provider.only', { provider: { only: ['BLIND'] } }, {}],
+      ['provider.order', { provider: { order: [blind.providerId], allow_fallbacks: false } }, {}],
+    ];
+    for (const [name, members, headers] of named) {
+      const response = await harness.chat({ ...asking(image()), ...members }, { headers });
+      expect([response.status, await errorOf(response)]).toEqual([
+        400,
+        expect.objectContaining({
+          code: 'unsupported_parameter',
+          param: 'messages[0].content[1]',
+          message: `messages[0].content[1]: could not process image. No provider that ${name} names reads an image with this model.`,
+        }),
+      ]);
+    }
+    const absent = await harness.chat({ ...asking(image()), provider_serial: 'ABSENT' });
+    expect([absent.status, (await errorOf(absent)).code]).toEqual([503, 'provider_not_available']);
+  });
+
   it('falls back to a model that reads images', async () => {
     await harness.provider();
     const register: ProviderOptions['register'] = (message) => ({
