@@ -29,7 +29,7 @@ export { nearestNames } from './members/nearest-name.js';
 export { contentText, imagesOf, imagesOfRequest, textBytesOf } from './message-content.js';
 export { documentedErrors } from './openapi/error-responses.js';
 export { INFERENCE_SCHEMAS, inferenceRouteSchema } from './openapi/inference-operations.js';
-export { EXAMPLE_MODEL, REQUEST_EXAMPLES } from './openapi/request-examples.js';
+export { EXAMPLE_MODEL, IMAGE_PROMPT_EXAMPLES, REQUEST_EXAMPLES } from './openapi/request-examples.js';
 export { supportedParameters } from './openapi/supported-parameters.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
