@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { MAX_REQUEST_BYTES, promptTokenBound, type Receipt, utf8, type VisionOffer } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
-import type { ImageFetcher } from '../../../src/inference/request/image-fetcher.js';
+import type { FetchedInputImage, ImageFetcher } from '../../../src/inference/request/image-fetcher.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
@@ -31,6 +31,10 @@ function seeing(options: ProviderOptions = {}, vision: VisionOffer = VISION): Pr
 async function queued(): Promise<number> {
   const metrics = await (await harness.get('/metrics', harness.adminKey)).text();
   return Number(/^inference_queue_length (\d+)$/m.exec(metrics)?.[1]);
+}
+
+function fetched(bytes: Uint8Array): FetchedInputImage {
+  return { mediaType: 'image/png', bytes, pixels: 6, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
 describe('a request with images', () => {
@@ -209,7 +213,7 @@ it('an image at a URL is fetched and sent beside the body, and the receipt names
   const urls: string[] = [];
   const fetchAll: ImageFetcher['fetchAll'] = async (all) => {
     urls.push(...all.map(({ url }) => url));
-    return new Map(all.map(({ url }) => [url, { mediaType: 'image/png', bytes }]));
+    return new Map(all.map(({ url }) => [url, fetched(bytes)]));
   };
   harness = await startHarness({ imageFetcher: { fetchAll } });
   const provider = await seeing({}, { ...VISION, max_images: 3 });
@@ -234,7 +238,7 @@ it('no image is fetched for a request that would be refused', async () => {
   let fetchCount = 0;
   const fetchAll: ImageFetcher['fetchAll'] = async (all) => {
     fetchCount++;
-    return new Map(all.map(({ url }) => [url, { mediaType: 'image/png', bytes: Buffer.from(PNG, 'base64') }]));
+    return new Map(all.map(({ url }) => [url, fetched(Buffer.from(PNG, 'base64'))]));
   };
   harness = await startHarness({ imageFetcher: { fetchAll } });
   const body = asking({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } });
