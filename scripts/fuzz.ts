@@ -17,7 +17,13 @@ const dataDir = mkdtempSync(join(tmpdir(), 'inference-fuzz-'));
 const restarts: string[] = [];
 const network = await startNetwork({ port: 0, providers: 1, dataDir, onNotice: (text) => void restarts.push(text) });
 try {
-  const target = { baseUrl: network.baseUrl, apiKey: network.apiKey, model: network.models[0] as string };
+  const [visionModel] = network.visionModels;
+  const target = {
+    baseUrl: network.baseUrl,
+    apiKey: network.apiKey,
+    model: network.models[0] as string,
+    ...(visionModel === undefined ? {} : { visionModel }),
+  };
   const begin = performance.now();
   const { faults, statuses } = await fuzz({ ...target, firstSeed, cases });
   const good = await goodRequests(target);

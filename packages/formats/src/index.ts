@@ -17,19 +17,18 @@ export * from './images/size.js';
 export { imageTypeOf } from './input-images/image-header.js';
 export {
   COULD_NOT_PROCESS,
-  declaredPixels,
+  checkInputImage,
   type FetchedImage,
   type ImageUrlResolver,
-  inputImageProblem,
 } from './input-images/image-reader.js';
 export { readJsonBody } from './json/json-body.js';
 export * from './json/json-value.js';
 export type { UnknownMembers } from './members/member-table.js';
 export { nearestNames } from './members/nearest-name.js';
-export { contentText, imagesOf, imagesOfRequest, textBytesOf } from './message-content.js';
+export { contentText, imagesOf, imagesOfRequest, textBytesOf, withFetchedImages } from './message-content.js';
 export { documentedErrors } from './openapi/error-responses.js';
 export { INFERENCE_SCHEMAS, inferenceRouteSchema } from './openapi/inference-operations.js';
-export { EXAMPLE_MODEL, REQUEST_EXAMPLES } from './openapi/request-examples.js';
+export { EXAMPLE_MODEL, IMAGE_PROMPT_EXAMPLES, REQUEST_EXAMPLES } from './openapi/request-examples.js';
 export { supportedParameters } from './openapi/supported-parameters.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';

@@ -1,4 +1,5 @@
 /** Content of prompt messages: joins parts, and finds their texts and images. */
+import type { ImageUrlResolver } from './input-images/image-reader.js';
 import type { ChatMessage, ContentPart, InputImage, MessageContent, TextRequest } from './request.js';
 
 /** Joins neighbouring texts with line feeds. Content without images becomes a single string. */
@@ -32,8 +33,25 @@ export function imagesOfRequest({ prompt }: Pick<TextRequest, 'prompt'>): readon
   return prompt.type === 'chat' ? imagesOf(prompt.messages) : [];
 }
 
+/** The request with the data of its images at URLs. */
+export function withFetchedImages(request: TextRequest, imageAt: ImageUrlResolver): TextRequest {
+  const { prompt } = request;
+  if (prompt.type !== 'chat') return request;
+  const messages = prompt.messages.map((message): ChatMessage => {
+    if ((message.role !== 'user' && message.role !== 'tool') || typeof message.content === 'string') return message;
+    return { ...message, content: message.content.map((part) => fetchedPart(part, imageAt)) };
+  });
+  return { ...request, prompt: { ...prompt, messages } };
+}
+
+function fetchedPart(part: ContentPart, imageAt: ImageUrlResolver): ContentPart {
+  if (part.type !== 'image' || part.image.url === undefined) return part;
+  const { url, field } = part.image;
+  return { type: 'image', image: { ...part.image, ...imageAt(url, field) } };
+}
+
 /** Bytes of a request body without the data of its images: an upper bound of its text. */
 export function textBytesOf(request: Pick<TextRequest, 'prompt'>, bodyBytes: number): number {
-  const data = imagesOfRequest(request).reduce((sum, { base64, isFetched }) => sum + (isFetched ? 0 : base64.length), 0);
+  const data = imagesOfRequest(request).reduce((sum, { base64, url }) => sum + (url === undefined ? base64.length : 0), 0);
   return bodyBytes - data;
 }

@@ -19,8 +19,10 @@ export interface InputImage {
   readonly detail: 'auto' | 'low' | 'high';
   /** Path of the part in the client's request, such as `messages[0].content[1]`. */
   readonly field: string;
-  /** The request has a URL in place of the data. */
-  readonly isFetched?: true;
+  /** URL in the request, in place of the data. */
+  readonly url?: string;
+  /** Pixels that the header declares. Absent for an image at a URL. */
+  readonly pixels?: number;
 }
 
 /** Neighbouring texts are joined, so that no text part follows another. */

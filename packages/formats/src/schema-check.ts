@@ -30,9 +30,14 @@ function violation(schema: TSchema, errors: readonly SchemaError[]): RequestErro
   const missing = missingProperty(error);
   const param = paramOf(missing === null ? error.instancePath : `${error.instancePath}/${missing}`);
   if (missing !== null) return new RequestError('invalid_request', param, `${param} is required.`);
-  const subject = param === '' ? 'The request body' : param;
-  const expected = descriptionAt(schema, error.schemaPath) ?? 'a valid value';
-  return new RequestError('invalid_request', param === '' ? null : param, `${subject} must be ${expected}.`);
+  const expected = descriptionAt(schema, error.schemaPath);
+  const described = expected === null ? param : paramOf(pathUpTo(error.instancePath, expected.depth));
+  const demand = `${described === '' ? 'The request body' : described} must be ${expected?.text ?? 'a valid value'}.`;
+  return new RequestError(
+    'invalid_request',
+    param === '' ? null : param,
+    described === param ? demand : `${param} is not valid: ${demand}`,
+  );
 }
 
 /** Maximum fields that an error lists. */
@@ -93,16 +98,35 @@ function paramOf(instancePath: string): string {
     .replace(/^\./, '');
 }
 
-/** The innermost `description` on the way to a place in the schema. */
-function descriptionAt(schema: TSchema, schemaPath: string): string | null {
+interface Description {
+  readonly text: string;
+  /** Number of names and indices in the path of the described value. */
+  readonly depth: number;
+}
+
+/** Keywords whose schemas describe a member or an element. */
+const DESCENDING: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'additionalProperties', 'items']);
+
+/** The description of the innermost described value on the way to a place in the schema. That of a union covers its branches. */
+function descriptionAt(schema: TSchema, schemaPath: string): Description | null {
   let node: unknown = schema;
-  let description: string | null = null;
+  let depth = 0;
+  let description: Description | null = null;
   for (const step of ['', ...schemaPath.split('/').slice(1)]) {
     if (step !== '') node = memberOf(node, step);
-    const own = memberOf(node, 'description');
-    if (typeof own === 'string') description = own;
+    if (DESCENDING.has(step)) depth++;
+    const text = memberOf(node, 'description');
+    if (typeof text === 'string' && (description === null || depth > description.depth)) description = { text, depth };
   }
   return description;
+}
+
+/** The first names and indices of a path. */
+function pathUpTo(instancePath: string, depth: number): string {
+  return instancePath
+    .split('/')
+    .slice(0, depth + 1)
+    .join('/');
 }
 
 function memberOf(node: unknown, name: string): unknown {

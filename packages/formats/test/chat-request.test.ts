@@ -341,6 +341,7 @@ describe('a body is refused when it', () => {
     ['is nested too deep', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`],
     ['is nested far too deep', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
     ['has too many values', `{"messages":[${'0,'.repeat(100_000)}0]}`],
+    ['has an object of too many members', `{"metadata":{${Array.from({ length: 10_001 }, (_, index) => `"a${index}":1`).join(',')}}}`],
     ['has a name that never ends', '{"a'],
     ['has a name with a broken escape', '{"\\x":1,"\\x":2'],
     ['names a member twice', '{"model":"a","model":"b"}'],

@@ -39,7 +39,7 @@ const text = (words: string) => ({ type: 'text', text: words });
 const block = (data: string, media_type = 'image/png') => ({ type: 'image', source: { type: 'base64', media_type, data } });
 const messages = (...content: object[]) => ({ max_tokens: 5, messages: [{ role: 'user', content }] });
 
-const png = { mediaType: 'image/png', base64: PNG, detail: 'auto' };
+const png = { mediaType: 'image/png', base64: PNG, detail: 'auto', pixels: 6 };
 const imagePart = (image: object) => ({ type: 'image', image });
 
 describe('an image is taken', () => {
@@ -119,7 +119,8 @@ describe('an image is taken', () => {
     const imageAt = () => ({ mediaType: 'image/png', base64: PNG }) as const;
     const body = chat(imageUrl('https://example.com/a.png'));
     const { request } = parse('/v1/chat/completions', body, { imageAt });
-    expect(imagesOfRequest(request)).toEqual([{ ...png, field: 'messages[0].content[0]', isFetched: true }]);
+    const { pixels: _, ...fetched } = png;
+    expect(imagesOfRequest(request)).toEqual([{ ...fetched, field: 'messages[0].content[0]', url: 'https://example.com/a.png' }]);
     expect(textBytesOf(request, 500)).toBe(500);
     const source = { type: 'url', url: 'https://example.com/a.png' };
     expect(imagesOfRequest(parse('/v1/messages', messages({ type: 'image', source }), { imageAt }).request)).toHaveLength(1);

@@ -132,7 +132,9 @@ describe('members without effect', () => {
       const error = refusal(endpoint, members);
       expect(error.code).toBe('invalid_request');
       expect(error.param).toMatch(/^metadata/);
-      expect(error.message).toMatch(/must be an object of up to 16 strings of up to 512 characters, with names of up to 64 characters/);
+      expect(error.message).toMatch(
+        /metadata must be an object of up to 16 strings of up to 512 characters, with names of up to 64 characters/,
+      );
     }
     expect(refusal(endpoint, { metadata: { 'a secret': 1 } }).param).toBe('metadata');
     expect(refusal(endpoint, { store: 'yes' }).param).toBe('store');
@@ -432,4 +434,24 @@ it('every ignored member is listed in the documentation', () => {
   ]) {
     expect([...table.ignored].filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
   }
+});
+
+it.each<[Endpoint, object, string, RegExp]>([
+  [
+    CHAT,
+    { logit_bias: { hello: 1 } },
+    'logit_bias.hello',
+    /^logit_bias\.hello is not valid: logit_bias must be an object of up to 1024 token numbers/,
+  ],
+  [
+    CHAT,
+    { provider: { only: [5] } },
+    'provider.only[0]',
+    /^provider\.only\[0\] is not valid: provider\.only must be an array of up to 32 provider ids/,
+  ],
+  [CHAT, { messages: [{ role: 'x', content: '' }] }, 'messages[0].role', /^messages\[0\]\.role must be one of system/],
+  ['/v1/embeddings', { input: [] }, 'input', /^input must be a text that is not empty, an array of tokens, or an array/],
+])('a fault in %s %j names the value that the message describes', (endpoint, members, param, message) => {
+  const error = refusal(endpoint, members);
+  expect([error.param, error.message]).toEqual([param, expect.stringMatching(message)]);
 });

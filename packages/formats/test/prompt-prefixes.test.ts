@@ -45,6 +45,23 @@ describe('a chain of prefixes', () => {
     expect(new Set(firsts).size).toBe(all.length);
   });
 
+  test('depends on the images, of which little is hashed', () => {
+    const photo = (base64: string): ChatMessage => {
+      const image = { mediaType: 'image/png', base64, detail: 'auto', field: 'x' } as const;
+      return { role: 'user', content: [{ type: 'image', image }] };
+    };
+    const data = text(5_000_000, 'A');
+    let hashed = 0;
+    const counting = (text: string): string => {
+      hashed += text.length;
+      return sha256(text);
+    };
+    const [first] = hashPromptPrefixes(chat([photo(data)]), 'key', counting);
+    expect(hashed).toBeLessThan(100_000);
+    const others = [`${data.slice(4)}AAAB`, `B${data.slice(1)}`, data.slice(4)].map((other) => digests(chat([photo(other)]))[0]);
+    expect(new Set([first?.digest, ...others]).size).toBe(4);
+  });
+
   test('does not mistake text for the border between two messages', () => {
     const one = digests(chat([asked(`${text(10)}\nuser 2000 ${text(2000)}`)]));
     const two = digests(chat([asked(text(10)), asked(text(2000))]));

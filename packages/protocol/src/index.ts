@@ -55,5 +55,6 @@ export * from './wire/parse-message.js';
 export * from './wire/provider-messages.js';
 export * from './wire/rejection.js';
 export * from './wire/remote-control.js';
+export * from './wire/request-frames.js';
 export * from './wire/trust-message.js';
 export * from './wire/version.js';

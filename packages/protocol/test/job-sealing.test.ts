@@ -23,7 +23,7 @@ function refuses(code: SealingErrorCode, act: () => unknown): void {
 
 function seal(bytes: Uint8Array) {
   const sealed = sealRequest(jobContext, encapsulate(key.publicKey), bytes);
-  return { ...sealed, frames: sealed.frames.map(decodeFrame) };
+  return { ...sealed, frames: [...sealed.frames].map(decodeFrame) };
 }
 
 function acceptAll(opener: RequestOpener, frames: readonly Frame[]): Uint8Array | null {
@@ -92,7 +92,7 @@ describe('request', () => {
   test('with a changed bit anywhere in a frame is refused, and nothing is given out', () => {
     const { enc } = seal(body);
     const sealed = sealRequest(jobContext, encapsulate(key.publicKey), body.subarray(0, 40));
-    const encoded = sealed.frames[0] as Uint8Array;
+    const encoded = sealed.frames.take() as Uint8Array;
     for (let byte = 0; byte < encoded.length; byte++) {
       for (let bit = 0; bit < 8; bit++) {
         const opener = new RequestOpener(jobContext, sealed.enc, key, 40);

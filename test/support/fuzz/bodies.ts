@@ -124,6 +124,63 @@ const sampled = (model: string): Json => ({
   top_logprobs: 3,
 });
 
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC';
+const pixelUri = `data:image/png;base64,${PIXEL}`;
+
+const chatWithImages = (model: string): Json => ({
+  model,
+  messages: [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'What is it?' },
+        { type: 'image_url', image_url: { url: pixelUri, detail: 'low' } },
+        { type: 'file', file: { filename: 'a.png', file_data: pixelUri } },
+      ],
+    },
+    { role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'screenshot', arguments: '{}' } }] },
+    { role: 'tool', tool_call_id: 'call_1', content: [{ type: 'image_url', image_url: { url: pixelUri } }] },
+  ],
+  max_tokens: 5,
+});
+
+const responseWithImages = (model: string): Json => ({
+  model,
+  max_output_tokens: 20,
+  input: [
+    { role: 'user', content: [{ type: 'input_image', image_url: pixelUri, detail: 'auto' }] },
+    { type: 'function_call', call_id: 'call_1', name: 'screenshot', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'call_1', output: [{ type: 'input_image', image_url: pixelUri }] },
+  ],
+});
+
+const imageBlock: Json = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PIXEL } };
+
+const messagesWithImages = (model: string): Json => ({
+  model,
+  max_tokens: 20,
+  messages: [
+    { role: 'user', content: [imageBlock, { type: 'text', text: 'What is it?' }] },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'screenshot', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [imageBlock] }] },
+  ],
+});
+
+/** Valid bodies with images for each path. The model must read images. */
+export function bodiesWithImages(path: FuzzedPath, model: string): readonly Json[] {
+  switch (path) {
+    case '/v1/chat/completions':
+      return [chatWithImages(model)];
+    case '/v1/responses':
+      return [responseWithImages(model)];
+    case '/v1/messages':
+    case '/v1/messages/count_tokens':
+      return [messagesWithImages(model)];
+    default:
+      return [];
+  }
+}
+
 /** Valid bodies for each path. The model of `/v1/embeddings` must be an embedding model. */
 export function bodiesOf(path: FuzzedPath, model: string): readonly Json[] {
   switch (path) {

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import type { SeededRandom } from '../seeded-random.js';
 import type { FuzzedPath } from './bodies.js';
-import { bodiesOf, PATHS } from './bodies.js';
+import { bodiesOf, bodiesWithImages, type Json, PATHS } from './bodies.js';
 import { MARKUP, mutated, randomBody } from './mutate.js';
 
 export interface Target {
@@ -11,6 +11,8 @@ export interface Target {
   readonly model: string;
   /** An embedding model. Absent: requests for embeddings are refused. */
   readonly embeddingModel?: string;
+  /** A model that reads images. Absent: no request has images. */
+  readonly visionModel?: string;
 }
 
 export interface Fuzzed {
@@ -57,7 +59,7 @@ const EXTRA_HEADERS: readonly (readonly [string, string])[] = [
 /** A request for any of these endpoints, broken in any way. */
 export function fuzzRequest(target: Target, random: SeededRandom, paths: readonly FuzzedPath[] = PATHS): Fuzzed {
   const path = random.pick(paths);
-  const body = random.happens(0.1) ? randomBody(random) : mutated(random.pick(bodiesOf(path, modelFor(path, target))), random);
+  const body = random.happens(0.1) ? randomBody(random) : mutated(random.pick(bodiesFor(path, target)), random);
   const query = random.happens(0.15) ? random.pick(QUERIES) : '';
   const headers: [string, string][] = [
     ['host', new URL(target.baseUrl).host],
@@ -73,9 +75,15 @@ export function fuzzRequest(target: Target, random: SeededRandom, paths: readonl
   return { path, validHttp: false, bytes: brokenFraming(head, body, random) };
 }
 
-/** Model for requests to this path. */
-export function modelFor(path: FuzzedPath, { model, embeddingModel = model }: Target): string {
+/** Model for requests to this path without images. */
+function modelFor(path: FuzzedPath, { model, embeddingModel = model }: Target): string {
   return path === '/v1/embeddings' ? embeddingModel : model;
+}
+
+/** Valid bodies for a path of this target. */
+export function bodiesFor(path: FuzzedPath, target: Target): readonly Json[] {
+  const { visionModel } = target;
+  return [...bodiesOf(path, modelFor(path, target)), ...(visionModel === undefined ? [] : bodiesWithImages(path, visionModel))];
 }
 
 /** Bodies with a wrong length or wrong chunk sizes. */

@@ -1,8 +1,8 @@
 /** Sends fuzzed requests and collects faulty responses. */
 
 import { SeededRandom } from '../seeded-random.js';
-import { bodiesOf, type FuzzedPath, PATHS } from './bodies.js';
-import { exchange, fuzzRequest, modelFor, type Target } from './exchange.js';
+import { type FuzzedPath, PATHS } from './bodies.js';
+import { bodiesFor, exchange, fuzzRequest, type Target } from './exchange.js';
 import { faultsOf } from './verdict.js';
 
 export interface FuzzResult {
@@ -53,7 +53,7 @@ export async function goodRequests(target: Target, paths: readonly FuzzedPath[] 
   const statuses: number[] = [];
   for (const path of paths) {
     if (path === '/v1/embeddings' && target.embeddingModel === undefined) continue;
-    for (const body of bodiesOf(path, modelFor(path, target))) {
+    for (const body of bodiesFor(path, target)) {
       const response = await fetch(`${target.baseUrl}${path}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${target.apiKey}`, 'content-type': 'application/json' },

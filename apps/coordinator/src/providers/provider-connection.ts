@@ -1,5 +1,5 @@
 /** Interfaces of inference to a provider, implemented by `local-provider.ts` and by `cluster/placement/remote-provider.ts`. */
-import type { Frame, JobCompleted, JobFailure, JobMessage, KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
+import type { Frame, JobCompleted, JobFailure, JobMessage, KeyId, ModelOffer, RequestFrames, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
 import type { SealingKey } from './session/registration/admission.js';
 import type { Registration } from './session/session-options.js';
@@ -35,7 +35,7 @@ export interface ProviderConnection {
 export interface ProviderSlot {
   readonly provider: ProviderConnection;
   /** Sends the job. `sink.lost` may be called before the return, when the connection breaks during the send. */
-  start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle;
+  start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle;
   /** Returns the slot unused. Harmless after {@link start}. */
   release(): void;
 }

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
-import { MODEL, until } from '../support/harness.js';
-import type { ScriptedProvider } from '../support/scripted-provider.js';
+import { errorOf, MODEL, until } from '../support/harness.js';
+import type { ProviderOptions, ScriptedProvider } from '../support/scripted-provider.js';
 
 const CANARY = 'canary-7d1f0c2e';
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC';
 
 let cluster: TwoCoordinators;
 
@@ -61,6 +62,23 @@ describe('a client of one coordinator', () => {
     const refused = await chat(unknown);
     expect(refused.ok).toBe(false);
     expect(refused.status).toBe((await cluster.far.chat(unknown)).status);
+  });
+
+  test('asks a provider about a large image, and is told which provider reads none', async () => {
+    const register: ProviderOptions['register'] = (message) => ({
+      ...message,
+      models: message.models.map((offer) => ({ ...offer, vision: { max_images: 1, max_image_tokens: 100 } })),
+    });
+    const sighted = await farProvider({ models: ['far/sees'], register });
+    await farProvider({ models: ['far/sees'], serial: 'FARBLIND01' });
+    // Bytes after the last chunk are part of the file. The request has several frames.
+    const data = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(2 ** 20)]).toString('base64');
+    const content = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } }];
+    const body = { model: 'far/sees', messages: [{ role: 'user', content }] };
+    const response = await chat(body);
+    expect([response.status, response.headers.get('x-provider-id')]).toEqual([200, sighted.providerId]);
+    const blind = await chat({ ...body, provider_serial: 'FARBLIND01' });
+    expect([blind.status, await errorOf(blind)]).toEqual([400, expect.objectContaining({ param: 'messages[0].content[0]' })]);
   });
 
   test('gets another provider when the first breaks its job', async () => {

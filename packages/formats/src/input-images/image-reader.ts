@@ -13,7 +13,7 @@ import { type HeaderProblem, imageTypeOf, otherTypeOf, readImageHeader } from '.
 /** An image beside the body, fetched for a URL in the body. */
 export type FetchedImage = Pick<InputImage, 'mediaType' | 'base64'>;
 
-/** The image of a URL. Its structure must have been checked by {@link inputImageProblem}. May throw RequestError. */
+/** The image of a URL. Its structure must have been checked by {@link checkInputImage}. May throw RequestError. */
 export type ImageUrlResolver = (url: string, field: string) => FetchedImage;
 
 type Detail = InputImage['detail'];
@@ -45,21 +45,21 @@ export class ImageReader {
    */
   atUrl(url: string, detail: Detail, field: string): ContentPart {
     this.#take(field);
-    if (!/^data:/i.test(url)) return part({ ...this.#fetched(url, field), detail, field, isFetched: true });
+    if (!/^data:/i.test(url)) return part({ ...this.#fetched(url, field), detail, field, url });
     const { mediaType, base64 } = dataUriParts(url, field);
     requireImageType(mediaType, field);
-    return part({ mediaType: checkedType(base64, field), base64, detail, field });
+    return part({ ...checkedImage(base64, field), base64, detail, field });
   }
 
   /** Part with an image in base64. `declared`: media type that the data must have, as in the API of Anthropic; null: any. */
   inBase64(base64: string, declared: string | null, field: string): ContentPart {
     this.#take(field);
     if (declared !== null) requireImageType(declared, field);
-    const mediaType = checkedType(base64, field);
+    const { mediaType, pixels } = checkedImage(base64, field);
     if (declared !== null && declared !== mediaType) {
       reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${mediaType}, and the media type says ${declared}.`);
     }
-    return part({ mediaType, base64, detail: 'auto', field });
+    return part({ mediaType, pixels, base64, detail: 'auto', field });
   }
 
   #take(field: string): void {
@@ -95,18 +95,16 @@ function requireImageType(mediaType: string, field: string): void {
   if (!MEDIA_TYPES.has(mediaType)) refuse(field, `${field}: ${COULD_NOT_PROCESS} Its media type is not supported. ${ACCEPTED}`);
 }
 
-/** The type of an image that may be sent to a model, by its data. Throws RequestError for all others. */
-function checkedType(base64: string, field: string): InputImageType {
+/** An image that may be sent to a model, by its data. Throws RequestError for all others. */
+function checkedImage(base64: string, field: string): CheckedImage {
   if (base64.length > MAX_BASE64_LENGTH) throw tooLarge(field);
   const bytes = fromBase64OrNull(base64);
   if (bytes === null || bytes.length === 0) {
     return reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${base64 === '' ? 'empty' : 'not valid base64'}.`);
   }
   const mediaType = imageTypeOf(bytes);
-  const problem = mediaType === null ? unknownType(bytes) : inputImageProblem(bytes, mediaType);
-  if (problem !== null) reject(field, `${field}: ${problem}`);
-  if (mediaType === null) throw new Error('an image without a type has a problem');
-  return mediaType;
+  const checked = mediaType === null ? unknownType(bytes) : checkInputImage(bytes, mediaType);
+  return typeof checked === 'string' ? reject(field, `${field}: ${checked}`) : checked;
 }
 
 function tooLarge(field: string): never {
@@ -121,8 +119,14 @@ const HEADER_PROBLEMS: Readonly<Record<HeaderProblem, string>> = {
   malformed: 'The data is damaged.',
 };
 
-/** Why an image of a known type may not be sent to a model, as a sentence without the field; null: it may. */
-export function inputImageProblem(bytes: Uint8Array, mediaType: InputImageType): string | null {
+/** Type and declared size of an image. */
+interface CheckedImage {
+  readonly mediaType: InputImageType;
+  readonly pixels: number;
+}
+
+/** Checks an image of a known type. A text: why the image may not be sent to a model, as a sentence without the field. */
+export function checkInputImage(bytes: Uint8Array, mediaType: InputImageType): CheckedImage | string {
   if (bytes.length > MAX_INPUT_IMAGE_BYTES) return TOO_LARGE;
   const header = readImageHeader(bytes, mediaType);
   if (typeof header === 'string') return `${COULD_NOT_PROCESS} ${HEADER_PROBLEMS[header]}`;
@@ -134,14 +138,7 @@ export function inputImageProblem(bytes: Uint8Array, mediaType: InputImageType):
   if (width * height > MAX_INPUT_IMAGE_PIXELS) {
     return `image dimensions exceed the maximum of ${MAX_INPUT_IMAGE_PIXELS / 1_000_000} megapixels. Send a smaller image.`;
   }
-  return null;
-}
-
-/** Pixels that the header of an image declares; 0: its header is not readable. */
-export function declaredPixels({ mediaType, base64 }: FetchedImage): number {
-  const bytes = fromBase64OrNull(base64);
-  const header = bytes === null ? null : readImageHeader(bytes, mediaType);
-  return header === null || typeof header === 'string' ? 0 : header.width * header.height;
+  return { mediaType, pixels: width * height };
 }
 
 function unknownType(bytes: Uint8Array): string {

@@ -1,7 +1,7 @@
 /** Decodes a request body: strict UTF-8, one JSON object, no duplicate members, no NUL or lone surrogate (engines reject both). */
 import { fromUtf8 } from '@inference/protocol';
 import { RequestError } from '../errors/errors.js';
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES, structureProblem } from './json-structure.js';
+import { MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES, structureProblem } from './json-structure.js';
 
 /** The parsed body. Throws RequestError `invalid_json`, or `invalid_request` when a text is at fault. */
 export function readJsonBody(body: Uint8Array): unknown {
@@ -30,6 +30,8 @@ function refuseBadStructure(json: string): void {
       throw new RequestError('invalid_json', null, `The request body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
     case 'too_many_values':
       throw new RequestError('invalid_json', null, `The request body holds more than ${MAX_JSON_VALUES} values.`);
+    case 'too_many_members':
+      throw new RequestError('invalid_json', null, `The request body has an object with more than ${MAX_JSON_MEMBERS} members.`);
     case 'duplicate_member':
       throw new RequestError('invalid_json', null, 'The request body names a member twice in one object.');
     default:
@@ -51,7 +53,7 @@ const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 function refuseBadText(json: string, value: unknown): void {
   // Only objects have fields to name; other values are refused as a whole.
-  if (!SUSPICIOUS_ESCAPE.test(json) || Array.isArray(value)) return;
+  if (!json.includes('\\u') || !SUSPICIOUS_ESCAPE.test(json) || Array.isArray(value)) return;
   const steps = stepsToBadText(value);
   if (steps === null) return;
   const param = paramOf(steps);

@@ -5,7 +5,10 @@ export const MAX_JSON_DEPTH = 64;
 /** Members and elements in all. A long conversation with many tools has some thousands. */
 export const MAX_JSON_VALUES = 100_000;
 
-type StructureProblem = 'too_deep' | 'too_many_values' | 'duplicate_member';
+/** Members of one object. Checks of names by patterns take microseconds per member. */
+export const MAX_JSON_MEMBERS = 10_000;
+
+type StructureProblem = 'too_deep' | 'too_many_values' | 'too_many_members' | 'duplicate_member';
 
 /** The structural problem of a JSON text, or null. Linear time. */
 export function structureProblem(json: string): StructureProblem | null {
@@ -21,6 +24,7 @@ export function structureProblem(json: string): StructureProblem | null {
           const name = nameIn(json.slice(position, end));
           if (names.has(name)) return 'duplicate_member';
           names.add(name);
+          if (names.size > MAX_JSON_MEMBERS) return 'too_many_members';
         }
         position = end - 1;
         break;

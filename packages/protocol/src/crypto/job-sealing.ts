@@ -4,8 +4,9 @@
  * Number and final flag are authenticated: a missing, repeated, reordered or truncated frame is an error.
  */
 import { type JobContext, jobInfo } from '../job-context.js';
-import { encodeFrameParts, type Frame, frameAad } from '../wire/frame.js';
-import { MAX_VISION_REQUEST_BYTES, REQUEST_CHUNK_BYTES } from '../wire/limits.js';
+import { encodeFrameParts, FRAME_HEADER_BYTES, type Frame, frameAad } from '../wire/frame.js';
+import { MAX_VISION_REQUEST_BYTES } from '../wire/limits.js';
+import { RequestFrames } from '../wire/request-frames.js';
 import { TAG_BYTES } from './aead-sequence.js';
 import { sha256 } from './digest.js';
 import { type Encapsulation, type RecipientContext, setupRecipient, setupSender } from './hpke.js';
@@ -16,8 +17,8 @@ import type { SealingKeyPair } from './x25519.js';
 export interface SealedRequest {
   /** HPKE encapsulated key, 32 bytes. */
   readonly enc: Uint8Array;
-  /** Encoded binary frames, in sending order. */
-  readonly frames: readonly Uint8Array[];
+  /** Each frame is sealed when it is taken. */
+  readonly frames: RequestFrames;
   /** Opens the provider's response frames. */
   readonly responses: ResponseOpener;
 }
@@ -25,19 +26,27 @@ export interface SealedRequest {
 /**
  * Seals a request body; an empty body is one final frame. Never reuse an encapsulation.
  *
+ * @param attachments Bytes that follow the body.
  * @throws {SealingError} `too_large` above {@link MAX_VISION_REQUEST_BYTES}.
  */
-export function sealRequest(context: JobContext, encapsulation: Encapsulation, body: Uint8Array): SealedRequest {
-  if (body.length > MAX_VISION_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
+export function sealRequest(
+  context: JobContext,
+  encapsulation: Encapsulation,
+  body: Uint8Array,
+  attachments: readonly Uint8Array[] = [],
+): SealedRequest {
+  const content = [body, ...attachments];
+  const bytes = content.reduce((sum, { length }) => sum + length, 0);
+  if (bytes > MAX_VISION_REQUEST_BYTES) throw new SealingError('too_large', `request of ${bytes} bytes is over the cap`);
   const sender = setupSender(encapsulation, jobInfo(context, sha256));
-  const frames: Uint8Array[] = [];
-  const count = Math.max(1, Math.ceil(body.length / REQUEST_CHUNK_BYTES));
-  for (let seq = 0; seq < count; seq++) {
-    const final = seq === count - 1;
-    const chunk = body.subarray(seq * REQUEST_CHUNK_BYTES, (seq + 1) * REQUEST_CHUNK_BYTES);
-    const { ciphertext, tag } = sender.sealParts(frameAad(seq, final), chunk);
-    frames.push(encodeFrameParts({ type: 'request', final, seq, jobId: context.job_id }, ciphertext, tag));
-  }
+  const frames = RequestFrames.chunked({
+    content,
+    overheadBytes: FRAME_HEADER_BYTES + TAG_BYTES,
+    encode: (chunk, seq, final) => {
+      const { ciphertext, tag } = sender.sealParts(frameAad(seq, final), chunk);
+      return encodeFrameParts({ type: 'request', final, seq, jobId: context.job_id }, ciphertext, tag);
+    },
+  });
   return { enc: sender.enc, frames, responses: new ResponseOpener(context.job_id, responseSecret(sender)) };
 }
 

@@ -62,7 +62,13 @@ export interface Choice<S> {
   readonly why: 'cheapest' | 'near_tie' | 'measuring' | 'overdue' | 'warm' | 'probing' | 'alternate';
 }
 
-export type NoPlacementReason = 'no_such_serial' | 'all_failed' | 'below_trust_floor' | 'none_routable';
+export type NoPlacementReason =
+  | 'no_such_serial'
+  /** Selected providers serve the model, but read fewer images than the request holds. */
+  | 'no_vision'
+  | 'all_failed'
+  | 'below_trust_floor'
+  | 'none_routable';
 
 export type SchedulingDecision<S> = {
   /** Members with expired facts, which the caller refreshes. */
@@ -217,12 +223,21 @@ function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants
 /** Schedules among the selected providers, in a pool of their own. */
 function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   const selected = selectedMembers(snapshot, request);
-  if (selected.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
+  if (selected.length === 0)
+    return { kind: 'none', reason: lacksOnlyVision(snapshot, request) ? 'no_vision' : 'no_such_serial', expired: [] };
   const pool = new ProviderPool<S>(snapshot.constants);
   for (const { subject, facts, speed, contextTokens, load, traits } of selected) {
     pool.put(subject, facts, speed, contextTokens, now, load, traits);
   }
   return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null, filter: null }, now, random);
+}
+
+/** Whether the request would select providers if it held no images. */
+function lacksOnlyVision<S>(snapshot: PoolView<S>, request: PlacementRequest): boolean {
+  const { filter = null } = request;
+  if (filter === null || filter.images === 0) return false;
+  const withoutImages = { ...request, filter: { ...filter, images: 0 } };
+  return selectedMembers(snapshot, withoutImages).length > 0;
 }
 
 function notPlaced<S>(

@@ -13,14 +13,16 @@ interface OperationViewProps {
 
 export function OperationView({ operation, schemas, base }: OperationViewProps) {
   const { description, parameters = [], requestBody, responses, security } = operation;
-  const [sample] = operation['x-codeSamples'] ?? [];
+  const samples = operation['x-codeSamples'] ?? [];
   const [[bodyType, body] = []] = Object.entries(requestBody?.content ?? {});
   const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400);
   return (
     <div className="stack-small">
       {description === undefined ? null : <p>{description}</p>}
       {security?.length === 0 ? <p className="muted small">No API key needed.</p> : null}
-      {sample === undefined ? null : <CopyField label={sample.label} hideLabel multiline value={sample.source.replace('$BASE', base)} />}
+      {samples.map(({ label, source }) => (
+        <CopyField key={label} label={label} hideLabel={samples.length === 1} multiline value={source.replace('$BASE', base)} />
+      ))}
       {parameters.length === 0 ? null : (
         <section>
           <h4>Parameters</h4>

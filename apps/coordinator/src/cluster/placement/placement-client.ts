@@ -78,8 +78,7 @@ export class PlacementClient {
       if (message.type === 'refused' && message.digest !== undefined) onDigest(peerId, request.model, message.digest);
       onOutcome(message.type === 'refused' && message.reason === 'busy' ? 'busy' : 'refused');
       stream.close();
-      const reason = message.type !== 'refused' ? 'none_routable' : message.reason === 'busy' ? 'timeout' : message.reason;
-      return refused(reason as NotPlacedReason, message.type === 'refused' ? message.retry_after_ms : null);
+      return message.type === 'refused' ? refused(reasonOf(message), message.retry_after_ms) : refused('none_routable');
     }
     // A peer of an earlier version does not know candidates and filters.
     const { provider_id: providerId } = message.provider;
@@ -139,6 +138,11 @@ function factsOf({ registration: { identity, servesFallbackModels, servesChoices
 
 function passes({ filter = null }: SlotRequest, facts: FilteredFacts, { provider: { offer } }: PlacedMessage): boolean {
   return filter === null || passesFilter(filter, facts, offerTraits(offer));
+}
+
+function reasonOf({ reason, lacks_vision }: OwnerMessage & { readonly type: 'refused' }): NotPlacedReason {
+  if (reason === 'busy') return 'timeout';
+  return reason === 'no_such_serial' && lacks_vision === true ? 'no_vision' : reason;
 }
 
 /** First message of the owning coordinator. Null: the stream ended, the reply was malformed, or none came in time. */

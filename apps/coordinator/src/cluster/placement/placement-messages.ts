@@ -125,6 +125,8 @@ const RefusedSchema = Type.Object({
     'aborted',
   ]),
   retry_after_ms: nullable(Ms),
+  /** With `no_such_serial`: selected providers are connected, but do not read the images. Earlier versions send none. */
+  lacks_vision: Type.Optional(Type.Boolean()),
   /** Current digest of the model, with `busy`. Owning coordinators of earlier versions send none. */
   digest: Type.Optional(Type.String({ maxLength: MAX_DIGEST_CHARS })),
 });

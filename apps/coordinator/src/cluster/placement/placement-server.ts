@@ -3,9 +3,9 @@
  *
  * Requests of peers wait in the same queue as local requests. Also answers descriptions of providers, and applies findings.
  */
-import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
+import { encodeFrame, type JobMessage, type ProviderId, RequestFrames } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
-import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
+import type { NotPlacedReason, Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
 import { makesImages } from '../../inference/request/image-job.js';
 import type { JobFinding, JobHandle, JobSink } from '../../providers/provider-connection.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
@@ -196,9 +196,11 @@ class RelayedJob implements StreamEvents, JobSink {
     return this.#waiting.signal;
   }
 
-  refuse(reason: (OwnerMessage & { type: 'refused' })['reason'], retryAfterMs: number | null, digest: string | null = null): void {
+  refuse(reason: NotPlacedReason | 'busy', retryAfterMs: number | null, digest: string | null = null): void {
     if (this.#isOver) return;
-    this.#send({ type: 'refused', reason, retry_after_ms: retryAfterMs, ...(digest === null ? {} : { digest }) });
+    // Peers of earlier versions know the other reason only.
+    const known = reason === 'no_vision' ? { reason: 'no_such_serial' as const, lacks_vision: true } : { reason };
+    this.#send({ type: 'refused', ...known, retry_after_ms: retryAfterMs, ...(digest === null ? {} : { digest }) });
     this.#end();
   }
 
@@ -302,9 +304,8 @@ class RelayedJob implements StreamEvents, JobSink {
     if (start === null || this.#placed === null || start.frames.length < start.count) return;
     this.#clearTimer();
     this.#startedAt = performance.now();
-    const handle = this.#placed.slot.start(start.job, start.frames, this);
+    const handle = this.#placed.slot.start(start.job, RequestFrames.encoded(start.frames.splice(0)), this);
     this.#handle = handle;
-    start.frames.length = 0;
     if (this.#isOver) handle.cancel();
   }
 

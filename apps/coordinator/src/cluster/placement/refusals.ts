@@ -10,6 +10,7 @@ const BY_USEFULNESS: readonly NotPlacedReason[] = [
   'queue_full',
   'below_trust_floor',
   'all_failed',
+  'no_vision',
   'no_such_serial',
   'none_routable',
   'aborted',

@@ -1,5 +1,5 @@
 /** `RemoteSlot`: a slot of a provider at a peer, and the job that uses it. The end of the link stream frees the slot. */
-import { decodeFrame, FrameError, type JobMessage } from '@inference/protocol';
+import { decodeFrame, FrameError, type JobMessage, type RequestFrames } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { encodeMessage } from '../json-message.js';
 import type { PeerStream, StreamEvents } from '../peer.js';
@@ -13,7 +13,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
   #isUsed = false;
   #isOver = false;
   /** Sealed frames that wait for space in the link. */
-  #unsent: readonly Uint8Array[] = [];
+  #unsent: RequestFrames | null = null;
   /** The owning coordinator has sent the request to the provider completely. */
   #isSent = false;
 
@@ -22,7 +22,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
     this.#stream = stream;
   }
 
-  start(job: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+  start(job: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
     if (this.#isUsed) throw new Error('a slot serves one job');
     this.#isUsed = true;
     this.#sink = sink;
@@ -30,7 +30,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
     if (this.#isOver) queueMicrotask(() => sink.lost());
     else {
       this.#unsent = frames;
-      this.#send({ type: 'start', job, frames: frames.length });
+      this.#send({ type: 'start', job, frames: frames.count });
       this.#sendFrames();
     }
     return {
@@ -115,10 +115,9 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
   }
 
   #sendFrames(): void {
-    while (this.#unsent.length > 0 && !this.#isOver) {
-      const [frame, ...rest] = this.#unsent;
-      this.#unsent = rest;
-      if (frame !== undefined && !this.#stream.send(frame, false)) return;
+    while (!this.#isOver) {
+      const frame = this.#unsent?.take() ?? null;
+      if (frame === null || !this.#stream.send(frame, false)) return;
     }
   }
 
@@ -140,7 +139,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#unsent = [];
+    this.#unsent = null;
     this.#stream.close();
   }
 }

@@ -8,7 +8,7 @@ import type { ImageSupply } from '../queue/image-supply.js';
 import type { NotPlacedReason, Placement, SlotRequest } from '../queue/request-queue.js';
 import { makesImages } from '../request/image-job.js';
 import type { JobRequest } from '../request/job-request.js';
-import { type JobRouting, nothingMatches } from '../request/job-routing.js';
+import { type JobRouting, namedWithoutVision, nothingMatches } from '../request/job-routing.js';
 import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
 import { PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
@@ -81,7 +81,7 @@ export class AttemptPlacement {
 }
 
 /** Reasons for which waiting would not help. */
-const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'none_routable', 'below_trust_floor']);
+const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'no_vision', 'none_routable', 'below_trust_floor']);
 
 /** Places by `order`, then on any other provider. Without fallbacks: on the first of `order` that serves the request. */
 async function placeByPreference(
@@ -92,13 +92,15 @@ async function placeByPreference(
   if (routing === null || routing.preferences.order.length === 0) return placements.place(request, waitMs, signal);
   const { allowsFallbacks } = routing.preferences;
   const waitsUntil = performance.now() + waitMs;
+  let reason: NotPlacedReason = 'no_such_serial';
   for (const providerId of routing.order) {
     const first = { ...request, candidates: new Set([providerId]) };
     const placement = await placements.place(first, allowsFallbacks ? 0 : waitMs, signal);
     if (placement.kind === 'placed' || placement.reason === 'aborted') return placement;
     if (!allowsFallbacks && !NOT_SERVING.has(placement.reason)) return placement;
+    if (placement.reason === 'no_vision') reason = 'no_vision';
   }
-  if (!allowsFallbacks) return { kind: 'refused', reason: 'no_such_serial', retryAfterMs: null };
+  if (!allowsFallbacks) return { kind: 'refused', reason, retryAfterMs: null };
   return placements.place(request, waitMs === 0 ? 0 : Math.max(1, waitsUntil - performance.now()), signal);
 }
 
@@ -116,6 +118,7 @@ export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, r
     trustParam: job.trustParam,
     namedBy: namedBy(job),
     nothingMatches: () => nothingMatches(job.params, { routing, images: job.inputImages }),
+    lacksVision: () => namedWithoutVision(job),
     summary: attemptSummary(last?.provider ?? null, running),
     last,
   });

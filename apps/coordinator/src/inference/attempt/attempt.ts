@@ -1,6 +1,5 @@
 /** `Attempt`: one try of a job on one provider, from the sealed request to exactly one outcome. */
 import {
-  concatBytes,
   type Frame,
   INITIAL_CREDIT_BYTES,
   type JobCompleted,
@@ -8,6 +7,7 @@ import {
   type JobFailure,
   type JobFailureCode,
   type JobMessage,
+  type RequestFrames,
   toBase64,
 } from '@inference/protocol';
 import { type Encapsulation, SealingError, sealRequest } from '@inference/protocol/crypto';
@@ -263,7 +263,7 @@ export class Attempt implements JobSink {
   }
 
   /** Throws SealingError `bad_key` on a malformed sealing key. */
-  #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: readonly Uint8Array[]; readonly reader: AnswerReader } {
+  #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: RequestFrames; readonly reader: AnswerReader } {
     const { context, candidate, encapsulate, fetchedImages } = this.plan;
     const onCredit = (bytes: number): void => {
       this.#turnSince ??= performance.now();
@@ -283,13 +283,13 @@ export class Attempt implements JobSink {
         reader: new RelayedAnswerReader(context.job_id, onCredit),
       };
     }
-    const plaintext = fetchedImages.length === 0 ? body : concatBytes(body, ...fetchedImages.map(({ bytes }) => bytes));
-    const { enc, frames, responses } = sealRequest(context, encapsulate(), plaintext);
+    const images = fetchedImages.map(({ bytes }) => bytes);
+    const { enc, frames, responses } = sealRequest(context, encapsulate(), body, images);
     const message: JobMessage = {
       type: 'job',
       context,
       enc: toBase64(enc),
-      request_bytes: plaintext.length,
+      request_bytes: images.reduce((sum, { length }) => sum + length, body.length),
       credit: INITIAL_CREDIT_BYTES,
       ...fetchedMembers(fetchedImages),
     };

@@ -3,26 +3,22 @@ import {
   E2eAnswerMeter,
   E2eError,
   encodeFrame,
+  FRAME_HEADER_BYTES,
   type Frame,
   INITIAL_CREDIT_BYTES,
   type JobId,
-  REQUEST_CHUNK_BYTES,
+  RequestFrames,
 } from '@inference/protocol';
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import { AnswerCredit, type AnswerReader, type ReadResponse, type ResponseViolation } from './response-reader.js';
 
-/** Encoded request frames with the sealed request as clear payload. */
-export function relayedRequestFrames(jobId: JobId, sealed: Uint8Array): readonly Uint8Array[] {
-  const count = Math.max(1, Math.ceil(sealed.length / REQUEST_CHUNK_BYTES));
-  return Array.from({ length: count }, (_, seq) =>
-    encodeFrame({
-      type: 'request',
-      final: seq === count - 1,
-      seq,
-      jobId,
-      payload: sealed.subarray(seq * REQUEST_CHUNK_BYTES, (seq + 1) * REQUEST_CHUNK_BYTES),
-    }),
-  );
+/** Request frames with the sealed request as clear payload. */
+export function relayedRequestFrames(jobId: JobId, sealed: Uint8Array): RequestFrames {
+  return RequestFrames.chunked({
+    content: [sealed],
+    overheadBytes: FRAME_HEADER_BYTES,
+    encode: (payload, seq, final) => encodeFrame({ type: 'request', final, seq, jobId, payload }),
+  });
 }
 
 /** Reads the sealed answer of one attempt. */

@@ -8,8 +8,9 @@ import { Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { COULD_NOT_PROCESS, imageTypeOf, inputImageProblem, RequestError } from '@inference/formats';
+import { COULD_NOT_PROCESS, checkInputImage, imageTypeOf, RequestError } from '@inference/formats';
 import { type InputImageType, MAX_INPUT_IMAGE_BYTES } from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import ipaddr from 'ipaddr.js';
 import { Semaphore } from '../../semaphore.js';
@@ -24,6 +25,10 @@ export interface ImageUrl {
 export interface FetchedInputImage {
   readonly mediaType: InputImageType;
   readonly bytes: Uint8Array;
+  /** Pixels that the header declares. */
+  readonly pixels: number;
+  /** Lowercase hexadecimal. */
+  readonly sha256: string;
 }
 
 /** Differences from the public internet, for tests. */
@@ -245,9 +250,9 @@ async function readImage(response: IncomingMessage, { field, claim, signal }: Fe
   const bytes = Buffer.concat(chunks);
   const mediaType = imageTypeOf(bytes);
   if (mediaType === null) throw failure(field, 'Its URL leads to no PNG, JPEG, WebP or GIF image.');
-  const problem = inputImageProblem(bytes, mediaType);
-  if (problem !== null) throw new RequestError('invalid_request', field, `${field}: ${problem}`);
-  return { mediaType, bytes };
+  const checked = checkInputImage(bytes, mediaType);
+  if (typeof checked === 'string') throw new RequestError('invalid_request', field, `${field}: ${checked}`);
+  return { ...checked, bytes, sha256: sha256Hex(bytes) };
 }
 
 function notPublic(field: string): RequestError {

@@ -3,17 +3,11 @@ import {
   type AnswerFormat,
   apiError,
   DEFAULT_MAX_TOKENS,
-  declaredPixels,
-  formatFor,
-  type ImageUrlResolver,
-  imagesOfRequest,
   type ParsedImages,
   RequestError,
   type RequestParams,
   type ResponseMetadata,
   type SignatureForm,
-  type TextRequest,
-  textBytesOf,
   type UnknownMembers,
 } from '@inference/formats';
 import {
@@ -27,7 +21,6 @@ import {
   type ProviderId,
   promptTokenBound,
   type TrustLevel,
-  toBase64,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
@@ -41,8 +34,6 @@ import type { SealedRequest } from './sealed-request.js';
 const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 /** Mean bytes of a body per token. */
 const BYTES_PER_TOKEN = 4;
-/** Maximum names in the `X-Inference-Ignored` header. */
-const MAX_IGNORED = 100;
 /** Typical answer length in tokens; most answers are shorter than their limit. */
 const TYPICAL_COMPLETION_TOKENS = 400;
 
@@ -121,64 +112,9 @@ export interface RequestInput {
   /** Default of the key where the header is missing; null: none. */
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
-  /** Images for the URLs of the body. Left out: URLs are refused. */
-  readonly fetched?: ReadonlyMap<string, FetchedInputImage>;
   readonly providerIdHeader: string | undefined;
   /** Milliseconds. */
   readonly now: number;
-}
-
-/** Parses a request for text or embeddings. Throws RequestError. */
-export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): ReadJobRequest {
-  const { unknownMembers, fetched, body } = input;
-  // Parsing a large text would block the event loop.
-  if (!mayContainImages(body)) requireTextSize(body.length, input.maxTextBytes, null);
-  const imageAt = fetched === undefined ? {} : { imageAt: imageIn(fetched) };
-  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, { unknownMembers, ...imageAt });
-  const inputImages = request.task === 'embed' ? null : inputImagesOf(request, input.body.length);
-  requireTextSize(input.body.length, input.maxTextBytes, inputImages);
-  // Embeddings use the whole text, so no prefix is cached.
-  const prefixesOf = (model: string): readonly PromptPrefix[] =>
-    request.task === 'embed' ? [] : input.prefixHashes.promptPrefixes({ ...request, model }, input.accountId);
-  const promptPrefixes = prefixesOf(params.model);
-  const fallbackPrefixes = new Map(params.routing?.fallbackModels.map((model) => [model, prefixesOf(model)]));
-  return jobOf(input, {
-    params,
-    answer,
-    promptPrefixes,
-    fallbackPrefixes,
-    images: null,
-    inputImages,
-    ignored: ignored.slice(0, MAX_IGNORED),
-  });
-}
-
-function imageIn(fetched: ReadonlyMap<string, FetchedInputImage>): ImageUrlResolver {
-  return (url) => {
-    const image = fetched.get(url);
-    if (image === undefined) throw new Error('an image of the body was not fetched');
-    return { mediaType: image.mediaType, base64: toBase64(image.bytes) };
-  };
-}
-
-function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | null {
-  const images = imagesOfRequest(request);
-  if (images.length === 0) return null;
-  const base64Bytes = bodyBytes - textBytesOf(request, bodyBytes);
-  const maxPixels = request.task === 'count' ? images.reduce((sum, image) => sum + declaredPixels(image), 0) : 0;
-  return { count: images.length, base64Bytes, fields: images.map(({ field }) => field), maxPixels };
-}
-
-/** Images in a body are base64, and every way to write them says so. */
-function mayContainImages(body: Uint8Array): boolean {
-  return Buffer.from(body.buffer, body.byteOffset, body.length).includes('base64');
-}
-
-/** Only images make a body larger than `maxTextBytes`. */
-function requireTextSize(bodyBytes: number, maxTextBytes: number, images: InputImages | null): void {
-  if (bodyBytes - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
-  const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
-  throw new RequestError('body_too_large', null, message);
 }
 
 /** Maximum prompt tokens of a job whose model takes so many tokens per image. */
@@ -186,8 +122,6 @@ export function maxPromptTokens({ jsonBytes, inputImages }: Pick<JobRequest, 'js
   if (inputImages === null) return promptTokenBound(jsonBytes);
   return promptTokenBound(jsonBytes - inputImages.base64Bytes, inputImages.count * maxImageTokens);
 }
-
-type ImagesEndpoint = '/v1/images/generations';
 
 /** Job of a parsed image request, for the resolved model and size. Throws RequestError for a malformed header. */
 export function imageJobRequest(
@@ -253,7 +187,15 @@ export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 
   return images?.count ?? sealed?.context.images ?? 0;
 }
 
-function jobOf(
+/** Only images make a body larger than `maxTextBytes`. Throws RequestError. */
+export function requireTextSize(bodyBytes: number, maxTextBytes: number, images: InputImages | null): void {
+  if (bodyBytes - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
+  const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
+  throw new RequestError('body_too_large', null, message);
+}
+
+/** Job of a parsed body. Throws RequestError for a malformed header. */
+export function jobOf(
   input: RequestInput,
   parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
     Partial<Pick<ReadJobRequest, 'fallbackPrefixes'>>,
@@ -282,7 +224,7 @@ function jobOf(
     },
     body: input.body,
     jsonBytes: input.body.length,
-    fetchedImages: [...(input.fetched?.values() ?? [])],
+    fetchedImages: [],
     sealed: null,
     requestSha256: sha256Hex(input.body),
     clientNonce,
@@ -335,7 +277,7 @@ export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now
 
 function overridesOf({ params, images, fetchedImages }: JobRequest): JobContext['overrides'] {
   return {
-    ...(fetchedImages.length === 0 ? {} : { fetched_images: fetchedImages.map(({ bytes }) => sha256Hex(bytes)) }),
+    ...(fetchedImages.length === 0 ? {} : { fetched_images: fetchedImages.map(({ sha256 }) => sha256) }),
     ...(params.maxTokens === null ? { max_tokens: DEFAULT_MAX_TOKENS } : {}),
     ...(images === null || images.urls === null ? {} : { image_urls: [...images.urls] }),
   };

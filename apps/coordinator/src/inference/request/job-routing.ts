@@ -1,11 +1,11 @@
 /** Resolves routing preferences to placement constraints, and explains the applied preferences in response headers. */
-import { type ApiError, apiError, type RequestParams, type RoutingPreferences } from '@inference/formats';
+import { type ApiError, apiError, COULD_NOT_PROCESS, type RequestParams, type RoutingPreferences } from '@inference/formats';
 import { PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
 import { NO_FILTER, type ProviderFilter, type SortCriterion } from '@inference/scheduler';
 import type { Price } from '../../billing/prices/price.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Placements } from '../placements.js';
-import type { InputImages } from './job-request.js';
+import type { InputImages, JobRequest } from './job-request.js';
 
 const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 
@@ -134,6 +134,29 @@ export function nothingMatches(
       ? `No connected provider of the model ${model} both ${matches} and generates several choices. Set n to 1, or accept other providers.`
       : `No connected provider of the model ${model} ${matches}.`;
   return apiError('provider_not_available', { param: members[0] ?? 'provider', message });
+}
+
+/** Error where the providers that the client names read no images, or not so many. Null: the client named none. */
+export function namedWithoutVision({
+  sealed,
+  providerId,
+  params: { providerSerial, routing },
+  inputImages,
+}: Pick<JobRequest, 'sealed' | 'providerId' | 'params' | 'inputImages'>): ApiError | null {
+  const named = [
+    ...(sealed === null ? [] : ['context.recipients']),
+    ...(providerId === null ? [] : ['X-Inference-Provider-Id']),
+    ...(providerSerial === null ? [] : ['provider_serial']),
+    ...(routing === undefined || routing.only === null ? [] : ['provider.only']),
+    ...(routing === undefined || routing.order.length === 0 || routing.allowsFallbacks ? [] : ['provider.order']),
+  ];
+  const [name] = named;
+  if (name === undefined || inputImages === null) return null;
+  const { count, fields } = inputImages;
+  const param = fields[0] ?? 'context.input_images';
+  const read = count === 1 ? 'an image' : `${count} images`;
+  const message = `${param}: ${COULD_NOT_PROCESS} No provider that ${name} names reads ${read} with this model.`;
+  return apiError('unsupported_parameter', { param, message });
 }
 
 /** How a job came to a provider and model, for the response headers. */

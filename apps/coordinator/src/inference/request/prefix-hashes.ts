@@ -5,6 +5,7 @@ import type { PromptPrefix } from '@inference/scheduler';
 
 /** Maximum hexadecimal digits that a number represents exactly. */
 const HASH_DIGITS = 13;
+const HASH_RANGE = 16 ** HASH_DIGITS;
 /** Mean characters of a prompt per token. */
 const CHARACTERS_PER_TOKEN = 4;
 
@@ -18,14 +19,28 @@ export class PrefixHashes {
     this.#key = Buffer.from(key).toString('hex');
   }
 
-  /** The prefixes of a request's prompt, the shortest first. */
-  promptPrefixes(request: TextRequest, accountId: string): readonly PromptPrefix[] {
-    // The lengths separate account and model unambiguously. The key comes first, and hashes go to coordinators only.
-    const start = `${this.#key} ${accountId.length} ${accountId} ${request.model.length} ${request.model} `;
-    const blocks = hashPromptPrefixes(request, start, (text) => hash('sha256', text, 'hex'));
-    return blocks.map(({ digest, characters }) => ({
-      hash: Number.parseInt(digest.slice(0, HASH_DIGITS), 16),
-      tokens: characters / CHARACTERS_PER_TOKEN,
-    }));
+  /** The prefixes of a request's prompt for each of these models, the shortest first. The prompt is hashed once. */
+  promptPrefixes(request: TextRequest, models: readonly string[], accountId: string): ReadonlyMap<string, readonly PromptPrefix[]> {
+    // The length separates the account unambiguously. The key comes first, and hashes go to coordinators only.
+    const start = `${this.#key} ${accountId.length} ${accountId} `;
+    const blocks = hashPromptPrefixes(request, start, sha256);
+    return new Map(
+      models.map((model) => {
+        const offset = numberOf(sha256(`${start}${model}`));
+        const prefixes = blocks.map(({ digest, characters }) => ({
+          hash: (numberOf(digest) + offset) % HASH_RANGE,
+          tokens: characters / CHARACTERS_PER_TOKEN,
+        }));
+        return [model, prefixes];
+      }),
+    );
   }
+}
+
+function sha256(text: string): string {
+  return hash('sha256', text, 'hex');
+}
+
+function numberOf(digest: string): number {
+  return Number.parseInt(digest.slice(0, HASH_DIGITS), 16);
 }

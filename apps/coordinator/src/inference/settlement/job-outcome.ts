@@ -107,6 +107,8 @@ interface NotPlacedContext {
   readonly namedBy: 'serial' | 'id' | 'candidates' | 'preferences';
   /** Error where no provider matches the preferences. */
   readonly nothingMatches: () => ApiError;
+  /** Error where the named providers do not read the images; null: the client named none. */
+  readonly lacksVision: () => ApiError | null;
   readonly summary: AttemptSummary;
   /** Outcome of the last attempt. */
   readonly last: JobOutcome | null;
@@ -115,12 +117,14 @@ interface NotPlacedContext {
 /** Outcome of a job without a slot. */
 export function notPlaced(
   { reason, retryAfterMs }: Placement & { kind: 'refused' },
-  { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, summary, last }: NotPlacedContext,
+  { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, lacksVision, summary, last }: NotPlacedContext,
 ): JobOutcome {
   const retryAfter = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
   switch (reason) {
     case 'aborted':
       return isClientDisconnected ? clientDisconnected(summary) : failed(summary, apiError('shutting_down'), 'shutting_down');
+    case 'no_vision':
+      return last ?? failed(summary, lacksVision() ?? nothingMatches(), reason);
     case 'no_such_serial':
       // After an attempt, the remaining candidates have left.
       if (last !== null && (namedBy === 'candidates' || namedBy === 'preferences')) return last;

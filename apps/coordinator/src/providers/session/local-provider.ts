@@ -1,5 +1,5 @@
 /** `LocalProvider` and `LocalSlot`: a provider connected to this process and one of its slots, as the inference layer sees them. */
-import type { JobMessage, KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
+import type { JobMessage, KeyId, ModelOffer, RequestFrames, TrustLevel } from '@inference/protocol';
 import type { ProviderMeasurements } from '../placement/provider-measurements.js';
 import type { JobFinding, JobHandle, JobSink, ProviderConnection, ProviderSlot } from '../provider-connection.js';
 import type { ReputationRegistry } from '../reputation/reputation-registry.js';
@@ -118,7 +118,7 @@ export class LocalSlot implements ProviderSlot {
     session.jobs.reserve();
   }
 
-  start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+  start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
     this.#use();
     this.#session.statistics.latestModel = message.context.model;
     return this.#session.jobs.start(message, frames, sink);

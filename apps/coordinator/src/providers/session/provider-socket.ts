@@ -10,6 +10,7 @@ import {
   MAX_UNSENT_BYTES,
   type RejectionCode,
   type RejectionReason,
+  type RequestFrames,
 } from '@inference/protocol';
 import type { RawData, WebSocket } from 'ws';
 
@@ -61,8 +62,7 @@ interface SocketEvents {
 interface UnsentJob {
   /** Null after sending. */
   message: JobMessage | null;
-  readonly frames: Uint8Array[];
-  bytes: number;
+  readonly frames: RequestFrames;
 }
 
 export class ProviderSocket {
@@ -122,9 +122,8 @@ export class ProviderSocket {
   }
 
   /** Sends a job and its request frames: in one call if the window suffices, else frames wait for the drain. */
-  sendJob(message: JobMessage, frames: readonly Uint8Array[]): void {
-    let bytes = 0;
-    for (const frame of frames) bytes += frame.length;
+  sendJob(message: JobMessage, frames: RequestFrames): void {
+    const { bytes } = frames;
     const window = bytes <= MAX_SMALL_JOB_BYTES ? 2 * SEND_WINDOW_BYTES : SEND_WINDOW_BYTES;
     const isNext = this.#unsent.size === 0 || bytes <= MAX_SMALL_JOB_BYTES;
     if (isNext && this.#socket.bufferedAmount + bytes <= window) {
@@ -133,7 +132,7 @@ export class ProviderSocket {
       return;
     }
     if (this.#ended) return;
-    this.#unsent.set(message.context.job_id, { message, frames: [...frames], bytes });
+    this.#unsent.set(message.context.job_id, { message, frames });
     this.#unsentJobBytes += bytes;
     this.#sendUnsent();
   }
@@ -148,7 +147,7 @@ export class ProviderSocket {
     const job = this.#unsent.get(jobId);
     if (job === undefined) return;
     this.#unsent.delete(jobId);
-    this.#unsentJobBytes -= job.bytes;
+    this.#unsentJobBytes -= job.frames.bytes;
     this.#noteBacklog();
   }
 
@@ -253,13 +252,13 @@ export class ProviderSocket {
   #sendFramesOf(jobId: JobId, job: UnsentJob): void {
     if (job.message !== null) this.send(job.message);
     job.message = null;
-    while (!this.#ended && job.frames.length > 0 && this.#socket.bufferedAmount < SEND_WINDOW_BYTES) {
-      const frame = job.frames.shift() as Uint8Array;
-      job.bytes -= frame.length;
+    while (!this.#ended && this.#socket.bufferedAmount < SEND_WINDOW_BYTES) {
+      const frame = job.frames.take();
+      if (frame === null) break;
       this.#unsentJobBytes -= frame.length;
       this.#sendBounded(frame);
     }
-    if (job.frames.length === 0) this.#unsent.delete(jobId);
+    if (job.frames.count === 0) this.#unsent.delete(jobId);
   }
 
   #noteBacklog(): void {

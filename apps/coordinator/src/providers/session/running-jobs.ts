@@ -3,7 +3,7 @@
  *
  * A cancelled job occupies its slot until the provider confirms, or a deadline.
  */
-import type { Frame, JobFailure, JobId, JobMessage, ProviderMessage } from '@inference/protocol';
+import type { Frame, JobFailure, JobId, JobMessage, ProviderMessage, RequestFrames } from '@inference/protocol';
 import type { JobHandle, JobSink } from '../provider-connection.js';
 import type { ProviderSocket } from './provider-socket.js';
 
@@ -56,7 +56,7 @@ export class RunningJobs {
   }
 
   /** Sends a job on a reserved slot. After the session's end, the job is reported lost in a later turn. */
-  start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+  start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     const { socket } = this.#options;
     this.#reserved--;

@@ -1,4 +1,4 @@
-/** Paths of requests: removal of extra slashes, and suggestions for unknown paths, which wrongly composed base URLs cause. */
+/** Paths of requests: one spelling for each address, and suggestions for unknown paths, which wrongly composed base URLs cause. */
 import type { FastifyRequest } from 'fastify';
 
 /** Path without the query. */
@@ -6,14 +6,23 @@ export function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? '';
 }
 
-/** Removes repeated and trailing slashes, but not in admin paths, whose empty model id has its own error. */
+/** Escapes of letters, digits, `-`, `.`, `_` and `~`, which mean the same without (RFC 3986 section 6.2.2.2). */
+const NEEDLESS_ESCAPE = /%(?:2[DE]|3\d|[46][1-9A-F]|[57][\dA]|5F|7E)/gi;
+
+/**
+ * Removes needless escapes, and repeated and trailing slashes. Hooks compare addresses, so that each must have one spelling.
+ *
+ * Admin paths keep their slashes, because an empty model id has its own error.
+ */
 export function normalizeUrl(url: string): string {
   const end = url.search(/[?#]/);
-  const path = end < 0 ? url : url.slice(0, end);
+  const given = end < 0 ? url : url.slice(0, end);
+  const path = given.replace(NEEDLESS_ESCAPE, decodeURIComponent);
+  const rest = url.slice(given.length);
   // An absolute form (RFC 9112 section 3.2.2) is left to the router.
-  if (!path.startsWith('/') || path.startsWith('/admin/')) return url;
-  const clean = path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
-  return clean === path ? url : clean + url.slice(path.length);
+  if (!path.startsWith('/')) return url;
+  if (path.startsWith('/admin/')) return path + rest;
+  return path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '') + rest;
 }
 
 /** API path that an unknown path probably meant, such as `/chat/completions`; null: none. `isKnown`: whether a path has a route. */

@@ -35,7 +35,12 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
     requestTimeout: requestMs,
     // Node.js applies the shorter of both timeouts to the headers. The checking interval is how often late requests are detected.
-    http: { headersTimeout: Math.min(HEADERS_MS, requestMs), connectionsCheckingInterval: Math.ceil(requestMs / 8) },
+    // Node.js would answer requests without Host with an empty body.
+    http: {
+      headersTimeout: Math.min(HEADERS_MS, requestMs),
+      connectionsCheckingInterval: Math.ceil(requestMs / 8),
+      requireHostHeader: false,
+    },
     return503OnClosing: false,
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },
@@ -49,6 +54,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     genReqId: () => newRequestId(now()),
   });
   closePipelined(server.server);
+  // RFC 9110 section 10.1.1: unknown expectations may be ignored. Node.js would answer 417 with an empty body.
+  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response));
   useDocumentationSchemas(server);
   await server.register(requestBodies, options);
   server.addHook('onRequest', (request, reply, done) => {
@@ -57,7 +64,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     // cookies, the Content-Type distinguishes pages of the console from forms of other sites.
     const hasBody = request.method === 'POST' || request.method === 'PUT';
     if (hasBody && !requiresContentType(request.url)) request.headers['content-type'] = 'application/json';
-    done();
+    // RFC 9112 section 3.2.
+    const lacksHost = request.headers.host === undefined && request.raw.httpVersion !== '1.0';
+    done(lacksHost ? new RequestError('invalid_request', 'Host', 'The request must have the header Host.') : undefined);
   });
   await server.register(routeMethods);
   if (options.cors) await server.register(cors);

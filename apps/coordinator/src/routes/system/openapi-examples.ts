@@ -3,13 +3,22 @@
  *
  * The commands read base URL and credential from environment variables. `x-codeSamples` is an extension of documentation tools.
  */
-import { EXAMPLE_MODEL, REQUEST_EXAMPLES } from '@inference/formats';
+import { EXAMPLE_MODEL, IMAGE_PROMPT_EXAMPLES, REQUEST_EXAMPLES } from '@inference/formats';
 
 interface Operation {
   readonly parameters?: readonly { readonly in: string; readonly name: string; example?: string }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { example?: unknown }>> };
+  readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };
   readonly security?: readonly unknown[];
-  'x-codeSamples'?: readonly { readonly lang: 'Shell'; readonly label: 'curl'; readonly source: string }[];
+  'x-codeSamples'?: readonly { readonly lang: 'Shell'; readonly label: string; readonly source: string }[];
+}
+
+interface MediaType {
+  examples?: Readonly<Record<string, Example>>;
+}
+
+interface Example {
+  readonly summary: string;
+  readonly value: unknown;
 }
 
 /** Values of path parameters, by path. */
@@ -44,17 +53,33 @@ export function addExamples(paths: Readonly<Record<string, object | undefined>>)
         if (example !== undefined) parameter.example = example;
       }
       const json = operation.requestBody?.content[JSON_TYPE];
-      if (json !== undefined) json.example = REQUEST_EXAMPLES[path as keyof typeof REQUEST_EXAMPLES];
-      operation['x-codeSamples'] = [{ lang: 'Shell', label: 'curl', source: curlCommand(method, path, operation) }];
+      const examples = json === undefined ? {} : bodyExamples(path);
+      if (json !== undefined) json.examples = examples;
+      const bodies = Object.values<Example | undefined>(examples);
+      operation['x-codeSamples'] = (bodies.length === 0 ? [undefined] : bodies).map((example) => ({
+        lang: 'Shell',
+        label: example === undefined || example.summary === REQUEST ? 'curl' : `curl: ${example.summary}`,
+        source: curlCommand(method, path, operation, example?.value),
+      }));
     }
   }
 }
 
-function curlCommand(method: string, path: string, { requestBody, security }: Operation): string {
+const REQUEST = 'A request.';
+
+function bodyExamples(path: string): Readonly<Record<string, Example>> {
+  const endpoint = path as keyof typeof REQUEST_EXAMPLES;
+  const withImage = IMAGE_PROMPT_EXAMPLES[endpoint];
+  return {
+    request: { summary: REQUEST, value: REQUEST_EXAMPLES[endpoint] },
+    ...(withImage === undefined ? {} : { image: { summary: 'A question about an image.', value: withImage } }),
+  };
+}
+
+function curlCommand(method: string, path: string, { requestBody, security }: Operation, body: unknown): string {
   const filled = path.replace(/\{(\w+)\}/g, (text, name: string) => PATH_EXAMPLES[path]?.[name] ?? text);
   const query = QUERY_EXAMPLES[path];
   const [type] = Object.keys(requestBody?.content ?? {});
-  const body = type === undefined ? undefined : requestBody?.content[type]?.example;
   const lines = [
     `curl "$BASE${filled}${query === undefined ? '' : `?${query}`}"`,
     ...(security?.length === 0 ? [] : [`-H "Authorization: Bearer ${CREDENTIALS[path] ?? '$KEY'}"`]),

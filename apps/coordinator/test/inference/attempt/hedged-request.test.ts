@@ -1,5 +1,5 @@
 /** When attempts begin, are left and win, in virtual time: the providers are scripts, sealing is real. */
-import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext, type JobMessage } from '@inference/protocol';
+import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext, type JobMessage, type RequestFrames } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { AttemptPlan } from '../../../src/inference/attempt/attempt.js';
@@ -63,7 +63,7 @@ class Script {
     };
   }
 
-  #start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+  #start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
     const opener = new RequestOpener(message.context, Buffer.from(message.enc, 'base64'), key, message.request_bytes);
     for (const frame of frames) opener.accept(decodeFrame(frame));
     const sealer = opener.responseSealer();

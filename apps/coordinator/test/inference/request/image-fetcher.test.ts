@@ -105,7 +105,9 @@ describe('the fetcher', () => {
     };
     const urls = [at(`${origin}/image`), at(`${origin}/once`)];
     const images = await fetcher().fetchAll(urls, { ...terms, claim });
-    expect([...images]).toEqual(urls.map(({ url }) => [url, { mediaType: 'image/png', bytes: PNG }]));
+    expect([...images]).toEqual(
+      urls.map(({ url }) => [url, { mediaType: 'image/png', bytes: PNG, pixels: 6, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }]),
+    );
     expect(claimed).toBe(2 * PNG.length);
     expect(paths.filter((path) => path === '/image')).toHaveLength(2);
   });

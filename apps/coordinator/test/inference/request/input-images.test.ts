@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { MAX_REQUEST_BYTES, promptTokenBound, type Receipt, utf8, type VisionOffer } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
-import type { ImageFetcher } from '../../../src/inference/request/image-fetcher.js';
+import type { FetchedInputImage, ImageFetcher } from '../../../src/inference/request/image-fetcher.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
@@ -31,6 +31,10 @@ function seeing(options: ProviderOptions = {}, vision: VisionOffer = VISION): Pr
 async function queued(): Promise<number> {
   const metrics = await (await harness.get('/metrics', harness.adminKey)).text();
   return Number(/^inference_queue_length (\d+)$/m.exec(metrics)?.[1]);
+}
+
+function fetched(bytes: Uint8Array): FetchedInputImage {
+  return { mediaType: 'image/png', bytes, pixels: 6, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
 describe('a request with images', () => {
@@ -79,6 +83,30 @@ describe('a request with images', () => {
       message: `No connected provider of the model ${MODEL} that matches provider.ignore reads an image. Accept other providers, or leave images out.`,
     });
     expect(await harness.money()).toEqual(before);
+  });
+
+  it('is refused by name where the machines that the client names read no images', async () => {
+    const blind = await harness.provider({ serial: 'BLIND' });
+    await seeing({ serial: 'SIGHTED' });
+    const named: readonly (readonly [string, object, Record<string, string>])[] = [
+      ['X-Inference-Provider-Id', {}, { 'x-inference-provider-id': blind.providerId }],
+      ['provider_serial', { provider_serial: 'BLIND' }, {}],
+      ['provider.only', { provider: { only: ['BLIND'] } }, {}],
+      ['provider.order', { provider: { order: [blind.providerId], allow_fallbacks: false } }, {}],
+    ];
+    for (const [name, members, headers] of named) {
+      const response = await harness.chat({ ...asking(image()), ...members }, { headers });
+      expect([response.status, await errorOf(response)]).toEqual([
+        400,
+        expect.objectContaining({
+          code: 'unsupported_parameter',
+          param: 'messages[0].content[1]',
+          message: `messages[0].content[1]: could not process image. No provider that ${name} names reads an image with this model.`,
+        }),
+      ]);
+    }
+    const absent = await harness.chat({ ...asking(image()), provider_serial: 'ABSENT' });
+    expect([absent.status, (await errorOf(absent)).code]).toEqual([503, 'provider_not_available']);
   });
 
   it('falls back to a model that reads images', async () => {
@@ -185,7 +213,7 @@ it('an image at a URL is fetched and sent beside the body, and the receipt names
   const urls: string[] = [];
   const fetchAll: ImageFetcher['fetchAll'] = async (all) => {
     urls.push(...all.map(({ url }) => url));
-    return new Map(all.map(({ url }) => [url, { mediaType: 'image/png', bytes }]));
+    return new Map(all.map(({ url }) => [url, fetched(bytes)]));
   };
   harness = await startHarness({ imageFetcher: { fetchAll } });
   const provider = await seeing({}, { ...VISION, max_images: 3 });
@@ -210,7 +238,7 @@ it('no image is fetched for a request that would be refused', async () => {
   let fetchCount = 0;
   const fetchAll: ImageFetcher['fetchAll'] = async (all) => {
     fetchCount++;
-    return new Map(all.map(({ url }) => [url, { mediaType: 'image/png', bytes: Buffer.from(PNG, 'base64') }]));
+    return new Map(all.map(({ url }) => [url, fetched(Buffer.from(PNG, 'base64'))]));
   };
   harness = await startHarness({ imageFetcher: { fetchAll } });
   const body = asking({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } });

@@ -6,13 +6,17 @@ import { type Harness, MODEL, startHarness } from '../../support/harness.js';
 let harness: Harness;
 beforeAll(async () => {
   harness = await startHarness();
-  await harness.provider({ slots: 16 });
+  const vision = { max_images: 20, max_image_tokens: 100 };
+  await harness.provider({
+    slots: 16,
+    register: (message) => ({ ...message, models: message.models.map((offer) => ({ ...offer, vision })) }),
+  });
 });
 afterAll(() => harness?.close());
 
 describe('fuzzed requests', () => {
   it('get documented responses, never a server error', async () => {
-    const target = { baseUrl: harness.url, apiKey: harness.apiKey, model: MODEL };
+    const target = { baseUrl: harness.url, apiKey: harness.apiKey, model: MODEL, visionModel: MODEL };
     const { faults, statuses } = await fuzz({ ...target, firstSeed: 1, cases: 800 });
     expect(faults).toEqual([]);
     // Enough were served and enough refused, else the mutations are too tame or too wild.

@@ -120,6 +120,14 @@ describe('compressed bodies', () => {
   });
 });
 
+it('a request without Host gets a JSON error, and an unknown expectation is ignored', async () => {
+  const get = (headers: string) => `GET /v1/models HTTP/1.1\r\nx-api-key: ${harness.apiKey}\r\n${headers}\r\n`;
+  const refused = await exchange(get(''), (got) => got.includes('}}'));
+  expect([statuses(refused), refused]).toEqual([['400'], expect.stringContaining('"param":"Host"')]);
+  const served = await exchange(get('host: x\r\nexpect: more\r\n'), (got) => got.includes('"data"'));
+  expect(statuses(served)).toEqual(['200']);
+});
+
 describe('paths', () => {
   it('with extra slashes are served', async () => {
     for (const path of ['/v1/models/', '//v1/models', '/v1//models', '/v1/models/?limit=1'])
@@ -129,6 +137,18 @@ describe('paths', () => {
     const foreign = { origin: 'https://other.example', 'content-type': 'text/plain' };
     for (const path of ['/console/v1/keys', '//console/v1/keys', '/console/v1/keys/'])
       expect((await fetch(harness.url + path, { method: 'POST', headers: foreign, body: '{}' })).status).toBe(403);
+  });
+
+  it('with needless escapes are the same addresses', async () => {
+    const post = (path: string, headers: Record<string, string>) => fetch(harness.url + path, { method: 'POST', headers, body: '{}' });
+    const unknownKey = await post('/v1/%6dessages', { authorization: 'Bearer service-x' });
+    expect([unknownKey.status, await unknownKey.json()]).toEqual([401, expect.objectContaining({ type: 'error' })]);
+    expect((await harness.post('/v1/chat/%63ompletions', BODY)).status).toBe(200);
+    expect((await harness.get('/v1/models/test%2fno%2Dmodel')).status).toBe(404);
+    // A form of another site cannot send JSON.
+    const asText = { 'content-type': 'text/plain', origin: harness.url };
+    const [plain, escaped] = await Promise.all([post('/console/v1/keys', asText), post('/%63onsole/v1/keys', asText)]);
+    expect([escaped.status, escaped.status === 401]).toEqual([plain.status, false]);
   });
 
   it('without /v1, or with it twice, get a suggestion', async () => {

@@ -101,7 +101,6 @@ describe('GET /openapi.json', () => {
 
 interface MediaType {
   readonly schema?: { readonly $ref?: string };
-  readonly example?: unknown;
   readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
 }
 
@@ -112,7 +111,7 @@ interface Operation {
   readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Readonly<Record<string, MediaType>> }>>;
   readonly security?: readonly unknown[];
-  readonly 'x-codeSamples': readonly { readonly lang: string; readonly source: string }[];
+  readonly 'x-codeSamples': readonly { readonly lang: string; readonly label: string; readonly source: string }[];
 }
 
 interface OpenApiDocument {
@@ -146,10 +145,13 @@ describe('the OpenAPI document', () => {
         for (const parameter of operation.parameters ?? []) {
           if (parameter.in === 'path') expect(parameter.example, `${name}: ${parameter.name}`).toMatch(/^[\w.-]+$/);
         }
-        for (const [type, { schema, example }] of Object.entries(operation.requestBody?.content ?? {})) {
+        for (const [type, { schema, examples = {} }] of Object.entries(operation.requestBody?.content ?? {})) {
           if (type !== 'application/json') continue;
-          if (schema?.$ref !== undefined) expect(problemsOf(schema.$ref, example), name).toEqual([]);
-          else expect(example, name).toMatchObject({ model: EXAMPLE_MODEL });
+          expect(examples, name).toHaveProperty('request');
+          for (const { value } of Object.values(examples)) {
+            if (schema?.$ref !== undefined) expect(problemsOf(schema.$ref, value), name).toEqual([]);
+            else expect(value, name).toMatchObject({ model: EXAMPLE_MODEL });
+          }
         }
         if (operation.security === undefined) expect(Object.keys(operation.responses), name).toContain('401');
         for (const [status, { description, content = {} }] of Object.entries(operation.responses)) {
@@ -182,20 +184,25 @@ describe('the OpenAPI document', () => {
   it('has examples of requests that work', async () => {
     const harness = await startHarness();
     try {
-      await harness.provider();
+      const vision = { max_images: 1, max_image_tokens: 100 };
+      await harness.provider({
+        register: (message) => ({ ...message, models: message.models.map((offer) => ({ ...offer, vision })) }),
+      });
       const document = (await (await harness.get('/openapi.json', null)).json()) as OpenApiDocument;
       const results = new Map<string, { readonly status: number; readonly body: string }>();
       for (const { name, operation } of operationsOf(document)) {
-        const source = operation['x-codeSamples'][0]?.source ?? '';
-        // These need a file that a client library sealed, or the token of a program.
-        if (/request\.sealed|_TOKEN/.test(source)) continue;
-        const command = source.replaceAll(EXAMPLE_MODEL, MODEL).replace(/^curl /, 'curl -sS -w "\\n%{http_code}" ');
-        const { stdout } = await promisify(execFile)('bash', ['-c', command], {
-          env: { ...process.env, BASE: harness.url, KEY: harness.apiKey },
-        });
-        const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? [];
-        results.set(name, { status: Number(status), body });
+        for (const { label, source } of operation['x-codeSamples']) {
+          // These need a file that a client library sealed, or the token of a program.
+          if (/request\.sealed|_TOKEN/.test(source)) continue;
+          const command = source.replaceAll(EXAMPLE_MODEL, MODEL).replace(/^curl /, 'curl -sS -w "\\n%{http_code}" ');
+          const { stdout } = await promisify(execFile)('bash', ['-c', command], {
+            env: { ...process.env, BASE: harness.url, KEY: harness.apiKey },
+          });
+          const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? [];
+          results.set(label === 'curl' ? name : `${name} (${label})`, { status: Number(status), body });
+        }
       }
+      expect([...results.keys()].filter((name) => name.includes('image.'))).toHaveLength(4);
       // Ids of examples name nothing here, and the model of this network makes no images and no embeddings.
       const NOT_FOUND = ['get /v1/receipts/{job_id}', 'get /v1/images/files/{file}', 'get /v1/e2e/records/{record_sha256}'];
       const NOT_SERVED = ['post /v1/images/generations', 'post /v1/embeddings'];

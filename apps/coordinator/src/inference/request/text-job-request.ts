@@ -1,0 +1,108 @@
+/** `readJobRequest` reads a request for text or embeddings, and `withFetchedImages` adds the images at its URLs. The body is parsed once. */
+import {
+  type EmbeddingRequest,
+  formatFor,
+  type ImageUrlResolver,
+  imagesOfRequest,
+  withFetchedImages as requestWithImages,
+  type TextRequest,
+  textBytesOf,
+} from '@inference/formats';
+import { type Endpoint, toBase64 } from '@inference/protocol';
+import type { FetchedInputImage, ImageUrl } from './image-fetcher.js';
+import { type InputImages, jobOf, type ReadJobRequest, type RequestInput, requireTextSize } from './job-request.js';
+
+/** Maximum names in the `X-Inference-Ignored` header. */
+const MAX_IGNORED = 100;
+
+/** Input of a request for text or embeddings. */
+export type TextInput = RequestInput & { readonly endpoint: Exclude<Endpoint, '/v1/images/generations'> };
+
+/** A request whose images at URLs are not fetched. */
+export interface UnfetchedRequest {
+  /** With URLs, this job has no prefixes yet. */
+  readonly job: ReadJobRequest;
+  readonly request: TextRequest | EmbeddingRequest;
+  /** Distinct URLs of images in the body, in order of first appearance. */
+  readonly imageUrls: readonly ImageUrl[];
+}
+
+/** Parses a request. `mayFetch`: images at URLs may be fetched, otherwise they are refused. Throws RequestError. */
+export function readJobRequest(input: TextInput, { mayFetch }: { readonly mayFetch: boolean }): UnfetchedRequest {
+  const { body, unknownMembers, maxTextBytes } = input;
+  // Parsing a large text would block the event loop.
+  if (!mayContainImages(body)) requireTextSize(body.length, maxTextBytes, null);
+  const options = { unknownMembers, ...(mayFetch ? { imageAt: notFetched } : {}) };
+  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(body, options);
+  const inputImages = request.task === 'embed' ? null : inputImagesOf(request, body.length);
+  requireTextSize(body.length, maxTextBytes, inputImages);
+  const parsed = { params, answer, promptPrefixes: [], images: null, inputImages, ignored: ignored.slice(0, MAX_IGNORED) };
+  const job = jobOf(input, parsed);
+  const imageUrls = request.task === 'embed' ? [] : imageUrlsOf(request);
+  return { job: imageUrls.length === 0 ? withPrefixes(job, request, input) : job, request, imageUrls };
+}
+
+/** The job with the images of all its URLs. */
+export function withFetchedImages(
+  { job, request }: UnfetchedRequest,
+  fetched: ReadonlyMap<string, FetchedInputImage>,
+  input: Pick<TextInput, 'prefixHashes' | 'accountId'>,
+): ReadJobRequest {
+  if (request.task === 'embed' || job.inputImages === null) throw new Error('the request has no images');
+  const imageOf = (url: string): FetchedInputImage => {
+    const image = fetched.get(url);
+    if (image === undefined) throw new Error('an image of the body was not fetched');
+    return image;
+  };
+  const { maxPixels } = job.inputImages;
+  const fetchedPixels =
+    request.task === 'count' ? sumOf(imagesOfRequest(request), ({ url }) => (url === undefined ? 0 : imageOf(url).pixels)) : 0;
+  const complete = requestWithImages(request, (url) => {
+    const { mediaType, bytes } = imageOf(url);
+    return { mediaType, base64: toBase64(bytes) };
+  });
+  const withImages = {
+    ...job,
+    fetchedImages: [...fetched.values()],
+    inputImages: { ...job.inputImages, maxPixels: maxPixels + fetchedPixels },
+  };
+  return withPrefixes(withImages, complete, input);
+}
+
+/** Embeddings use the whole text, so no prefix of theirs is cached. */
+function withPrefixes(
+  job: ReadJobRequest,
+  request: TextRequest | EmbeddingRequest,
+  { prefixHashes, accountId }: Pick<TextInput, 'prefixHashes' | 'accountId'>,
+): ReadJobRequest {
+  if (request.task === 'embed') return job;
+  const { model, routing } = job.params;
+  const fallbackPrefixes = prefixHashes.promptPrefixes(request, [model, ...(routing?.fallbackModels ?? [])], accountId);
+  return { ...job, promptPrefixes: fallbackPrefixes.get(model) ?? [], fallbackPrefixes };
+}
+
+/** Stands for an image that is not fetched yet. */
+const notFetched: ImageUrlResolver = () => ({ mediaType: 'image/png', base64: '' });
+
+function imageUrlsOf(request: TextRequest): readonly ImageUrl[] {
+  const urls = new Map<string, ImageUrl>();
+  for (const { url, field } of imagesOfRequest(request)) if (url !== undefined && !urls.has(url)) urls.set(url, { url, field });
+  return [...urls.values()];
+}
+
+function inputImagesOf(request: TextRequest, bodyBytes: number): InputImages | null {
+  const images = imagesOfRequest(request);
+  if (images.length === 0) return null;
+  const base64Bytes = bodyBytes - textBytesOf(request, bodyBytes);
+  const maxPixels = request.task === 'count' ? sumOf(images, ({ pixels = 0 }) => pixels) : 0;
+  return { count: images.length, base64Bytes, fields: images.map(({ field }) => field), maxPixels };
+}
+
+function sumOf<Value>(values: readonly Value[], numberOf: (value: Value) => number): number {
+  return values.reduce((sum, value) => sum + numberOf(value), 0);
+}
+
+/** Images in a body are base64, and every way to write them says so. */
+function mayContainImages(body: Uint8Array): boolean {
+  return Buffer.from(body.buffer, body.byteOffset, body.length).includes('base64');
+}
