@@ -90,3 +90,10 @@ it('a bill of materials is the same each time, and has only what the program use
   expect(names).not.toContain('openai');
   for (const { hashes } of bom.components) expect(hashes).not.toEqual([]);
 });
+
+it('a bill of materials for one platform leaves out packages of others', async () => {
+  const options = { workspace: 'apps/provider', name: 'inference-provider', version: '1.2.3', createdAt: new Date(0) };
+  const bom = JSON.parse(await sbomOf({ ...options, platform: 'linux-x64' })) as { components: { name: string }[] };
+  const names = bom.components.map(({ name }) => name);
+  expect(names.filter((name) => name.startsWith('@fugood/'))).toEqual(['@fugood/node-llama-linux-x64']);
+});

@@ -53,10 +53,12 @@ function writeLock(folder: string, { workspace, name, version, platform }: SbomO
   for (const member of usedWorkspaces(lock, workspace)) {
     const { dependencies: required, optionalDependencies: optional } = readManifest(join(ROOT, member));
     const own = Object.entries({ ...required, ...optional }).filter(([dependency]) => !isWorkspace(lock, dependency));
-    Object.assign(dependencies, Object.fromEntries(own));
     const names = own.map(([dependency]) => dependency);
     const closure = Object.entries(lockedClosure(lock, member, names));
-    Object.assign(packages, Object.fromEntries(closure.filter(([, entry]) => platform === undefined || admits(entry, platform))));
+    const admitted = new Map(closure.filter(([, entry]) => platform === undefined || admits(entry, platform)));
+    Object.assign(packages, Object.fromEntries(admitted));
+    // npm refuses a dependency that the lock file lacks, also an optional one.
+    Object.assign(dependencies, Object.fromEntries(own.filter(([dependency]) => admitted.has(`node_modules/${dependency}`))));
   }
   const { license } = readManifest(join(ROOT, workspace));
   const { overrides } = readManifest(ROOT);

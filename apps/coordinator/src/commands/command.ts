@@ -20,6 +20,8 @@ export interface CommandContext {
   readonly env: Environment;
   /** All values of `--env-file`, including overridden values. Empty without the option. */
   readonly fileSettings: Environment;
+  /** Variables of `--env-file` that have no effect, because Node reads them from the environment before it reads the file. */
+  readonly lateSettings: readonly string[];
   /** Path given by `--env-file`; null without the option. */
   readonly settingsFile: string | null;
   /** Writes a line to standard output. */

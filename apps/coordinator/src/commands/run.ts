@@ -1,16 +1,19 @@
 /** `runCommandLine`: finds and runs a command, and converts errors to a message and an exit code. Called by the program's main.ts. */
 import { createRequire } from 'node:module';
-import { SettingsError, StartupError } from '../config/startup-error.js';
+import { packageProblem, SettingsError, StartupError } from '../config/startup-error.js';
 import { errorFacts } from '../log.js';
 import { type Command, type CommandContext, EXIT, UsageError } from './command.js';
 import { COMMANDS, overview, unknownCommand, usageOf } from './command-table.js';
 import { readSettingsFile } from './settings-file.js';
 
 /** Environment, output and terminal of the process. Tests pass their own. */
-interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings' | 'settingsFile'> {
+interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings' | 'settingsFile' | 'lateSettings'> {
   /** `process.env`. Values of `--env-file` are added here, because packages such as `pg` read it themselves. */
   readonly env: Record<string, string | undefined>;
 }
+
+/** Variables that Node reads before the program runs. */
+const NODE_START_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'NODE_OPTIONS'] as const;
 
 const HELP_OPTIONS: ReadonlySet<string> = new Set(['--help', '-h']);
 
@@ -42,10 +45,15 @@ export async function runCommandLine(typed: readonly string[], terminal: Command
       out(usageOf(command, entry));
       return EXIT.ok;
     }
-    return await run(command, hasName ? rest : words, settingsFile, terminal);
+    return await run(command, name, hasName ? rest : words, { settingsFile, terminal });
   } catch (error) {
     if (error instanceof UsageError) {
       err(`${error.message}\n\`inference-coordinator ${name} --help\` lists the options.`);
+      return EXIT.unusable;
+    }
+    const problem = packageProblem(error);
+    if (problem !== null) {
+      err(`\`${name}\` failed: ${problem}.`);
       return EXIT.unusable;
     }
     // Messages of StartupError are written for the operator. Other messages could quote secrets.
@@ -54,11 +62,23 @@ export async function runCommandLine(typed: readonly string[], terminal: Command
   }
 }
 
-function run(command: Command, args: readonly string[], settingsFile: string | null, terminal: CommandProcess): Promise<number> {
+function run(
+  command: Command,
+  name: string,
+  args: readonly string[],
+  { settingsFile, terminal }: { readonly settingsFile: string | null; readonly terminal: CommandProcess },
+): Promise<number> {
   const fileSettings = settingsFile === null ? {} : readSettingsFile(settingsFile);
+  const lateSettings = NODE_START_VARIABLES.filter((variable) => fileSettings[variable] && !terminal.env[variable]);
+  // `check` reports them among its findings.
+  if (name !== 'check') for (const variable of lateSettings) terminal.err(lateSettingText(variable, settingsFile ?? ''));
   // An empty variable counts as absent, so that the file's value applies.
-  for (const [name, value] of Object.entries(fileSettings)) terminal.env[name] ||= value;
-  return command.run(args, { ...terminal, fileSettings, settingsFile });
+  for (const [variable, value] of Object.entries(fileSettings)) terminal.env[variable] ||= value;
+  return command.run(args, { ...terminal, fileSettings, settingsFile, lateSettings });
+}
+
+function lateSettingText(variable: string, file: string): string {
+  return `${variable} in ${file} has no effect: Node reads it from the environment at its start. Run the command with ${variable}=… in its environment.`;
 }
 
 /** Removes `--env-file FILE` or `--env-file=FILE` from the words before `--`. Throws {@link UsageError}. */

@@ -12,10 +12,29 @@ export class SettingsError extends StartupError {}
 /** System error code (`EADDRINUSE`, `EACCES`, `SQLITE_CANTOPEN`, …) of any thrown value, or the first line of its message. */
 export function errorReason(error: unknown): string {
   if (error instanceof Error) {
+    const problem = packageProblem(error);
+    if (problem !== null) return problem;
     if ('code' in error && typeof error.code === 'string') return error.code;
     return error.message.split('\n')[0] ?? error.name;
   }
   return String(error);
+}
+
+/**
+ * What is wrong with the installation, if Node could not load a package: missing, or compiled for another Node. Null: another error.
+ * Node's messages name the package between quotes, and the importing or compiled file.
+ */
+export function packageProblem(error: unknown): string | null {
+  if (!(error instanceof Error && 'code' in error)) return null;
+  if (error.code === 'ERR_MODULE_NOT_FOUND' || error.code === 'MODULE_NOT_FOUND') {
+    const [, name] = /^Cannot find (?:package|module) '([^']+)'/.exec(error.message) ?? [];
+    return name === undefined ? null : `the package ${name} is missing: install the coordinator again`;
+  }
+  if (error.code === 'ERR_DLOPEN_FAILED') {
+    const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(error.message)?.[1] ?? 'with compiled code';
+    return `the package ${name} was not compiled for Node ${process.versions.node} on this machine: install the coordinator again`;
+  }
+  return null;
 }
 
 /** OpenSSL's codes for a certificate of an authority that Node does not know. */

@@ -1,8 +1,9 @@
 /** `ConnectedMachine`: what rollouts need of a connected provider, and the capacity of many. */
+import { createHash } from 'node:crypto';
 import { ProviderIdSchema, ReleaseVersionSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
-import type { Fleet } from './rollout.js';
+import { type Fleet, MIN_OWNERS } from './rollout.js';
 
 export const ConnectedMachineSchema = Type.Object({
   provider_id: ProviderIdSchema,
@@ -12,7 +13,6 @@ export const ConnectedMachineSchema = Type.Object({
   models: Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 }),
   slots: Type.Integer({ minimum: 1 }),
   account_id: Type.Union([Type.String(), Type.Null()]),
-  network: Type.Union([Type.String({ maxLength: 64 }), Type.Null()]),
   /** 0 none, 1 self_signed, 2 hardware. */
   trust: Type.Integer({ minimum: 0, maximum: 2 }),
   /** The network gives the machine no jobs. Pauses of the owner do not count. */
@@ -39,7 +39,6 @@ export function connectedMachine({
   statistics,
   currentModel,
   ownerAccountId,
-  network,
 }: ProviderSnapshot): ConnectedMachine {
   const { identity, hardware, slots, agentVersion } = registration;
   return {
@@ -49,7 +48,6 @@ export function connectedMachine({
     models: models.map(({ id }) => id),
     slots,
     account_id: ownerAccountId,
-    network,
     trust: trust.level === 'hardware' ? 2 : trust.level === 'self_signed' ? 1 : 0,
     is_blocked: BLOCKED_STATUSES.has(status),
     is_away: PAUSED_BY_OWNER.has(status),
@@ -62,6 +60,8 @@ export function connectedMachine({
 /** Sums of a fleet as JSON between coordinators. */
 export const FleetSumsSchema = Type.Object({
   machines: Type.Integer({ minimum: 0 }),
+  /** Hashes of owners of machines that can get jobs, the first few. */
+  owners: Type.Array(Type.String({ maxLength: 64 }), { maxItems: MIN_OWNERS }),
   slots: Type.Integer({ minimum: 0 }),
   machines_by_chip: Type.Record(Type.String(), Type.Integer()),
   machines_by_version: Type.Record(Type.String(), Type.Integer()),
@@ -73,18 +73,22 @@ export type FleetSums = Static<typeof FleetSumsSchema>;
 /** Adds up machines, and the slots of machines that take jobs now. */
 export function fleetSums(machines: Iterable<ConnectedMachine>): FleetSums {
   const sums = { machines: 0, slots: 0 };
+  const owners = new Set<string>();
   const maps = { byChip: new Map(), byVersion: new Map(), slotsByModel: new Map(), slotsByChip: new Map() };
-  for (const { version, chip_family, models, slots, is_blocked, is_away } of machines) {
+  for (const { version, chip_family, models, slots, account_id, is_blocked, is_away } of machines) {
     sums.machines++;
     add(maps.byChip, chip_family, 1);
     add(maps.byVersion, version ?? 'other', 1);
-    if (is_blocked || is_away) continue;
+    if (is_blocked) continue;
+    if (owners.size < MIN_OWNERS) owners.add(ownerHash(account_id));
+    if (is_away) continue;
     sums.slots += slots;
     add(maps.slotsByChip, chip_family, slots);
     for (const model of models) add(maps.slotsByModel, model, slots);
   }
   return {
     ...sums,
+    owners: [...owners],
     machines_by_chip: Object.fromEntries(maps.byChip),
     machines_by_version: Object.fromEntries(maps.byVersion),
     slots_by_model: Object.fromEntries(maps.slotsByModel),
@@ -101,12 +105,21 @@ export function totalFleet(parts: readonly FleetSums[]): Fleet {
   };
   return {
     machines: parts.reduce((sum, { machines }) => sum + machines, 0),
+    owners: Math.min(MIN_OWNERS, new Set(parts.flatMap(({ owners }) => owners)).size),
     slots: parts.reduce((sum, { slots }) => sum + slots, 0),
     machinesByChip: total((part) => part.machines_by_chip),
     machinesByVersion: total((part) => part.machines_by_version),
     slotsByModel: total((part) => part.slots_by_model),
     slotsByChip: total((part) => part.slots_by_chip),
   };
+}
+
+/** Machines without an account count as those of one owner. */
+function ownerHash(accountId: string | null): string {
+  return createHash('sha256')
+    .update(`inference/fleet-owner/v1\0${accountId ?? ''}`)
+    .digest('hex')
+    .slice(0, 32);
 }
 
 function add(map: Map<string, number>, key: string, value: number): void {

@@ -1,7 +1,7 @@
 /** Compares updated machines with the others: overall, and within each chip family and model. Pure. */
 import type { RolloutComparison, RolloutMeasure } from '@inference/formats';
-import { type ComparedMachine, isConnected, isMissing } from './rollout.js';
-import { type Cluster, fisherExact, higherRate, lowerMean, type Proportion } from './statistical-tests.js';
+import { type ComparedMachine, type Fleet, isConnected, isMissing, MIN_OWNERS } from './rollout.js';
+import { type Cluster, fisherExact, higherRate, limitWeights, lowerMean, type Proportion } from './statistical-tests.js';
 
 /** Haybittle-Peto boundary for repeated tests: a smaller p-value halts the rollout. Cohorts divide it by their number (Bonferroni). */
 const STOP_P = 0.001;
@@ -28,32 +28,35 @@ const SMALL_FLEET = 12;
 
 const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'];
 
-/** An owner with this share of the compared machines is the network itself: its machines count one by one. */
-const LARGE_OWNER_SHARE = 0.5;
+interface ComparisonContext {
+  readonly fleet: Pick<Fleet, 'machines' | 'owners'>;
+  /** Owners chosen by the operator. */
+  readonly trustedOwners: ReadonlySet<string>;
+  readonly now: number;
+}
 
-/** `fleetSize`: number of connected machines. Comparisons of all machines come first, with `cohort` null. */
-export function compareHealth(machines: readonly ComparedMachine[], fleetSize: number, now: number): RolloutComparison[] {
+/** Comparisons of all machines come first, with `cohort` null. */
+export function compareHealth(machines: readonly ComparedMachine[], { fleet, trustedOwners, now }: ComparisonContext): RolloutComparison[] {
   const cohorts = cohortsOf(machines);
-  const isSmall = fleetSize < SMALL_FLEET;
+  const isSmall = fleet.machines < SMALL_FLEET;
+  const ownerCount = Math.max(fleet.owners, new Set(machines.map(({ owner }) => owner)).size);
+  const isTrusted = ({ owner }: ComparedMachine): boolean => trustedOwners.has(owner);
+  const keyOf = (machine: ComparedMachine, isSingle: boolean): string =>
+    isSingle ? `machine ${machine.providerId}` : `owner ${machine.owner}`;
   const shared = {
     minBad: isSmall ? 2 : 3,
+    minBadOwners: Math.min(MIN_OWNERS, Math.max(1, ownerCount)),
     majorityP: isSmall ? SMALL_FLEET_MAJORITY_P : MAJORITY_P,
     now,
     hasOthers: machines.some(({ part, isVolunteer }) => part === 'control' || !isVolunteer),
-    witnessOf: witnesses(machines),
+    // One or two owners are the network itself: their machines count one by one.
+    witnessOf: (machine: ComparedMachine) => keyOf(machine, ownerCount < MIN_OWNERS || isTrusted(machine)),
+    ownerOf: (machine: ComparedMachine) => keyOf(machine, isTrusted(machine)),
   };
   const tests = Math.max(1, cohorts.length);
   const overall = compareMeasures(machines, null, { ...shared, stopP: STOP_P, concernP: CONCERN_P });
   const rules = { ...shared, stopP: STOP_P / tests, concernP: CONCERN_P / tests };
   return [...overall, ...cohorts.flatMap(({ cohort, members }) => compareMeasures(members, cohort, rules))];
-}
-
-/** Machines of one owner vary together, and their owner may be dishonest: they count as one. */
-function witnesses(machines: readonly ComparedMachine[]): (machine: ComparedMachine) => string {
-  const sizes = new Map<string, number>();
-  for (const { owner } of machines) sizes.set(owner, (sizes.get(owner) ?? 0) + 1);
-  const isLarge = (owner: string): boolean => (sizes.get(owner) ?? 0) >= machines.length * LARGE_OWNER_SHARE;
-  return ({ owner, providerId }) => (isLarge(owner) ? `machine ${providerId}` : `owner ${owner}`);
 }
 
 type Cohort = NonNullable<RolloutComparison['cohort']>;
@@ -77,34 +80,44 @@ function cohortsOf(machines: readonly ComparedMachine[]): { readonly cohort: Coh
 
 interface Rules {
   readonly minBad: number;
+  /** Owners with worse machines that a halt needs. */
+  readonly minBadOwners: number;
   readonly majorityP: number;
   readonly stopP: number;
   readonly concernP: number;
   readonly now: number;
   /** Whether there are machines besides those that chose the version themselves. */
   readonly hasOthers: boolean;
-  /** Machines with the same key count once. */
+  /** Machines with the same key count once: those of one owner vary together, and their owner may be dishonest. */
   readonly witnessOf: (machine: ComparedMachine) => string;
+  /** Like `witnessOf`, for `minBadOwners`. */
+  readonly ownerOf: (machine: ComparedMachine) => string;
 }
 
 function compareMeasures(machines: readonly ComparedMachine[], cohort: Cohort | null, rules: Rules): RolloutComparison[] {
   const updated = machines.filter(({ part }) => part === 'updated');
   const others = machines.filter(({ part }) => part === 'control');
   return MEASURES.map((measure) => {
-    const { chosenBad, ...figures } = figuresOf(measure, updated, others, rules);
-    return { measure, cohort, ...figures, verdict: verdictOf(measure, figures, chosenBad, rules) };
+    const { chosenBad, badOwners, ...figures } = figuresOf(measure, updated, others, rules);
+    return { measure, cohort, ...figures, verdict: verdictOf(measure, figures, { chosenBad, badOwners }, rules) };
   });
 }
 
 type Figures = Pick<RolloutComparison, 'updated' | 'others' | 'p'>;
 
-/** `chosenBad`: bad witnesses among `updated` that chose the version themselves. */
+interface BadCounts {
+  /** Bad witnesses among `updated` that chose the version themselves. */
+  readonly chosenBad: number;
+  /** Owners of bad machines among `updated`. */
+  readonly badOwners: number;
+}
+
 function figuresOf(
   measure: RolloutMeasure,
   updated: readonly ComparedMachine[],
   others: readonly ComparedMachine[],
   rules: Rules,
-): Figures & { readonly chosenBad: number } {
+): Figures & BadCounts {
   // Requests and speeds of volunteers prove nothing where others can be asked.
   const rated = rules.hasOthers ? updated.filter(({ isVolunteer }) => !isVolunteer) : updated;
   switch (measure) {
@@ -112,15 +125,22 @@ function figuresOf(
     case 'trust_lost':
     case 'restricted': {
       const [a, b] = [proportionOf(measure, updated, rules), proportionOf(measure, others, rules)];
-      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b), chosenBad: a.chosenBad };
+      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b), chosenBad: a.chosenBad, badOwners: a.badOwners };
     }
     case 'failed_requests': {
-      const [a, b] = [requestsOf(rated, rules), requestsOf(others, rules)];
-      return { updated: requestFigures(a), others: requestFigures(b), p: higherRate(a, b), chosenBad: 0 };
+      const [a, b] = [limitWeights(requestsOf(rated, rules)), limitWeights(requestsOf(others, rules))];
+      const [updatedFigures, otherFigures] = [requestFigures(a), requestFigures(b)];
+      const limit = (otherFigures.value ?? 0) + MIN_FAILURE_DIFFERENCE;
+      const badOwners = requestsOf(rated, { witnessOf: rules.ownerOf }).filter(({ bad, count }) => bad / count >= limit).length;
+      return { updated: updatedFigures, others: otherFigures, p: higherRate(a, b), chosenBad: 0, badOwners };
     }
     case 'slower': {
       const [a, b] = [speedsOf(rated, rules), speedsOf(others, rules)];
-      return { updated: speedFigures(a), others: speedFigures(b), p: lowerMean(a, b, MIN_LOG_SPEED_DEVIATION), chosenBad: 0 };
+      const [updatedFigures, otherFigures] = [speedFigures(a), speedFigures(b)];
+      const limit = Math.log((otherFigures.value ?? 1) * MAX_SPEED_RATIO);
+      const badOwners = speedsOf(rated, { witnessOf: rules.ownerOf }).filter((log) => log <= limit).length;
+      const p = lowerMean(a, b, MIN_LOG_SPEED_DEVIATION);
+      return { updated: updatedFigures, others: otherFigures, p, chosenBad: 0, badOwners };
     }
     default:
       return measure satisfies never;
@@ -130,9 +150,11 @@ function figuresOf(
 function verdictOf(
   measure: RolloutMeasure,
   { updated, others, p }: Figures,
-  chosenBad: number,
-  { minBad, majorityP, stopP, concernP, hasOthers }: Rules,
+  { chosenBad, badOwners }: BadCounts,
+  { minBad, minBadOwners, majorityP, stopP, concernP, hasOthers }: Rules,
 ): RolloutComparison['verdict'] {
+  // Fewer owners can make their own machines look bad.
+  const isIndependent = badOwners >= minBadOwners;
   if (measure === 'slower' || measure === 'failed_requests') {
     const enough = ({ machines, count }: Figures['updated']) =>
       measure === 'slower' ? machines >= MIN_SPEED_MACHINES : machines >= MIN_RATE_MACHINES && count >= MIN_RATE_REQUESTS;
@@ -140,14 +162,14 @@ function verdictOf(
     const isWorse =
       measure === 'slower' ? updated.value <= others.value * MAX_SPEED_RATIO : updated.value - others.value >= MIN_FAILURE_DIFFERENCE;
     if (!isWorse) return 'good';
-    return p < stopP ? 'worse' : p < concernP ? 'concern' : 'good';
+    return p < stopP && isIndependent ? 'worse' : p < concernP ? 'concern' : 'good';
   }
   if (updated.value === null) return 'not_enough_data';
   const othersShare = others.value ?? 0;
   const difference = updated.value - othersShare;
   if (difference < MIN_SHARE_DIFFERENCE) return 'good';
   // Whoever chooses the version can also choose to look bad. One machine that did not must agree.
-  const isEnough = updated.bad >= minBad && (!hasOthers || chosenBad < updated.bad);
+  const isEnough = isIndependent && updated.bad >= minBad && (!hasOthers || chosenBad < updated.bad);
   if (p < stopP) return isEnough ? 'worse' : 'concern';
   const isMajority = isEnough && updated.value >= MAJORITY_SHARE && othersShare <= updated.value / 2;
   if (isMajority && (p < majorityP || others.count < updated.count)) return 'worse';
@@ -157,18 +179,21 @@ function verdictOf(
 function proportionOf(
   measure: 'missing' | 'trust_lost' | 'restricted',
   machines: readonly ComparedMachine[],
-  { now, witnessOf }: Rules,
-): Proportion & { readonly chosenBad: number } {
+  { now, witnessOf, ownerOf }: Rules,
+): Proportion & BadCounts {
+  const witnesses = new Set<string>();
+  const owners = new Set<string>();
   const bad = new Map<string, boolean>();
-  let good = 0;
   for (const machine of machines) {
     const isBad = isBadMachine(measure, machine, now);
     if (isBad === null) continue;
     const witness = witnessOf(machine);
-    if (isBad) bad.set(witness, machine.isVolunteer && bad.get(witness) !== false);
-    else good++;
+    witnesses.add(witness);
+    if (!isBad) continue;
+    bad.set(witness, machine.isVolunteer && bad.get(witness) !== false);
+    owners.add(ownerOf(machine));
   }
-  return { bad: bad.size, count: good + bad.size, chosenBad: [...bad.values()].filter(Boolean).length };
+  return { bad: bad.size, count: witnesses.size, chosenBad: [...bad.values()].filter(Boolean).length, badOwners: owners.size };
 }
 
 /** Null: not counted. A machine still on its old version counts only if it is missing or its trial failed. */
@@ -183,7 +208,7 @@ function isBadMachine(measure: 'missing' | 'trust_lost' | 'restricted', machine:
   return machine.trustBefore === null || machine.trust === null ? null : machine.trust < machine.trustBefore;
 }
 
-function requestsOf(machines: readonly ComparedMachine[], { witnessOf }: Rules): Cluster[] {
+function requestsOf(machines: readonly ComparedMachine[], { witnessOf }: Pick<Rules, 'witnessOf'>): Cluster[] {
   const rated = machines.filter(({ part, isOnVersion, attempts }) => attempts > 0 && (part === 'control' || isOnVersion));
   return grouped(rated, witnessOf).map((group) => ({
     bad: group.reduce((sum, { failures, attempts }) => sum + Math.min(failures, attempts), 0),
@@ -192,7 +217,7 @@ function requestsOf(machines: readonly ComparedMachine[], { witnessOf }: Rules):
 }
 
 /** Natural logarithms, because ratios multiply; the mean of each witness. */
-function speedsOf(machines: readonly ComparedMachine[], { witnessOf }: Rules): number[] {
+function speedsOf(machines: readonly ComparedMachine[], { witnessOf }: Pick<Rules, 'witnessOf'>): number[] {
   const logs = machines.flatMap((machine) => {
     const { part, isOnVersion, speedRatio } = machine;
     return speedRatio !== null && speedRatio > 0 && (part === 'control' || isOnVersion) ? [{ machine, log: Math.log(speedRatio) }] : [];
@@ -216,8 +241,8 @@ function shareFigures({ bad, count }: Proportion): Figures['updated'] {
 }
 
 function requestFigures(clusters: readonly Cluster[]): Figures['updated'] {
-  const bad = clusters.reduce((sum, one) => sum + one.bad, 0);
-  const count = clusters.reduce((sum, one) => sum + one.count, 0);
+  const bad = Math.round(clusters.reduce((sum, one) => sum + one.bad, 0));
+  const count = Math.round(clusters.reduce((sum, one) => sum + one.count, 0));
   return { bad, count, machines: clusters.length, value: count === 0 ? null : bad / count };
 }
 

@@ -44,9 +44,9 @@ export function newRow(
   };
 }
 
-/** Differs by version, so that rows of versions cannot be linked. Machines without an account share their address's key. */
-function ownerKey(version: string, { account_id, network, provider_id }: ConnectedMachine): string {
-  const owner = account_id !== null ? `account ${account_id}` : network !== null ? `network ${network}` : `machine ${provider_id}`;
+/** Differs by version, so that rows of versions cannot be linked. All machines without an account have one key: addresses are cheap. */
+export function ownerKey(version: string, { account_id }: Pick<ConnectedMachine, 'account_id'>): string {
+  const owner = account_id === null ? 'no account' : `account ${account_id}`;
   return createHash('sha256').update(`inference/rollout-owner/v1\0${version}\0${owner}`).digest('hex').slice(0, 32);
 }
 

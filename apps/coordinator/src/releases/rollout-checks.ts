@@ -8,7 +8,7 @@ import type { RolloutRepository, RolloutRow } from '../database/rollout-reposito
 import type { Database } from '../database/tables.js';
 import { type ConnectedMachine, fleetSums } from './connected-machine.js';
 import type { JobOutcomes } from './job-outcomes.js';
-import { comparedMachines, observeMachines, rolloutOf } from './machine-records.js';
+import { comparedMachines, observeMachines, ownerKey, rolloutOf } from './machine-records.js';
 import { isMissing, reservesCapacity } from './rollout.js';
 import { checkRollout } from './rollout-decision.js';
 import { COORDINATOR, type RolloutService } from './rollout-service.js';
@@ -105,6 +105,7 @@ export class RolloutChecks {
         const { step, comparisons, settledMachines } = checkRollout(rolloutOf(row), policy, {
           fleet,
           machines,
+          trustedOwners: new Set(policy.canary_accounts.map((account_id) => ownerKey(version, { account_id }))),
           now: time,
           startedAt: this.#startedAt,
         });

@@ -1,7 +1,16 @@
 /** Decides whether a rollout halts, goes to its next stage, completes, or stays. Pure. */
 import type { RolloutComparison, RolloutMeasure, RolloutPolicy } from '@inference/formats';
 import { compareHealth } from './health-comparison.js';
-import { type ComparedMachine, type Fleet, isMissing, isSettled, type Rollout, reservesCapacity, stageRules } from './rollout.js';
+import {
+  type ComparedMachine,
+  type Fleet,
+  isMissing,
+  isSettled,
+  MIN_OWNERS,
+  type Rollout,
+  reservesCapacity,
+  stageRules,
+} from './rollout.js';
 
 export type RolloutStep =
   | { readonly kind: 'halt'; readonly reason: string }
@@ -21,6 +30,8 @@ export interface RolloutCheck {
 export interface RolloutFacts {
   readonly fleet: Fleet;
   readonly machines: readonly ComparedMachine[];
+  /** Owners chosen by the operator: each of their machines counts. */
+  readonly trustedOwners: ReadonlySet<string>;
   readonly now: number;
   /** Start of this coordinator. */
   readonly startedAt: number;
@@ -33,15 +44,19 @@ const START_MS = 10 * 60_000;
 /** Weak evidence, or too few updated machines, delay the next stage up to this multiple of the soak time. */
 const MAX_SOAK_FACTOR = 2;
 
-export function checkRollout(rollout: Rollout, policy: RolloutPolicy, { fleet, machines, now, startedAt }: RolloutFacts): RolloutCheck {
-  const comparisons = compareHealth(machines, fleet.machines, now);
+export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: RolloutFacts): RolloutCheck {
+  const { fleet, machines, trustedOwners, now, startedAt } = facts;
+  const isStarting = now - startedAt < START_MS;
+  // While machines reconnect, the first ones must not pass as the whole network.
+  const comparedFleet = { machines: fleet.machines, owners: isStarting ? MIN_OWNERS : fleet.owners };
+  const comparisons = compareHealth(machines, { fleet: comparedFleet, trustedOwners, now });
   const settledMachines = machines.filter((machine) => isSettled(machine, now)).length;
   return { step: decideStep(), comparisons, settledMachines };
 
   function decideStep(): RolloutStep {
     const worse = comparisons.filter(({ verdict }) => verdict === 'worse');
     if (worse.length > 0) return { kind: 'halt', reason: worse.slice(0, MAX_REASONS).map(comparisonText).join(' ') };
-    if (now - startedAt < START_MS) return { kind: 'stay', waitingFor: 'The coordinator has just started; machines are reconnecting.' };
+    if (isStarting) return { kind: 'stay', waitingFor: 'The coordinator has just started; machines are reconnecting.' };
     if (fleet.machines === 0) return { kind: 'stay', waitingFor: 'No machine is connected.' };
     const rules = stageRules(rollout, policy);
     const soakedMs = now - rollout.stageStartedAt;

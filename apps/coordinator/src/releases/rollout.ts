@@ -50,15 +50,20 @@ export interface ComparedMachine extends MachineTraits {
   readonly failures: number;
   /** Decode rate divided by the rate before the offer, for the same model; null: unknown. */
   readonly speedRatio: number | null;
-  /** Machines of one owner are one witness. */
+  /** Machines of one owner count once. */
   readonly owner: string;
   /** Whether the owner chose the version, ahead of the stage and without the operator. */
   readonly isVolunteer: boolean;
 }
 
+/** Owners whose machines must be worse before a rollout halts: no two accounts can halt one. */
+export const MIN_OWNERS = 3;
+
 /** Capacity of the network, in slots that take jobs, and machines connected. */
 export interface Fleet {
   readonly machines: number;
+  /** Owners of machines that can get jobs, counted up to `MIN_OWNERS`. */
+  readonly owners: number;
   readonly machinesByChip: ReadonlyMap<string, number>;
   readonly machinesByVersion: ReadonlyMap<string, number>;
   readonly slots: number;

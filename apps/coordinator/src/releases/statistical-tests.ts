@@ -56,6 +56,16 @@ export function clusteredRate(clusters: readonly Cluster[]): { readonly rate: nu
   return { rate, variance: Math.max(between, (smoothed * (1 - smoothed)) / count), count };
 }
 
+/** Largest weight of a cluster, in median counts. */
+const MAX_WEIGHT = 5;
+
+/** Scales clusters above `MAX_WEIGHT` median counts down to this count, so that no single one decides the rate of a group. */
+export function limitWeights(clusters: readonly Cluster[]): Cluster[] {
+  const counts = clusters.map(({ count }) => count).sort((a, b) => a - b);
+  const limit = MAX_WEIGHT * (counts[Math.floor((counts.length - 1) / 2)] ?? 0);
+  return clusters.map(({ bad, count }) => (count <= limit ? { bad, count } : { bad: (bad * limit) / count, count: limit }));
+}
+
 /** Tests that the failure rate of the first group is higher. */
 export function higherRate(updated: readonly Cluster[], others: readonly Cluster[]): number {
   const [a, b] = [clusteredRate(updated), clusteredRate(others)];

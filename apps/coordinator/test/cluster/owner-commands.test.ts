@@ -1,8 +1,10 @@
 /** Commands of an owner to machines at this coordinator and at another, with their answers, refusals and limits. */
 import { randomUUID } from 'node:crypto';
+import type { ConsoleStoredCommand } from '@inference/formats';
 import type { MachineSettings } from '@inference/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addMachineToken, hashMachineToken, newMachineToken } from '../../src/database/providers/machine-token-repository.js';
+import { MAX_COMMANDS, OwnerCommandRepository } from '../../src/database/providers/owner-command-repository.js';
 import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { Browser } from '../support/console-client.js';
 import { MODEL, until } from '../support/harness.js';
@@ -91,6 +93,58 @@ describe('a machine at another coordinator', () => {
   ])('refuses with %s', async (code, refusal) => {
     const { status, body } = await answering(code, { by: 'machine', until: null }, () => command({ kind: 'resume' }));
     expect([status, body.outcome, body.refusal]).toEqual([200, 'refused', refusal]);
+  });
+});
+
+describe('the log of commands', () => {
+  const read = async (query = '', as = owner) => {
+    const response = await as.get(`/console/v1/machines/${machine.providerId}/commands${query}`);
+    return { status: response.status, body: (await response.json()) as { data: ConsoleStoredCommand[]; next_cursor: string | null } };
+  };
+
+  it('names who sent what, and the outcome, newest first', async () => {
+    const { data } = (await read()).body;
+    expect(data.map(({ action, outcome, refusal }) => [action, outcome, refusal])).toEqual([
+      [{ kind: 'resume' }, 'refused', 'other'],
+      [{ kind: 'resume' }, 'refused', 'paused_on_machine'],
+      [{ kind: 'pause', until: null }, 'done', null],
+    ]);
+    expect(data.map(({ actor }) => actor?.email)).toEqual(Array(3).fill('ada@example.com'));
+    const first = (await read('?limit=2')).body;
+    const second = (await read(`?limit=2&cursor=${first.next_cursor}`)).body;
+    expect([...first.data, ...second.data]).toEqual(data);
+    expect(second.next_cursor).toBeNull();
+  });
+
+  it('is bounded per account, and shows nothing to others', async () => {
+    const { database } = cluster.near.app;
+    const { providerId } = machine;
+    const rows = Array.from({ length: MAX_COMMANDS }, (_, index) => ({
+      id: `old-${index}`,
+      account_id: 'another',
+      provider_id: providerId,
+      actor_id: 'another',
+      at: index,
+      action: '{"kind":"of another version"}',
+      outcome: null,
+      refusal: null,
+    }));
+    for (let start = 0; start < rows.length; start += 500) {
+      await database
+        .insertInto('owner_commands')
+        .values(rows.slice(start, start + 500))
+        .execute();
+    }
+    const log = new OwnerCommandRepository({ database, now: () => MAX_COMMANDS });
+    await log.add({ accountId: 'another', providerId, actorId: 'another', action: { kind: 'resume' } });
+    const stored = await log.list('another', providerId, 2 * MAX_COMMANDS, null);
+    expect(stored).toHaveLength(MAX_COMMANDS);
+    expect(stored[0]).toMatchObject({ action: { kind: 'resume' }, outcome: null, actor: null });
+    expect(stored.at(-1)).toMatchObject({ id: 'old-1', action: null });
+    expect((await read()).body.data).toHaveLength(3);
+    const stranger = new Browser(cluster.near.url);
+    await stranger.signUp('mallory@example.com');
+    expect((await read('', stranger)).status).toBe(404);
   });
 });
 

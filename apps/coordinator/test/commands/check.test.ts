@@ -186,9 +186,12 @@ it('lists every setting that cannot be used, once, without consequences', async 
 
 it('names settings of the file that have no effect, and files that others can read', async () => {
   const file = join(dataDir, 'settings.env');
-  writeFileSync(file, 'STRPIE_SECRET_KEY=hush\nMDM_TOPIC=com.apple.mgmt.a\nPGSSLMODE=prefer\n', { mode: 0o644 });
+  writeFileSync(file, 'STRPIE_SECRET_KEY=hush\nMDM_TOPIC=com.apple.mgmt.a\nPGSSLMODE=prefer\nNODE_EXTRA_CA_CERTS=/ca.pem\n', {
+    mode: 0o644,
+  });
   const { of } = await check({}, '--env-file', file);
   expect(of('settings')).toEqual([
+    expect.stringContaining('warning NODE_EXTRA_CA_CERTS in the settings file has no effect on this command'),
     'warning MDM_TOPIC in the settings file has no effect',
     'warning STRPIE_SECRET_KEY in the settings file has no effect',
   ]);

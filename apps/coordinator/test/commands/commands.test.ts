@@ -1,10 +1,13 @@
 /** Commands of the coordinator, on both databases. */
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { COMMANDS } from '../../src/commands/command-table.js';
+import { errorReason, packageProblem } from '../../src/config/startup-error.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { MIGRATIONS } from '../../src/database/migrations/all.js';
 import type { Database } from '../../src/database/tables.js';
@@ -43,6 +46,30 @@ describe('the command line', () => {
       expect(await runCommand(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) });
   });
 
+  it('names a package that is missing, or compiled for another Node', () => {
+    const script = "import('absent-package/part').catch(({ code, message }) => console.log(JSON.stringify({ code, message })))";
+    const { code, message } = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }));
+    const missing = 'the package absent-package is missing: install the coordinator again';
+    expect(packageProblem(Object.assign(new Error(message), { code }))).toBe(missing);
+    let error: unknown;
+    try {
+      createRequire(import.meta.url)('absent-package');
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(errorReason(error)).toBe(missing);
+    const file = join(temporaryDirectory('package'), 'node_modules/@scope/name/build');
+    mkdirSync(file, { recursive: true });
+    writeFileSync(join(file, 'name.node'), 'not a library');
+    try {
+      createRequire(import.meta.url)(join(file, 'name.node'));
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(errorReason(error)).toMatch(/^the package @scope\/name was not compiled for Node /);
+    expect(packageProblem(new Error('else'))).toBeNull();
+  });
+
   it('reads settings from a file, after the environment', async () => {
     const folder = temporaryDirectory('commands');
     const file = join(folder, 'settings.env');
@@ -62,6 +89,9 @@ describe('the command line', () => {
       err: expect.stringMatching(/^Line 2 .* has a # in its value(?!.*hush)/),
     });
     expect(await read('MAIL_TOKEN="hush\nPORT=1\n')).toMatchObject({ code: 2, err: expect.stringMatching(/without its closing "\.$/) });
+    const late = `NODE_EXTRA_CA_CERTS in ${file} has no effect`;
+    expect((await read(`DATA_DIR=${data}\nNODE_EXTRA_CA_CERTS=/ca.pem\n`)).err).toContain(late);
+    expect((await read(`DATA_DIR=${data}\nNODE_EXTRA_CA_CERTS=/ca.pem\n`, { NODE_EXTRA_CA_CERTS: '/other.pem' })).err).toBe('');
     expect(await read('PORT=70000\n')).toMatchObject({ code: 2, err: 'PORT must be a whole number from 0 to 65535, not "70000".' });
   });
 });

@@ -37,6 +37,7 @@ const many = (count: number, change: Partial<ComparedMachine>): ComparedMachine[
   Array.from({ length: count }, (_, index) => machine({ providerId: `${change.part ?? 'updated'}-${index}`, ...change }));
 const fleetOf = (slots: number): Fleet => ({
   machines: slots,
+  owners: 3,
   machinesByChip: new Map([['M4', slots]]),
   machinesByVersion: new Map(),
   slots,
@@ -55,9 +56,13 @@ const ROLLOUT: Rollout = {
   reason: null,
   changedBy: 'coordinator',
 };
-const verdicts = (machines: readonly ComparedMachine[], fleet = 100): Record<string, RolloutComparison['verdict']> =>
+const NO_OWNERS: ReadonlySet<string> = new Set();
+const verdicts = (
+  machines: readonly ComparedMachine[],
+  { fleet = 100, owners = 3, trustedOwners = NO_OWNERS } = {},
+): Record<string, RolloutComparison['verdict']> =>
   Object.fromEntries(
-    compareHealth(machines, fleet, NOW)
+    compareHealth(machines, { fleet: { machines: fleet, owners }, trustedOwners, now: NOW })
       .filter(({ cohort }) => cohort === null)
       .map(({ measure, verdict }) => [measure, verdict]),
   );
@@ -155,12 +160,14 @@ describe('comparisons', () => {
     expect(verdicts([...many(10, later), ...many(30, { part: 'control', isOnVersion: false })]).missing).toBe('good');
   });
 
-  it('stop at three machines of a large fleet and two of a small one', () => {
+  it('stop at three machines of a large fleet and two of a small one with two owners', () => {
     const controls = many(9, { part: 'control', isOnVersion: false });
     const gone = { seenAt: NOW - 15 * MINUTE };
     expect(verdicts([...many(2, gone), ...controls]).missing).not.toBe('worse');
     expect(verdicts([...many(3, gone), ...controls]).missing).toBe('worse');
-    expect(verdicts([...many(2, gone), ...controls.slice(0, 6)], 8).missing).toBe('worse');
+    const [one, two] = many(2, gone);
+    const small = [{ ...one, owner: 'a' }, { ...two, owner: 'b' }, ...controls.slice(0, 6).map((control) => ({ ...control, owner: 'a' }))];
+    expect(verdicts(small as ComparedMachine[], { fleet: 8, owners: 2 }).missing).toBe('worse');
     expect(verdicts([...many(3, { trust: 1 }), ...controls]).trust_lost).toBe('worse');
     expect(verdicts([...many(3, { hasFailed: true, isOnVersion: false }), ...controls]).missing).toBe('worse');
   });
@@ -179,9 +186,57 @@ describe('comparisons', () => {
       const found = verdicts([...many(9, { ...rated, ...change }), ...others]);
       expect([found.failed_requests, found.slower]).toEqual(['not_enough_data', 'not_enough_data']);
     }
-    // Where one owner has the machines, they count one by one.
+    // Where one owner has the network's machines, or the operator chose the owner, they count one by one.
     const same = [...many(9, { ...bad, owner: 'one' }), ...controls.map((one) => ({ ...one, owner: 'one' }))];
-    expect(verdicts(same).missing).toBe('worse');
+    expect(verdicts(same).missing).not.toBe('worse');
+    expect(verdicts(same, { owners: 1 }).missing).toBe('worse');
+    expect(verdicts(same, { trustedOwners: new Set(['one']) }).missing).toBe('worse');
+  });
+
+  it('never stop for fewer than three owners, whatever their machines do', () => {
+    const figure = fc.integer({ min: 0, max: 100_000 });
+    const fake = fc.record({
+      part: fc.constantFrom('updated' as const, 'control' as const),
+      owner: fc.constantFrom('a', 'b'),
+      chipFamily: fc.constantFrom('M4', 'M99'),
+      hasFailed: fc.boolean(),
+      isOnVersion: fc.boolean(),
+      isRestricted: fc.boolean(),
+      trust: fc.integer({ min: 0, max: 2 }),
+      seenAt: fc.constantFrom(NOW, NOW - 15 * MINUTE),
+      attempts: figure,
+      failures: figure,
+      speedRatio: fc.double({ min: 1e-9, max: 1e9, noNaN: true }),
+      isVolunteer: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(fake, { maxLength: 40 }),
+        fc.integer({ min: 0, max: 9 }),
+        fc.integer({ min: 2, max: 100 }),
+        (fakes, honest, fleet) => {
+          const served = { attempts: 200, failures: 1, speedRatio: 1 };
+          const machines = [
+            ...fakes.map((one, index) => machine({ ...one, providerId: `fake-${index}` })),
+            ...many(honest, served),
+            ...many(3 * honest, { ...served, part: 'control', isOnVersion: false }),
+          ];
+          for (const { verdict } of compareHealth(machines, { fleet: { machines: fleet, owners: 3 }, trustedOwners: NO_OWNERS, now: NOW }))
+            expect(verdict).not.toBe('worse');
+        },
+      ),
+      { seed: 22, numRuns: 150 },
+    );
+  });
+
+  it('count one owner once, however many requests its machines fail', () => {
+    const honest = many(6, { attempts: 20, failures: 0 });
+    const flood = many(2, { providerId: 'flood', attempts: 1_000_000, failures: 1_000_000 });
+    const fakes = flood.map((one, index) => ({ ...one, owner: `fake-${index}` }));
+    const others = many(30, { part: 'control', isOnVersion: false, attempts: 20 });
+    expect(verdicts([...honest, ...fakes, ...others]).failed_requests).not.toBe('worse');
+    const worse = many(6, { attempts: 400, failures: 80 });
+    expect(verdicts([...worse, ...others]).failed_requests).toBe('worse');
   });
 
   it('never call equal groups worse', () => {
@@ -195,7 +250,11 @@ describe('comparisons', () => {
             many(size, { part, speedRatio, attempts: 40, isOnVersion: part === 'updated' }).map((one, index) =>
               index < bad ? { ...one, isRestricted: true, trust: 1, failures: 9 } : one,
             );
-          for (const { verdict } of compareHealth([...group('updated'), ...group('control')], size * 2, NOW))
+          for (const { verdict } of compareHealth([...group('updated'), ...group('control')], {
+            fleet: { machines: size * 2, owners: 3 },
+            trustedOwners: NO_OWNERS,
+            now: NOW,
+          }))
             expect(verdict).not.toBe('worse');
         },
       ),
@@ -206,7 +265,8 @@ describe('comparisons', () => {
 
 describe('decisions', () => {
   const check = (machines: readonly ComparedMachine[], change: Partial<Rollout> = {}, fleet = fleetOf(1000), startedAt = 0) =>
-    checkRollout({ ...ROLLOUT, ...change }, DEFAULT_ROLLOUT_POLICY, { fleet, machines, now: NOW, startedAt }).step;
+    checkRollout({ ...ROLLOUT, ...change }, DEFAULT_ROLLOUT_POLICY, { fleet, machines, trustedOwners: NO_OWNERS, now: NOW, startedAt })
+      .step;
 
   it('wait for the time, then for the machines, and then go on', () => {
     expect(check(many(9, {}), { stageStartedAt: NOW - 60 * MINUTE })).toEqual({
@@ -229,6 +289,13 @@ describe('decisions', () => {
     });
     expect(check(lost(25), overdue, fleetOf(3))).toEqual({ kind: 'advance' });
     expect(check(many(1, {}), {}, fleetOf(3))).toEqual({ kind: 'advance' });
+  });
+
+  it('take the first machines after a start for no whole network', () => {
+    const ofOneOwner = many(5, { owner: 'one', hasFailed: true, isOnVersion: false });
+    const fleet = { ...fleetOf(20), owners: 1 };
+    expect(check(ofOneOwner, {}, fleet, NOW - 9 * MINUTE).kind).toBe('stay');
+    expect(check(ofOneOwner, {}, fleet).kind).toBe('halt');
   });
 
   it('wait after a start until the machines are back', () => {

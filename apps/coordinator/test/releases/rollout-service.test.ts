@@ -26,7 +26,6 @@ const connected = (name: string, change: Partial<ConnectedMachine> = {}): Connec
   models: ['m'],
   slots: 1,
   account_id: null,
-  network: null,
   trust: 2,
   is_blocked: false,
   is_away: false,

@@ -2,7 +2,7 @@
 import { DEFAULT_ROLLOUT_POLICY, type RolloutPolicy } from '@inference/formats';
 import { pickControls } from '../../src/releases/control-sample.js';
 import { type ReservedSlots, reservedSlots, whyNotOffered } from '../../src/releases/offer-policy.js';
-import { type ComparedMachine, type Fleet, type Rollout, stageRules } from '../../src/releases/rollout.js';
+import { type ComparedMachine, type Fleet, MIN_OWNERS, type Rollout, stageRules } from '../../src/releases/rollout.js';
 import { checkRollout } from '../../src/releases/rollout-decision.js';
 
 /** What a release does to the machines that take it. */
@@ -115,7 +115,13 @@ export function simulateRelease(options: {
     for (const machine of machines) observe(machine);
     measureLoss();
     if ((now / TICK_MS) % TICKS_PER_CHECK !== 0) continue;
-    const { step } = checkRollout(rollout, policy, { fleet, machines: [...records.values()], now, startedAt: -HOUR });
+    const { step } = checkRollout(rollout, policy, {
+      fleet,
+      machines: [...records.values()],
+      trustedOwners: new Set(),
+      now,
+      startedAt: -HOUR,
+    });
     if (step.kind === 'halt') {
       rollout = { ...rollout, state: 'halted', reason: step.reason };
       hasEnded = true;
@@ -267,6 +273,7 @@ function isUp(machine: SimulatedMachine, now: number): boolean {
 function fleetOf(machines: readonly SimulatedMachine[], now: number): Fleet {
   const fleet = {
     machines: 0,
+    owners: MIN_OWNERS,
     slots: 0,
     machinesByChip: new Map<string, number>(),
     machinesByVersion: new Map<string, number>(),

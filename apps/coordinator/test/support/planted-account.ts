@@ -42,6 +42,7 @@ export async function plantAccount(database: Database, ids: PlantedIds): Promise
     organisation_members: { organisation_id: organisationId, ...user, role: 'viewer' },
     machine_names: { provider_id: providerId, ...own },
     machine_tokens: { hash: 'token', ...own, provider_id: providerId },
+    owner_commands: { id: 'owner command', ...own, provider_id: providerId, actor_id: accountId, at: now, action: '{}' },
     machines_last_seen: { provider_id: providerId, seen_at: now },
     provider_holds: { provider_id: providerId, held_by: 'key:operator' },
     provider_reputations: { provider_id: providerId },

@@ -101,7 +101,8 @@ export function logSession(log: Logger, event: SessionEvent): void {
     return;
   }
   const { code, reason, message, advice, retryInMs } = event;
-  log.error(
+  // A coordinator that restarts is no error: another one, or the same, takes the machine within seconds.
+  log[code === 'shutting_down' ? 'info' : 'error'](
     { event: 'rejected', code, reason, detail: message, retry_in_ms: retryInMs },
     `the coordinator ended the session: ${reason ?? code}. ${advice}`.trim(),
   );

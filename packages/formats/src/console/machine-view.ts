@@ -1,7 +1,7 @@
 /** Console API: one machine of an account, connected or not, in the owner's view. */
 import { MachineSettingsSchema, NAME_PATTERN, OWNER_COMMAND_REFUSALS, OwnerActionSchema, ProviderStatusSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { body, count, nullable, time, timeOrNull } from './schema-parts.js';
+import { body, count, nullable, page, time, timeOrNull } from './schema-parts.js';
 
 /** Machine facts at the start or end of its last connection. */
 export const ConsoleLastSeenSchema = Type.Object({
@@ -33,6 +33,8 @@ export const ConsoleMachineControlSchema = Type.Object({
 });
 export type ConsoleMachineControl = Static<typeof ConsoleMachineControlSchema>;
 
+const refusal = Type.Enum([...OWNER_COMMAND_REFUSALS, 'other']);
+
 /** `POST /console/v1/machines/{provider_id}/commands`. */
 export const MachineCommandSchema = body({
   command_id: Type.String({
@@ -45,11 +47,32 @@ export const ConsoleCommandResultSchema = Type.Object({
   command_id: Type.String(),
   outcome: Type.Enum(['done', 'refused']),
   /** Why the machine refused; null when done. */
-  refusal: nullable(Type.Enum([...OWNER_COMMAND_REFUSALS, 'other'])),
+  refusal: nullable(refusal),
   /** Settings that result. */
   settings: MachineSettingsSchema,
 });
 export type ConsoleCommandResult = Static<typeof ConsoleCommandResultSchema>;
+
+export type ConsoleCommandRefusal = Static<typeof refusal>;
+
+const outcome = Type.Enum(['done', 'refused', 'unsupported', 'not_linked', 'timeout', 'disconnected', 'busy']);
+export type ConsoleCommandOutcome = Static<typeof outcome>;
+
+/** A command that was sent to a machine, newest first. */
+export const ConsoleStoredCommandSchema = Type.Object({
+  id: Type.String(),
+  at: time,
+  /** Who sent the command. Null for a deleted account. */
+  actor: nullable(Type.Object({ user_id: Type.String(), name: Type.String(), email: Type.String() })),
+  /** Null for an action that this version does not know. */
+  action: nullable(OwnerActionSchema),
+  /** `timeout`: the machine did not answer, and refuses the command as expired. Null: unknown, because the coordinator ended meanwhile. */
+  outcome: nullable(outcome),
+  refusal: nullable(refusal),
+});
+export type ConsoleStoredCommand = Static<typeof ConsoleStoredCommandSchema>;
+/** `GET /console/v1/machines/{provider_id}/commands`. */
+export const ConsoleCommandListSchema = page(ConsoleStoredCommandSchema);
 
 /** `GET /console/v1/machines/{provider_id}`. */
 export const ConsoleMachineViewSchema = Type.Object({

@@ -1,11 +1,9 @@
 /** Texts, ids and times of owner commands, for `MachineControl`. */
-import type { ConsoleCommandResult } from '@inference/formats';
+import type { ConsoleCommandOutcome, ConsoleCommandRefusal, ConsoleStoredCommand } from '@inference/formats';
 import type { OwnerAction } from '@inference/protocol';
 import { DisplayableError } from '../../ui/feedback/displayable-error.js';
 
-type Refusal = NonNullable<ConsoleCommandResult['refusal']>;
-
-const REFUSAL_TEXTS: Readonly<Record<Refusal, string>> = {
+const REFUSAL_TEXTS: Readonly<Record<ConsoleCommandRefusal, string>> = {
   remote_control_off: 'Control from the console is turned off on the Mac.',
   not_linked: 'The Mac is not signed in to your account. Run “inference-provider login” on it.',
   expired: 'The command reached the Mac too late. Try again.',
@@ -28,7 +26,7 @@ export class RefusedCommand extends DisplayableError {
   readonly supportId = null;
   readonly displayText: string;
 
-  constructor(refusal: Refusal) {
+  constructor(refusal: ConsoleCommandRefusal) {
     super(REFUSAL_TEXTS[refusal]);
     this.displayText = REFUSAL_TEXTS[refusal];
   }
@@ -63,6 +61,20 @@ const HOURS: Readonly<Record<Exclude<PauseLength, 'resume'>, number>> = { hour: 
 /** End of a pause that begins now, in milliseconds since 1970; null: until the owner resumes. */
 export function pauseEnd(length: PauseLength, now: number): number | null {
   return length === 'resume' ? null : now + HOURS[length] * HOUR_MS;
+}
+
+const OUTCOME_TEXTS: Readonly<Record<Exclude<ConsoleCommandOutcome, 'refused'>, string>> = {
+  done: 'Done',
+  unsupported: 'Not sent: the agent on the Mac is too old.',
+  not_linked: 'Not sent: the Mac is not signed in to this account.',
+  timeout: 'No answer: the Mac refuses the command as expired.',
+  disconnected: 'Not sent: the Mac was not connected.',
+  busy: 'Not sent: other commands awaited an answer.',
+};
+
+export function outcomeText(outcome: ConsoleStoredCommand['outcome'], refusal: ConsoleStoredCommand['refusal']): string {
+  if (outcome === null) return 'Unknown: the coordinator stopped before the answer.';
+  return outcome === 'refused' ? REFUSAL_TEXTS[refusal ?? 'other'] : OUTCOME_TEXTS[outcome];
 }
 
 /** Message after an executed command. */

@@ -14,6 +14,7 @@ import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
+import { CommandLog } from './command-log.js';
 import { sumOf } from './earnings.js';
 import { MachineActions } from './machine-actions.js';
 import { MachineAway } from './machine-away.js';
@@ -73,6 +74,7 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
         <MachineFigures machine={machine} />
         {machine.control === null ? null : <MachineControl providerId={provider_id} control={machine.control} />}
         {status === null ? <MachineAway machine={machine} /> : <MachineStatus status={status} />}
+        <CommandLog providerId={provider_id} />
       </div>
     </>
   );

@@ -31,7 +31,7 @@ Exit codes: 0 no problem, 1 a problem, 2 a setting cannot be used.`,
     const startedAt = performance.now();
     const settings = readAllSettings(context.env);
     const results = [
-      ...named('settings', checkSettings(settings, context.fileSettings)),
+      ...named('settings', checkSettings(settings, context)),
       ...named('secrets', checkSecretFiles(context.env, context.settingsFile)),
       ...(settings.config === null
         ? named('other checks', [skipped('the settings come first')])

@@ -5,6 +5,7 @@ import { type Config, readConfig } from '../../config/config.js';
 import type { Environment } from '../../config/environment.js';
 import { SECRET_SETTINGS } from '../../config/secret-files.js';
 import { StartupError } from '../../config/startup-error.js';
+import type { CommandContext } from '../command.js';
 import { type Finding, ok, warning } from './finding.js';
 
 /** Bounds the rereads of {@link readAllSettings}. */
@@ -57,14 +58,26 @@ export function readAllSettings(env: Environment): ReadSettings {
   return { config: null, problems, names };
 }
 
-export function checkSettings({ problems, names }: ReadSettings, fileSettings: Environment): Finding[] {
+export function checkSettings(
+  { problems, names }: ReadSettings,
+  { fileSettings, lateSettings }: Pick<CommandContext, 'fileSettings' | 'lateSettings'>,
+): Finding[] {
   const unread = Object.keys(fileSettings).filter((name) => !names.has(name) && !FOREIGN_VARIABLE.test(name));
   const findings = [
     ...problems.map((text): Finding => ({ state: 'problem', text, remedy: null })),
+    ...lateSettings.map((name) => lateSetting(name)),
     // After a problem, `readConfig` may not have asked for every setting.
     ...(problems.length > 0 ? [] : unread.map((name) => unusedSettingFinding(name, [...names]))),
   ];
   return findings.length > 0 ? findings : [ok(`${[...names].length} settings were read, with their defaults`)];
+}
+
+/** Under systemd, the file is the environment: the setting works there, and not in a command with `--env-file`. */
+function lateSetting(name: string): Finding {
+  return warning(
+    `${name} in the settings file has no effect on this command: Node reads it from the environment at its start`,
+    `Run the command with ${name}=… in its environment.`,
+  );
 }
 
 /** Finding for a setting in the file without use: misspelt, or only used together with another setting. */

@@ -43,6 +43,7 @@ import { healthHistory } from './0083-health-history.js';
 import { rollouts } from './0084-rollouts.js';
 import { rolloutPolicy } from './0085-rollout-policy.js';
 import { rolloutOwners } from './0086-rollout-owners.js';
+import { ownerCommands } from './0087-owner-commands.js';
 
 export const MIGRATIONS = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -89,4 +90,5 @@ export const MIGRATIONS = {
   '0084_rollouts': rollouts,
   '0085_rollout_policy': rolloutPolicy,
   '0086_rollout_owners': rolloutOwners,
+  '0087_owner_commands': ownerCommands,
 };

@@ -1,4 +1,5 @@
 /** Part of the data inventory: tables of machines (providers), such as links to accounts, state and device management. */
+import { sql } from 'kysely';
 import { ofAccount, ofEnrolments, ofMachines, type StoredTable } from './stored-table.js';
 
 const WITH_MACHINE = 'unlinked from the account, and removed `RETENTION_UNLINKED_MACHINES_DAYS` after the machine’s last report';
@@ -34,6 +35,14 @@ export const MACHINE_DATA = {
     retention: 'while the account exists, revoked ones too',
     exported: { rows: ofAccount('account_id'), key: ['hash'] },
     afterDeletion: 'removed',
+    erasures: [{ rows: ofAccount('account_id') }],
+  },
+  owner_commands: {
+    about: 'Commands that were sent to machines from the console: who, when, what, and the outcome.',
+    columns: { activity: 'id account_id provider_id actor_id at action outcome refusal' },
+    retention: 'the newest 1,000 per account',
+    exported: { rows: (id) => sql<boolean>`(account_id = ${id} or actor_id = ${id})`, key: ['id'] },
+    afterDeletion: 'removed with the account that owns the machine; of a deleted member of an organisation, the random id stays',
     erasures: [{ rows: ofAccount('account_id') }],
   },
   machines_last_seen: {

@@ -111,7 +111,11 @@ export const NETWORK_DATA = {
     exported: 'about machines; their state is in `machines_last_seen`',
     afterDeletion: 'stays under the machine’s id until newer versions replace it',
   },
-  rollout_fleets: technical('Capacity that each coordinator sees.', 'coordinator seen_at fleet', 'while the coordinator runs'),
+  rollout_fleets: technical(
+    'Capacity that each coordinator sees, with hashes of up to three owners.',
+    'coordinator seen_at fleet',
+    'while the coordinator runs',
+  ),
   rollout_policies: technical('The operators’ policy for new versions of the agent.', 'name policy changed_at changed_by', 'unlimited'),
   health_history: technical(
     'Figures of coordinators over time: counts and durations.',

@@ -1,4 +1,6 @@
-/** Tables of providers: device authorizations, tokens of linked providers, reputations, the model catalogue, receipts. */
+/** Tables of providers: device authorizations, tokens of linked providers, owner commands, reputations, the model catalogue, receipts. */
+import type { ConsoleCommandOutcome, ConsoleCommandRefusal } from '@inference/formats';
+
 export interface ProviderTables {
   /** One device authorization (RFC 8628). */
   device_codes: {
@@ -33,6 +35,19 @@ export interface ProviderTables {
     created_at: number;
     bound_at: number | null;
     revoked_at: number | null;
+  };
+  /** Commands that owners sent from the console; the newest of an account are retained. */
+  owner_commands: {
+    id: string;
+    account_id: string;
+    provider_id: string;
+    /** User who sent the command. */
+    actor_id: string;
+    at: number;
+    /** JSON of an `OwnerAction`. */
+    action: string;
+    outcome: ConsoleCommandOutcome | null;
+    refusal: ConsoleCommandRefusal | null;
   };
   /** Accounts for a provider's earnings between two owners. Before the first owner, the account is `provider:<id>`, without a row. */
   unclaimed_accounts: { account: string; provider_id: string; since: number; claimed_by: string | null };

@@ -82,6 +82,7 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'GET /console/v1/machines/:provider_id': read,
   'PATCH /console/v1/machines/:provider_id': account('machines.write', 'machine.renamed'),
   'DELETE /console/v1/machines/:provider_id': account('machines.write', 'machine.unlinked'),
+  'GET /console/v1/machines/:provider_id/commands': read,
   'POST /console/v1/machines/:provider_id/commands': account('machines.write', 'machine.controlled'),
   'GET /console/v1/device-codes/:user_code': account('machines.write'),
   'POST /console/v1/device-codes/:user_code/approve': account('machines.write', 'machine.linked'),

@@ -1,18 +1,25 @@
-/** `POST /console/v1/machines/{provider_id}/commands`: remote control of a connected machine by its owner. */
+/** `/console/v1/machines/{provider_id}/commands`: remote control of a connected machine by its owner, and the log of these commands. */
 import {
   apiError,
+  ConsoleCommandListSchema,
+  type ConsoleCommandOutcome,
+  type ConsoleCommandRefusal,
   ConsoleCommandResultSchema,
   type ConsoleMachineControl,
   ConsoleMachineControlSchema,
+  type ConsoleStoredCommand,
   MachineCommandSchema,
   RequestError,
 } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { NetworkViews } from '../../cluster/views.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import type { OwnerCommandRepository, StoredCommand } from '../../database/providers/owner-command-repository.js';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OwnerCommandOutcome } from '../../providers/session/owner-commands.js';
+import { readPageQuery, toPage } from '../parameters/pagination.js';
+import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { findOwned } from './owned-provider.js';
 
@@ -23,26 +30,57 @@ const MAX_PER_MACHINE = 20;
 
 interface OwnerCommandRoutes {
   readonly ownedProviders: OwnedProviderRepository;
+  readonly commands: OwnerCommandRepository;
   readonly attempts: AttemptCounters;
   /** Sends a command to a provider at any coordinator. Null: the provider is not connected; commands are never queued. */
   readonly execute: ProviderRegistry['executeOwnerCommand'];
+  /** Receives the error of an outcome that could not be stored: the machine has executed the command. */
+  readonly onLogError: (error: unknown) => void;
 }
 
-export function addOwnerCommands(api: ConsoleApi, { ownedProviders, attempts, execute }: OwnerCommandRoutes): void {
+export function addOwnerCommands(api: ConsoleApi, routes: OwnerCommandRoutes): void {
+  const { ownedProviders, commands, attempts, execute, onLogError } = routes;
   const perAccount = attempts.counter('owner_commands_account', { maxAttempts: MAX_PER_ACCOUNT, windowMs: WINDOW_MS });
   const perMachine = attempts.counter('owner_commands_machine', { maxAttempts: MAX_PER_MACHINE, windowMs: WINDOW_MS });
   api.add(
     { method: 'POST', path: '/machines/:provider_id/commands', body: MachineCommandSchema, response: ConsoleCommandResultSchema },
-    async ({ caller, params, body: { command_id: commandId, action } }) => {
-      const { providerId } = await findOwned(ownedProviders, caller.account.id, params.provider_id);
-      const waitSeconds = (await perAccount.count(caller.account.id)) ?? (await perMachine.count(providerId));
+    async ({ caller, userId, params, body: { command_id: commandId, action } }) => {
+      const accountId = caller.account.id;
+      const { providerId } = await findOwned(ownedProviders, accountId, params.provider_id);
+      const waitSeconds = (await perAccount.count(accountId)) ?? (await perMachine.count(providerId));
       if (waitSeconds !== null) {
         throw new RequestError('rate_limit_exceeded', null, `Too many commands. Try again in ${waitSeconds} seconds.`);
       }
-      const outcome = await execute(providerId as ProviderId, { accountId: caller.account.id, commandId, action });
+      const id = await commands.add({ accountId, providerId, actorId: userId, action });
+      const outcome = await execute(providerId as ProviderId, { accountId, commandId, action });
+      await commands.setOutcome(id, ...storedOutcome(outcome)).catch(onLogError);
       return resultOf(commandId, outcome);
     },
   );
+
+  api.add({ method: 'GET', path: '/machines/:provider_id/commands', response: ConsoleCommandListSchema }, async (call) => {
+    const { account } = call.caller;
+    const { providerId } = await findOwned(ownedProviders, account.id, call.params.provider_id);
+    const { limit, after } = readPageQuery(call.query);
+    const rows = await commands.list(account.id, providerId, limit + 1, after);
+    return toPage(rows, limit, ({ at, id }) => ({ at, id }), commandBody);
+  });
+}
+
+function storedOutcome(outcome: OwnerCommandOutcome | null): [ConsoleCommandOutcome, ConsoleCommandRefusal | null] {
+  const code = outcome === null ? 'disconnected' : outcome.outcome;
+  return [code, outcome?.outcome === 'refused' ? outcome.refusal : null];
+}
+
+function commandBody({ id, at, actor, action, outcome, refusal }: StoredCommand): ConsoleStoredCommand {
+  return {
+    id,
+    at: isoTime(at),
+    actor: actor === null ? null : { user_id: actor.id, name: actor.name, email: actor.email },
+    action,
+    outcome,
+    refusal,
+  };
 }
 
 /** Response body. Throws RequestError for a command that the machine did not answer. */

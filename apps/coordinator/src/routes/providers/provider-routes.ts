@@ -6,6 +6,7 @@ import type { NetworkViews } from '../../cluster/views.js';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import { OwnerCommandRepository } from '../../database/providers/owner-command-repository.js';
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { Database } from '../../database/tables.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
@@ -61,7 +62,13 @@ export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (ser
   const api = new ConsoleApi(server);
   addOwnedProviders(api, { ownedProviders, lastSeen, registry, views, links: deps.providerLinks });
   addOwnedProvider(api, { registry, ownedProviders, lastSeen, statusOf, controlOf: machineControls(registry, views) });
-  addOwnerCommands(api, { ownedProviders, attempts: deps.attempts, execute: deps.executeOwnerCommand });
+  addOwnerCommands(api, {
+    ownedProviders,
+    commands: new OwnerCommandRepository({ database, now }),
+    attempts: deps.attempts,
+    execute: deps.executeOwnerCommand,
+    onLogError: onFailure,
+  });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);

@@ -1,0 +1,99 @@
+/** `OwnerCommandRepository`: commands that owners sent to their machines from the console. Written before a command is sent. */
+import { randomUUID } from 'node:crypto';
+import type { ConsoleCommandOutcome, ConsoleCommandRefusal } from '@inference/formats';
+import { type OwnerAction, OwnerActionSchema } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+import type { Database } from '../tables.js';
+
+/** Maximum commands per account. A new command removes the oldest beyond this number. */
+export const MAX_COMMANDS = 1000;
+
+const isAction = Compile(OwnerActionSchema);
+
+export interface StoredCommand {
+  readonly id: string;
+  readonly at: number;
+  /** Null: the account was deleted. */
+  readonly actor: { readonly id: string; readonly name: string; readonly email: string } | null;
+  /** Null: an action of another version of this program. */
+  readonly action: OwnerAction | null;
+  /** Null: the coordinator ended, or its database failed, before the machine answered. */
+  readonly outcome: ConsoleCommandOutcome | null;
+  readonly refusal: ConsoleCommandRefusal | null;
+}
+
+export class OwnerCommandRepository {
+  readonly #database: Database;
+  readonly #now: () => number;
+
+  constructor(options: { readonly database: Database; readonly now: () => number }) {
+    this.#database = options.database;
+    this.#now = options.now;
+  }
+
+  /** Adds a command without an outcome, and returns its id. */
+  async add(command: { accountId: string; providerId: string; actorId: string; action: OwnerAction }): Promise<string> {
+    const { accountId: account_id, providerId: provider_id, actorId: actor_id, action } = command;
+    const id = randomUUID();
+    await this.#database
+      .insertInto('owner_commands')
+      .values({ id, account_id, provider_id, actor_id, at: this.#now(), action: JSON.stringify(action), outcome: null, refusal: null })
+      .execute();
+    await this.#removeOldest(account_id);
+    return id;
+  }
+
+  async setOutcome(id: string, outcome: ConsoleCommandOutcome, refusal: ConsoleCommandRefusal | null): Promise<void> {
+    await this.#database.updateTable('owner_commands').set({ outcome, refusal }).where('id', '=', id).execute();
+  }
+
+  /** At most `limit` commands of an account to a machine, newest first, after the position `after`. */
+  async list(
+    accountId: string,
+    providerId: string,
+    limit: number,
+    after: { readonly at: number; readonly id: string } | null,
+  ): Promise<StoredCommand[]> {
+    let query = this.#database
+      .selectFrom('owner_commands as command')
+      .leftJoin('auth_users', 'auth_users.id', 'command.actor_id')
+      .select(['command.id', 'command.at', 'command.action', 'command.outcome', 'command.refusal'])
+      .select(['auth_users.id as user_id', 'auth_users.name', 'auth_users.email'])
+      .where('command.account_id', '=', accountId)
+      .where('command.provider_id', '=', providerId);
+    if (after !== null) {
+      query = query.where((where) =>
+        where.or([where('command.at', '<', after.at), where.and([where('command.at', '=', after.at), where('command.id', '<', after.id)])]),
+      );
+    }
+    const rows = await query.orderBy('command.at', 'desc').orderBy('command.id', 'desc').limit(limit).execute();
+    return rows.map(({ user_id, name, email, action, ...command }) => ({
+      ...command,
+      actor: user_id === null ? null : { id: user_id, name: name ?? '', email: email ?? '' },
+      action: parseAction(action),
+    }));
+  }
+
+  async #removeOldest(accountId: string): Promise<void> {
+    const oldest = await this.#database
+      .selectFrom('owner_commands')
+      .select(['at', 'id'])
+      .where('account_id', '=', accountId)
+      .orderBy('at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(1)
+      .offset(MAX_COMMANDS)
+      .executeTakeFirst();
+    if (oldest === undefined) return;
+    await this.#database
+      .deleteFrom('owner_commands')
+      .where('account_id', '=', accountId)
+      .where((where) => where.or([where('at', '<', oldest.at), where.and([where('at', '=', oldest.at), where('id', '<=', oldest.id)])]))
+      .execute();
+  }
+}
+
+function parseAction(text: string): OwnerAction | null {
+  const value: unknown = JSON.parse(text);
+  return isAction.Check(value) ? value : null;
+}
