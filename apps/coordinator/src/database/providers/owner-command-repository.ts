@@ -1,8 +1,8 @@
 /** `OwnerCommandRepository`: commands that owners sent to their machines from the console. Written before a command is sent. */
 import { randomUUID } from 'node:crypto';
-import type { ConsoleCommandOutcome, ConsoleCommandRefusal } from '@inference/formats';
 import { type OwnerAction, OwnerActionSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
+import type { CommandOutcome, CommandRefusal } from '../tables/providers.js';
 import type { Database } from '../tables.js';
 
 /** Maximum commands per account. A new command removes the oldest beyond this number. */
@@ -18,8 +18,8 @@ export interface StoredCommand {
   /** Null: an action of another version of this program. */
   readonly action: OwnerAction | null;
   /** Null: the coordinator ended, or its database failed, before the machine answered. */
-  readonly outcome: ConsoleCommandOutcome | null;
-  readonly refusal: ConsoleCommandRefusal | null;
+  readonly outcome: CommandOutcome | null;
+  readonly refusal: CommandRefusal | null;
 }
 
 export class OwnerCommandRepository {
@@ -43,7 +43,7 @@ export class OwnerCommandRepository {
     return id;
   }
 
-  async setOutcome(id: string, outcome: ConsoleCommandOutcome, refusal: ConsoleCommandRefusal | null): Promise<void> {
+  async setOutcome(id: string, outcome: CommandOutcome, refusal: CommandRefusal | null): Promise<void> {
     await this.#database.updateTable('owner_commands').set({ outcome, refusal }).where('id', '=', id).execute();
   }
 

@@ -1,5 +1,10 @@
 /** Tables of providers: device authorizations, tokens of linked providers, owner commands, reputations, the model catalogue, receipts. */
-import type { ConsoleCommandOutcome, ConsoleCommandRefusal } from '@inference/formats';
+import type { OwnerCommandRefusal } from '@inference/protocol';
+
+/** Result of a command from the console. */
+export type CommandOutcome = 'done' | 'refused' | 'unsupported' | 'not_linked' | 'timeout' | 'disconnected' | 'busy';
+/** Reason of a machine that refused a command; `other`: a reason that this version does not know. */
+export type CommandRefusal = OwnerCommandRefusal | 'other';
 
 export interface ProviderTables {
   /** One device authorization (RFC 8628). */
@@ -46,8 +51,8 @@ export interface ProviderTables {
     at: number;
     /** JSON of an `OwnerAction`. */
     action: string;
-    outcome: ConsoleCommandOutcome | null;
-    refusal: ConsoleCommandRefusal | null;
+    outcome: CommandOutcome | null;
+    refusal: CommandRefusal | null;
   };
   /** Accounts for a provider's earnings between two owners. Before the first owner, the account is `provider:<id>`, without a row. */
   unclaimed_accounts: { account: string; provider_id: string; since: number; claimed_by: string | null };
