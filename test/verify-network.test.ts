@@ -170,7 +170,7 @@ describe('inference-verify response', () => {
     const days = 'data:text/javascript,const { now } = Date; Date.now = () => now() + 259200000;';
     const later = await verifyWith({}, '--import', days);
     expect(later).toMatchObject({ code: 0, stderr: '' });
-    expect(later.stdout).toMatch(/judged as of the time that the receipt states: \d{4}-/);
+    expect(later.stdout).toMatch(/verified as of the time that the receipt states: \d{4}-/);
     for (const [name, value] of [
       ['x-provider-serial', 'C02XXXXXXXXX'],
       ['x-attestation-device-serial', 'C02XXXXXXXXX'],

@@ -194,7 +194,8 @@ describeInBrowser('an owner', () => {
     await page.getByRole('button', { name: 'Save schedule' }).click();
     await page.getByText('Schedule saved').waitFor();
     await page.getByLabel('qwen3-8b').click();
-    await page.getByText('A machine serves at least one model.', { exact: false }).waitFor();
+    // Beside the model, and in the list of commands.
+    await expect.poll(() => page.getByText('A machine serves at least one model.', { exact: false }).count()).toBe(2);
     await look(page, 'machine-control');
     await page.getByLabel('Pause', { exact: true }).selectOption('For 1 hour');
     // A command that was not answered keeps its id at the next try.

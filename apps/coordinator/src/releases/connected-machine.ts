@@ -3,7 +3,12 @@ import { createHash } from 'node:crypto';
 import { ProviderIdSchema, ReleaseVersionSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
-import { type Fleet, MIN_OWNERS } from './rollout.js';
+import type { Fleet } from './rollout.js';
+
+/** Owners in the sums of one coordinator: those with the most machines. */
+const MAX_OWNERS = 8;
+/** An owner with this share of the network's machines is the network itself. */
+const LARGE_OWNER_SHARE = 0.5;
 
 export const ConnectedMachineSchema = Type.Object({
   provider_id: ProviderIdSchema,
@@ -60,8 +65,10 @@ export function connectedMachine({
 /** Sums of a fleet as JSON between coordinators. */
 export const FleetSumsSchema = Type.Object({
   machines: Type.Integer({ minimum: 0 }),
-  /** Hashes of owners of machines that can get jobs, the first few. */
-  owners: Type.Array(Type.String({ maxLength: 64 }), { maxItems: MIN_OWNERS }),
+  /** Machines that can get jobs; absent from earlier versions. */
+  available_machines: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** Their number by owner, for the largest owners; absent from earlier versions. Keys: `ownerHash`. */
+  machines_by_owner: Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 0 }))),
   slots: Type.Integer({ minimum: 0 }),
   machines_by_chip: Type.Record(Type.String(), Type.Integer()),
   machines_by_version: Type.Record(Type.String(), Type.Integer()),
@@ -72,23 +79,28 @@ export type FleetSums = Static<typeof FleetSumsSchema>;
 
 /** Adds up machines, and the slots of machines that take jobs now. */
 export function fleetSums(machines: Iterable<ConnectedMachine>): FleetSums {
-  const sums = { machines: 0, slots: 0 };
-  const owners = new Set<string>();
-  const maps = { byChip: new Map(), byVersion: new Map(), slotsByModel: new Map(), slotsByChip: new Map() };
+  const sums = { machines: 0, available_machines: 0, slots: 0 };
+  const maps = {
+    byOwner: new Map<string, number>(),
+    byChip: new Map(),
+    byVersion: new Map(),
+    slotsByModel: new Map(),
+    slotsByChip: new Map(),
+  };
   for (const { version, chip_family, models, slots, account_id, is_blocked, is_away } of machines) {
     sums.machines++;
     add(maps.byChip, chip_family, 1);
     add(maps.byVersion, version ?? 'other', 1);
-    if (is_blocked) continue;
-    if (owners.size < MIN_OWNERS) owners.add(ownerHash(account_id));
-    if (is_away) continue;
+    if (is_blocked || is_away) continue;
+    sums.available_machines++;
+    add(maps.byOwner, ownerHash(account_id), 1);
     sums.slots += slots;
     add(maps.slotsByChip, chip_family, slots);
     for (const model of models) add(maps.slotsByModel, model, slots);
   }
   return {
     ...sums,
-    owners: [...owners],
+    machines_by_owner: Object.fromEntries([...maps.byOwner].sort(([, a], [, b]) => b - a).slice(0, MAX_OWNERS)),
     machines_by_chip: Object.fromEntries(maps.byChip),
     machines_by_version: Object.fromEntries(maps.byVersion),
     slots_by_model: Object.fromEntries(maps.slotsByModel),
@@ -103,9 +115,11 @@ export function totalFleet(parts: readonly FleetSums[]): Fleet {
     for (const part of parts) for (const [key, value] of Object.entries(read(part))) add(map, key, value);
     return map;
   };
+  const available = parts.reduce((sum, { machines, available_machines = machines }) => sum + available_machines, 0);
+  const byOwner = total((part) => part.machines_by_owner ?? {});
   return {
     machines: parts.reduce((sum, { machines }) => sum + machines, 0),
-    owners: Math.min(MIN_OWNERS, new Set(parts.flatMap(({ owners }) => owners)).size),
+    largeOwners: new Set([...byOwner].filter(([, count]) => count >= available * LARGE_OWNER_SHARE).map(([owner]) => owner)),
     slots: parts.reduce((sum, { slots }) => sum + slots, 0),
     machinesByChip: total((part) => part.machines_by_chip),
     machinesByVersion: total((part) => part.machines_by_version),
@@ -114,8 +128,8 @@ export function totalFleet(parts: readonly FleetSums[]): Fleet {
   };
 }
 
-/** Machines without an account count as those of one owner. */
-function ownerHash(accountId: string | null): string {
+/** Machines without an account count as those of one owner, because addresses are cheap. */
+export function ownerHash(accountId: string | null): string {
   return createHash('sha256')
     .update(`inference/fleet-owner/v1\0${accountId ?? ''}`)
     .digest('hex')

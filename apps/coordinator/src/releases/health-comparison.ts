@@ -1,6 +1,6 @@
 /** Compares updated machines with the others: overall, and within each chip family and model. Pure. */
 import type { RolloutComparison, RolloutMeasure } from '@inference/formats';
-import { type ComparedMachine, type Fleet, isConnected, isMissing, MIN_OWNERS } from './rollout.js';
+import { type ComparedMachine, isConnected, isMissing, MIN_OWNERS } from './rollout.js';
 import { type Cluster, fisherExact, higherRate, limitWeights, lowerMean, type Proportion } from './statistical-tests.js';
 
 /** Haybittle-Peto boundary for repeated tests: a smaller p-value halts the rollout. Cohorts divide it by their number (Bonferroni). */
@@ -26,32 +26,32 @@ const MIN_SPEED_MACHINES = 8;
 /** A fleet below this size stops at two bad machines, a larger one at three. */
 const SMALL_FLEET = 12;
 
+/** Prefix of the key of a machine that counts by itself. */
+const MACHINE_KEY = 'machine ';
+
 const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'];
 
 interface ComparisonContext {
-  readonly fleet: Pick<Fleet, 'machines' | 'owners'>;
-  /** Owners chosen by the operator. */
-  readonly trustedOwners: ReadonlySet<string>;
+  /** Number of connected machines. */
+  readonly fleetSize: number;
+  /** Owners whose machines count one by one, by `ownerKey`. */
+  readonly provenOwners: ReadonlySet<string>;
   readonly now: number;
 }
 
 /** Comparisons of all machines come first, with `cohort` null. */
-export function compareHealth(machines: readonly ComparedMachine[], { fleet, trustedOwners, now }: ComparisonContext): RolloutComparison[] {
+export function compareHealth(
+  machines: readonly ComparedMachine[],
+  { fleetSize, provenOwners, now }: ComparisonContext,
+): RolloutComparison[] {
   const cohorts = cohortsOf(machines);
-  const isSmall = fleet.machines < SMALL_FLEET;
-  const ownerCount = Math.max(fleet.owners, new Set(machines.map(({ owner }) => owner)).size);
-  const isTrusted = ({ owner }: ComparedMachine): boolean => trustedOwners.has(owner);
-  const keyOf = (machine: ComparedMachine, isSingle: boolean): string =>
-    isSingle ? `machine ${machine.providerId}` : `owner ${machine.owner}`;
+  const isSmall = fleetSize < SMALL_FLEET;
   const shared = {
     minBad: isSmall ? 2 : 3,
-    minBadOwners: Math.min(MIN_OWNERS, Math.max(1, ownerCount)),
     majorityP: isSmall ? SMALL_FLEET_MAJORITY_P : MAJORITY_P,
     now,
     hasOthers: machines.some(({ part, isVolunteer }) => part === 'control' || !isVolunteer),
-    // One or two owners are the network itself: their machines count one by one.
-    witnessOf: (machine: ComparedMachine) => keyOf(machine, ownerCount < MIN_OWNERS || isTrusted(machine)),
-    ownerOf: (machine: ComparedMachine) => keyOf(machine, isTrusted(machine)),
+    keyOf: ({ owner, providerId }: ComparedMachine) => (provenOwners.has(owner) ? MACHINE_KEY + providerId : owner),
   };
   const tests = Math.max(1, cohorts.length);
   const overall = compareMeasures(machines, null, { ...shared, stopP: STOP_P, concernP: CONCERN_P });
@@ -80,36 +80,32 @@ function cohortsOf(machines: readonly ComparedMachine[]): { readonly cohort: Coh
 
 interface Rules {
   readonly minBad: number;
-  /** Owners with worse machines that a halt needs. */
-  readonly minBadOwners: number;
   readonly majorityP: number;
   readonly stopP: number;
   readonly concernP: number;
   readonly now: number;
   /** Whether there are machines besides those that chose the version themselves. */
   readonly hasOthers: boolean;
-  /** Machines with the same key count once: those of one owner vary together, and their owner may be dishonest. */
-  readonly witnessOf: (machine: ComparedMachine) => string;
-  /** Like `witnessOf`, for `minBadOwners`. */
-  readonly ownerOf: (machine: ComparedMachine) => string;
+  /** Bad machines with the same key count once: machines of one owner vary together, and the owner may be dishonest. */
+  readonly keyOf: (machine: ComparedMachine) => string;
 }
 
 function compareMeasures(machines: readonly ComparedMachine[], cohort: Cohort | null, rules: Rules): RolloutComparison[] {
   const updated = machines.filter(({ part }) => part === 'updated');
   const others = machines.filter(({ part }) => part === 'control');
   return MEASURES.map((measure) => {
-    const { chosenBad, badOwners, ...figures } = figuresOf(measure, updated, others, rules);
-    return { measure, cohort, ...figures, verdict: verdictOf(measure, figures, { chosenBad, badOwners }, rules) };
+    const { chosenBad, badKeys, ...figures } = figuresOf(measure, updated, others, rules);
+    return { measure, cohort, ...figures, verdict: verdictOf(measure, figures, { chosenBad, badKeys }, rules) };
   });
 }
 
 type Figures = Pick<RolloutComparison, 'updated' | 'others' | 'p'>;
 
-interface BadCounts {
-  /** Bad witnesses among `updated` that chose the version themselves. */
+interface BadMachines {
+  /** Keys of bad machines among `updated`. */
+  readonly badKeys: readonly string[];
+  /** How many of these keys stand only for machines whose owner chose the version. */
   readonly chosenBad: number;
-  /** Owners of bad machines among `updated`. */
-  readonly badOwners: number;
 }
 
 function figuresOf(
@@ -117,7 +113,7 @@ function figuresOf(
   updated: readonly ComparedMachine[],
   others: readonly ComparedMachine[],
   rules: Rules,
-): Figures & BadCounts {
+): Figures & BadMachines {
   // Requests and speeds of volunteers prove nothing where others can be asked.
   const rated = rules.hasOthers ? updated.filter(({ isVolunteer }) => !isVolunteer) : updated;
   switch (measure) {
@@ -125,22 +121,23 @@ function figuresOf(
     case 'trust_lost':
     case 'restricted': {
       const [a, b] = [proportionOf(measure, updated, rules), proportionOf(measure, others, rules)];
-      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b), chosenBad: a.chosenBad, badOwners: a.badOwners };
+      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b), chosenBad: a.chosenBad, badKeys: a.badKeys };
     }
     case 'failed_requests': {
       const [a, b] = [limitWeights(requestsOf(rated, rules)), limitWeights(requestsOf(others, rules))];
       const [updatedFigures, otherFigures] = [requestFigures(a), requestFigures(b)];
       const limit = (otherFigures.value ?? 0) + MIN_FAILURE_DIFFERENCE;
-      const badOwners = requestsOf(rated, { witnessOf: rules.ownerOf }).filter(({ bad, count }) => bad / count >= limit).length;
-      return { updated: updatedFigures, others: otherFigures, p: higherRate(a, b), chosenBad: 0, badOwners };
+      const badKeys = a.flatMap(({ key, bad, count }) => (bad / count >= limit ? [key] : []));
+      return { updated: updatedFigures, others: otherFigures, p: higherRate(a, b), chosenBad: 0, badKeys };
     }
     case 'slower': {
-      const [a, b] = [speedsOf(rated, rules), speedsOf(others, rules)];
+      const ratedSpeeds = speedsOf(rated, rules);
+      const [a, b] = [ratedSpeeds, speedsOf(others, rules)].map((speeds) => speeds.map(({ log }) => log)) as [number[], number[]];
       const [updatedFigures, otherFigures] = [speedFigures(a), speedFigures(b)];
       const limit = Math.log((otherFigures.value ?? 1) * MAX_SPEED_RATIO);
-      const badOwners = speedsOf(rated, { witnessOf: rules.ownerOf }).filter((log) => log <= limit).length;
+      const badKeys = ratedSpeeds.flatMap(({ key, log }) => (log <= limit ? [key] : []));
       const p = lowerMean(a, b, MIN_LOG_SPEED_DEVIATION);
-      return { updated: updatedFigures, others: otherFigures, p, chosenBad: 0, badOwners };
+      return { updated: updatedFigures, others: otherFigures, p, chosenBad: 0, badKeys };
     }
     default:
       return measure satisfies never;
@@ -150,11 +147,12 @@ function figuresOf(
 function verdictOf(
   measure: RolloutMeasure,
   { updated, others, p }: Figures,
-  { chosenBad, badOwners }: BadCounts,
-  { minBad, minBadOwners, majorityP, stopP, concernP, hasOthers }: Rules,
+  { chosenBad, badKeys }: BadMachines,
+  { minBad, majorityP, stopP, concernP, hasOthers }: Rules,
 ): RolloutComparison['verdict'] {
-  // Fewer owners can make their own machines look bad.
-  const isIndependent = badOwners >= minBadOwners;
+  // One or two owners can make their own machines look bad.
+  const provenBad = badKeys.filter((key) => key.startsWith(MACHINE_KEY)).length;
+  const isIndependent = badKeys.length >= MIN_OWNERS || provenBad >= minBad;
   if (measure === 'slower' || measure === 'failed_requests') {
     const enough = ({ machines, count }: Figures['updated']) =>
       measure === 'slower' ? machines >= MIN_SPEED_MACHINES : machines >= MIN_RATE_MACHINES && count >= MIN_RATE_REQUESTS;
@@ -179,21 +177,20 @@ function verdictOf(
 function proportionOf(
   measure: 'missing' | 'trust_lost' | 'restricted',
   machines: readonly ComparedMachine[],
-  { now, witnessOf, ownerOf }: Rules,
-): Proportion & BadCounts {
-  const witnesses = new Set<string>();
-  const owners = new Set<string>();
+  { now, keyOf }: Rules,
+): Proportion & BadMachines {
+  /** By key, whether only machines whose owner chose the version are bad. */
   const bad = new Map<string, boolean>();
+  let good = 0;
   for (const machine of machines) {
     const isBad = isBadMachine(measure, machine, now);
     if (isBad === null) continue;
-    const witness = witnessOf(machine);
-    witnesses.add(witness);
-    if (!isBad) continue;
-    bad.set(witness, machine.isVolunteer && bad.get(witness) !== false);
-    owners.add(ownerOf(machine));
+    const key = keyOf(machine);
+    if (isBad) bad.set(key, machine.isVolunteer && bad.get(key) !== false);
+    else good++;
   }
-  return { bad: bad.size, count: witnesses.size, chosenBad: [...bad.values()].filter(Boolean).length, badOwners: owners.size };
+  const chosenBad = [...bad.values()].filter(Boolean).length;
+  return { bad: bad.size, count: good + bad.size, chosenBad, badKeys: [...bad.keys()] };
 }
 
 /** Null: not counted. A machine still on its old version counts only if it is missing or its trial failed. */
@@ -208,24 +205,32 @@ function isBadMachine(measure: 'missing' | 'trust_lost' | 'restricted', machine:
   return machine.trustBefore === null || machine.trust === null ? null : machine.trust < machine.trustBefore;
 }
 
-function requestsOf(machines: readonly ComparedMachine[], { witnessOf }: Pick<Rules, 'witnessOf'>): Cluster[] {
+interface Keyed {
+  readonly key: string;
+}
+
+function requestsOf(machines: readonly ComparedMachine[], { keyOf }: Rules): (Cluster & Keyed)[] {
   const rated = machines.filter(({ part, isOnVersion, attempts }) => attempts > 0 && (part === 'control' || isOnVersion));
-  return grouped(rated, witnessOf).map((group) => ({
+  return grouped(rated, keyOf).map(([key, group]) => ({
+    key,
     bad: group.reduce((sum, { failures, attempts }) => sum + Math.min(failures, attempts), 0),
     count: group.reduce((sum, { attempts }) => sum + attempts, 0),
   }));
 }
 
-/** Natural logarithms, because ratios multiply; the mean of each witness. */
-function speedsOf(machines: readonly ComparedMachine[], { witnessOf }: Pick<Rules, 'witnessOf'>): number[] {
+/** Natural logarithms, because ratios multiply; the mean by key. */
+function speedsOf(machines: readonly ComparedMachine[], { keyOf }: Rules): (Keyed & { readonly log: number })[] {
   const logs = machines.flatMap((machine) => {
     const { part, isOnVersion, speedRatio } = machine;
     return speedRatio !== null && speedRatio > 0 && (part === 'control' || isOnVersion) ? [{ machine, log: Math.log(speedRatio) }] : [];
   });
-  return grouped(logs, ({ machine }) => witnessOf(machine)).map((group) => group.reduce((sum, { log }) => sum + log, 0) / group.length);
+  return grouped(logs, ({ machine }) => keyOf(machine)).map(([key, group]) => ({
+    key,
+    log: group.reduce((sum, { log }) => sum + log, 0) / group.length,
+  }));
 }
 
-function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[][] {
+function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => string): [key: string, group: Item[]][] {
   const groups = new Map<string, Item[]>();
   for (const item of items) {
     const key = keyOf(item);
@@ -233,7 +238,7 @@ function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => string): I
     if (group === undefined) groups.set(key, [item]);
     else group.push(item);
   }
-  return [...groups.values()];
+  return [...groups];
 }
 
 function shareFigures({ bad, count }: Proportion): Figures['updated'] {

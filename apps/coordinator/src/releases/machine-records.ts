@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { compareVersions } from '@inference/protocol';
 import type { RolloutMachineRow, RolloutRow } from '../database/rollout-repository.js';
-import type { ConnectedMachine } from './connected-machine.js';
+import { type ConnectedMachine, ownerHash } from './connected-machine.js';
 import type { OutcomeCount } from './job-outcomes.js';
 import type { ComparedMachine, Rollout } from './rollout.js';
 
@@ -39,14 +39,13 @@ export function newRow(
     speed_model: machine.speed_model,
     speed_before: machine.speed,
     speed_ratio: null,
-    owner: ownerKey(version, machine),
+    owner: ownerKey(version, ownerHash(machine.account_id)),
     is_volunteer: isVolunteer ? 1 : 0,
   };
 }
 
-/** Differs by version, so that rows of versions cannot be linked. All machines without an account have one key: addresses are cheap. */
-export function ownerKey(version: string, { account_id }: Pick<ConnectedMachine, 'account_id'>): string {
-  const owner = account_id === null ? 'no account' : `account ${account_id}`;
+/** Key of an owner, by `ownerHash`. Differs by version, so that rows of versions cannot be linked. */
+export function ownerKey(version: string, owner: string): string {
   return createHash('sha256').update(`inference/rollout-owner/v1\0${version}\0${owner}`).digest('hex').slice(0, 32);
 }
 

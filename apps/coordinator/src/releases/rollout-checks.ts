@@ -6,7 +6,7 @@ import { Compile } from 'typebox/compile';
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
 import type { Database } from '../database/tables.js';
-import { type ConnectedMachine, fleetSums } from './connected-machine.js';
+import { type ConnectedMachine, fleetSums, ownerHash } from './connected-machine.js';
 import type { JobOutcomes } from './job-outcomes.js';
 import { comparedMachines, observeMachines, ownerKey, rolloutOf } from './machine-records.js';
 import { isMissing, reservesCapacity } from './rollout.js';
@@ -105,7 +105,8 @@ export class RolloutChecks {
         const { step, comparisons, settledMachines } = checkRollout(rolloutOf(row), policy, {
           fleet,
           machines,
-          trustedOwners: new Set(policy.canary_accounts.map((account_id) => ownerKey(version, { account_id }))),
+          trustedOwners: new Set(policy.canary_accounts.map((accountId) => ownerKey(version, ownerHash(accountId)))),
+          largeOwners: new Set([...fleet.largeOwners].map((owner) => ownerKey(version, owner))),
           now: time,
           startedAt: this.#startedAt,
         });

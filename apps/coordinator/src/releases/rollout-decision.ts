@@ -1,16 +1,7 @@
 /** Decides whether a rollout halts, goes to its next stage, completes, or stays. Pure. */
 import type { RolloutComparison, RolloutMeasure, RolloutPolicy } from '@inference/formats';
 import { compareHealth } from './health-comparison.js';
-import {
-  type ComparedMachine,
-  type Fleet,
-  isMissing,
-  isSettled,
-  MIN_OWNERS,
-  type Rollout,
-  reservesCapacity,
-  stageRules,
-} from './rollout.js';
+import { type ComparedMachine, type Fleet, isMissing, isSettled, type Rollout, reservesCapacity, stageRules } from './rollout.js';
 
 export type RolloutStep =
   | { readonly kind: 'halt'; readonly reason: string }
@@ -30,8 +21,10 @@ export interface RolloutCheck {
 export interface RolloutFacts {
   readonly fleet: Fleet;
   readonly machines: readonly ComparedMachine[];
-  /** Owners chosen by the operator: each of their machines counts. */
+  /** Owners chosen by the operator, by `ownerKey`. */
   readonly trustedOwners: ReadonlySet<string>;
+  /** Owners of at least half of the network, by `ownerKey`. */
+  readonly largeOwners: ReadonlySet<string>;
   readonly now: number;
   /** Start of this coordinator. */
   readonly startedAt: number;
@@ -45,11 +38,11 @@ const START_MS = 10 * 60_000;
 const MAX_SOAK_FACTOR = 2;
 
 export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: RolloutFacts): RolloutCheck {
-  const { fleet, machines, trustedOwners, now, startedAt } = facts;
+  const { fleet, machines, trustedOwners, largeOwners, now, startedAt } = facts;
   const isStarting = now - startedAt < START_MS;
   // While machines reconnect, the first ones must not pass as the whole network.
-  const comparedFleet = { machines: fleet.machines, owners: isStarting ? MIN_OWNERS : fleet.owners };
-  const comparisons = compareHealth(machines, { fleet: comparedFleet, trustedOwners, now });
+  const provenOwners = isStarting ? trustedOwners : new Set([...trustedOwners, ...largeOwners]);
+  const comparisons = compareHealth(machines, { fleetSize: fleet.machines, provenOwners, now });
   const settledMachines = machines.filter((machine) => isSettled(machine, now)).length;
   return { step: decideStep(), comparisons, settledMachines };
 

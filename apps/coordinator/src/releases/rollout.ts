@@ -50,7 +50,7 @@ export interface ComparedMachine extends MachineTraits {
   readonly failures: number;
   /** Decode rate divided by the rate before the offer, for the same model; null: unknown. */
   readonly speedRatio: number | null;
-  /** Machines of one owner count once. */
+  /** Key of the owner, by `ownerKey`. */
   readonly owner: string;
   /** Whether the owner chose the version, ahead of the stage and without the operator. */
   readonly isVolunteer: boolean;
@@ -62,8 +62,8 @@ export const MIN_OWNERS = 3;
 /** Capacity of the network, in slots that take jobs, and machines connected. */
 export interface Fleet {
   readonly machines: number;
-  /** Owners of machines that can get jobs, counted up to `MIN_OWNERS`. */
-  readonly owners: number;
+  /** Owners of at least half of the machines that can get jobs, by `ownerHash`. */
+  readonly largeOwners: ReadonlySet<string>;
   readonly machinesByChip: ReadonlyMap<string, number>;
   readonly machinesByVersion: ReadonlyMap<string, number>;
   readonly slots: number;

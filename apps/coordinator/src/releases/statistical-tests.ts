@@ -60,10 +60,13 @@ export function clusteredRate(clusters: readonly Cluster[]): { readonly rate: nu
 const MAX_WEIGHT = 5;
 
 /** Scales clusters above `MAX_WEIGHT` median counts down to this count, so that no single one decides the rate of a group. */
-export function limitWeights(clusters: readonly Cluster[]): Cluster[] {
+export function limitWeights<Item extends Cluster>(clusters: readonly Item[]): Item[] {
   const counts = clusters.map(({ count }) => count).sort((a, b) => a - b);
   const limit = MAX_WEIGHT * (counts[Math.floor((counts.length - 1) / 2)] ?? 0);
-  return clusters.map(({ bad, count }) => (count <= limit ? { bad, count } : { bad: (bad * limit) / count, count: limit }));
+  return clusters.map((cluster) => {
+    const { bad, count } = cluster;
+    return count <= limit ? cluster : { ...cluster, bad: (bad * limit) / count, count: limit };
+  });
 }
 
 /** Tests that the failure rate of the first group is higher. */

@@ -37,7 +37,7 @@ const many = (count: number, change: Partial<ComparedMachine>): ComparedMachine[
   Array.from({ length: count }, (_, index) => machine({ providerId: `${change.part ?? 'updated'}-${index}`, ...change }));
 const fleetOf = (slots: number): Fleet => ({
   machines: slots,
-  owners: 3,
+  largeOwners: new Set(),
   machinesByChip: new Map([['M4', slots]]),
   machinesByVersion: new Map(),
   slots,
@@ -59,10 +59,10 @@ const ROLLOUT: Rollout = {
 const NO_OWNERS: ReadonlySet<string> = new Set();
 const verdicts = (
   machines: readonly ComparedMachine[],
-  { fleet = 100, owners = 3, trustedOwners = NO_OWNERS } = {},
+  { fleetSize = 100, provenOwners = NO_OWNERS } = {},
 ): Record<string, RolloutComparison['verdict']> =>
   Object.fromEntries(
-    compareHealth(machines, { fleet: { machines: fleet, owners }, trustedOwners, now: NOW })
+    compareHealth(machines, { fleetSize, provenOwners, now: NOW })
       .filter(({ cohort }) => cohort === null)
       .map(({ measure, verdict }) => [measure, verdict]),
   );
@@ -160,14 +160,15 @@ describe('comparisons', () => {
     expect(verdicts([...many(10, later), ...many(30, { part: 'control', isOnVersion: false })]).missing).toBe('good');
   });
 
-  it('stop at three machines of a large fleet and two of a small one with two owners', () => {
+  it('stop at three machines of a large fleet and two of a small one with one large owner', () => {
     const controls = many(9, { part: 'control', isOnVersion: false });
     const gone = { seenAt: NOW - 15 * MINUTE };
     expect(verdicts([...many(2, gone), ...controls]).missing).not.toBe('worse');
     expect(verdicts([...many(3, gone), ...controls]).missing).toBe('worse');
-    const [one, two] = many(2, gone);
-    const small = [{ ...one, owner: 'a' }, { ...two, owner: 'b' }, ...controls.slice(0, 6).map((control) => ({ ...control, owner: 'a' }))];
-    expect(verdicts(small as ComparedMachine[], { fleet: 8, owners: 2 }).missing).toBe('worse');
+    const ofOwner = (owner: string) => (machine: ComparedMachine) => ({ ...machine, owner });
+    const small = [...many(2, gone), ...controls.slice(0, 6)];
+    expect(verdicts(small.map(ofOwner('a')), { fleetSize: 8, provenOwners: new Set(['a']) }).missing).toBe('worse');
+    expect(verdicts(small, { fleetSize: 8 }).missing).not.toBe('worse');
     expect(verdicts([...many(3, { trust: 1 }), ...controls]).trust_lost).toBe('worse');
     expect(verdicts([...many(3, { hasFailed: true, isOnVersion: false }), ...controls]).missing).toBe('worse');
   });
@@ -186,11 +187,26 @@ describe('comparisons', () => {
       const found = verdicts([...many(9, { ...rated, ...change }), ...others]);
       expect([found.failed_requests, found.slower]).toEqual(['not_enough_data', 'not_enough_data']);
     }
-    // Where one owner has the network's machines, or the operator chose the owner, they count one by one.
+    // Machines of a large owner, or of an owner that the operator chose, count one by one.
     const same = [...many(9, { ...bad, owner: 'one' }), ...controls.map((one) => ({ ...one, owner: 'one' }))];
     expect(verdicts(same).missing).not.toBe('worse');
-    expect(verdicts(same, { owners: 1 }).missing).toBe('worse');
-    expect(verdicts(same, { trustedOwners: new Set(['one']) }).missing).toBe('worse');
+    expect(verdicts(same, { provenOwners: new Set(['one']) }).missing).toBe('worse');
+  });
+
+  it.each([3, 4])('stop a bad release in a network of %i owners', (owners) => {
+    const owned = (machines: readonly ComparedMachine[]) => machines.map((one, index) => ({ ...one, owner: `owner-${index % owners}` }));
+    const controls = owned(many(20 * owners, { part: 'control', isOnVersion: false }));
+    expect(verdicts([...owned(many(2 * owners, { trust: 1 })), ...controls]).trust_lost).toBe('worse');
+    expect(verdicts([...owned(many(2 * owners, { hasFailed: true, isOnVersion: false })), ...controls]).missing).toBe('worse');
+    // A few controls that their owners switched off hide no fault.
+    const some = controls.map((one, index) => (index < owners ? { ...one, seenAt: NOW - 15 * MINUTE } : one));
+    expect(verdicts([...owned(many(5 * owners, { seenAt: NOW - 15 * MINUTE })), ...some]).missing).toBe('worse');
+  });
+
+  it('do not stop a good release for single machines of many owners', () => {
+    const owned = (machines: readonly ComparedMachine[]) => machines.map((one, index) => ({ ...one, owner: `owner-${index % 4}` }));
+    const updated = owned(many(200, {})).map((one, index) => (index < 3 ? { ...one, seenAt: NOW - 15 * MINUTE } : one));
+    expect(verdicts([...updated, ...owned(many(8, { part: 'control', isOnVersion: false }))]).missing).toBe('good');
   });
 
   it('never stop for fewer than three owners, whatever their machines do', () => {
@@ -221,7 +237,7 @@ describe('comparisons', () => {
             ...many(honest, served),
             ...many(3 * honest, { ...served, part: 'control', isOnVersion: false }),
           ];
-          for (const { verdict } of compareHealth(machines, { fleet: { machines: fleet, owners: 3 }, trustedOwners: NO_OWNERS, now: NOW }))
+          for (const { verdict } of compareHealth(machines, { fleetSize: fleet, provenOwners: NO_OWNERS, now: NOW }))
             expect(verdict).not.toBe('worse');
         },
       ),
@@ -251,8 +267,8 @@ describe('comparisons', () => {
               index < bad ? { ...one, isRestricted: true, trust: 1, failures: 9 } : one,
             );
           for (const { verdict } of compareHealth([...group('updated'), ...group('control')], {
-            fleet: { machines: size * 2, owners: 3 },
-            trustedOwners: NO_OWNERS,
+            fleetSize: size * 2,
+            provenOwners: NO_OWNERS,
             now: NOW,
           }))
             expect(verdict).not.toBe('worse');
@@ -265,8 +281,14 @@ describe('comparisons', () => {
 
 describe('decisions', () => {
   const check = (machines: readonly ComparedMachine[], change: Partial<Rollout> = {}, fleet = fleetOf(1000), startedAt = 0) =>
-    checkRollout({ ...ROLLOUT, ...change }, DEFAULT_ROLLOUT_POLICY, { fleet, machines, trustedOwners: NO_OWNERS, now: NOW, startedAt })
-      .step;
+    checkRollout({ ...ROLLOUT, ...change }, DEFAULT_ROLLOUT_POLICY, {
+      fleet,
+      machines,
+      trustedOwners: NO_OWNERS,
+      largeOwners: fleet.largeOwners,
+      now: NOW,
+      startedAt,
+    }).step;
 
   it('wait for the time, then for the machines, and then go on', () => {
     expect(check(many(9, {}), { stageStartedAt: NOW - 60 * MINUTE })).toEqual({
@@ -293,7 +315,7 @@ describe('decisions', () => {
 
   it('take the first machines after a start for no whole network', () => {
     const ofOneOwner = many(5, { owner: 'one', hasFailed: true, isOnVersion: false });
-    const fleet = { ...fleetOf(20), owners: 1 };
+    const fleet = { ...fleetOf(20), largeOwners: new Set(['one']) };
     expect(check(ofOneOwner, {}, fleet, NOW - 9 * MINUTE).kind).toBe('stay');
     expect(check(ofOneOwner, {}, fleet).kind).toBe('halt');
   });

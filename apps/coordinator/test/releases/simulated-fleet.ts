@@ -2,7 +2,7 @@
 import { DEFAULT_ROLLOUT_POLICY, type RolloutPolicy } from '@inference/formats';
 import { pickControls } from '../../src/releases/control-sample.js';
 import { type ReservedSlots, reservedSlots, whyNotOffered } from '../../src/releases/offer-policy.js';
-import { type ComparedMachine, type Fleet, MIN_OWNERS, type Rollout, stageRules } from '../../src/releases/rollout.js';
+import { type ComparedMachine, type Fleet, type Rollout, stageRules } from '../../src/releases/rollout.js';
 import { checkRollout } from '../../src/releases/rollout-decision.js';
 
 /** What a release does to the machines that take it. */
@@ -119,6 +119,7 @@ export function simulateRelease(options: {
       fleet,
       machines: [...records.values()],
       trustedOwners: new Set(),
+      largeOwners: fleet.largeOwners,
       now,
       startedAt: -HOUR,
     });
@@ -273,7 +274,7 @@ function isUp(machine: SimulatedMachine, now: number): boolean {
 function fleetOf(machines: readonly SimulatedMachine[], now: number): Fleet {
   const fleet = {
     machines: 0,
-    owners: MIN_OWNERS,
+    largeOwners: new Set<string>(),
     slots: 0,
     machinesByChip: new Map<string, number>(),
     machinesByVersion: new Map<string, number>(),
