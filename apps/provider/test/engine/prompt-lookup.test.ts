@@ -69,9 +69,6 @@ test('drafts that are always rejected cost at most 2 % of the rounds, after the 
 /** A context whose model continues the digits of 1/7 for ever. It checks that each position is decoded once. */
 class Machine {
   readonly rows: number[] = [];
-  /** Samplings requested while a batch is decoded, which cost no trip of their own. */
-  samplingsWithBatch = 0;
-  #isDecoding = false;
   #now = 0;
   #cells = 0;
   #batch: number[] = [];
@@ -88,14 +85,8 @@ class Machine {
     decodeBatch: async () => {
       this.rows.push(this.#batch.length);
       this.#now += 10 + this.#batch.length;
-      this.#isDecoding = true;
-      await Promise.resolve();
-      this.#isDecoding = false;
     },
-    sampleToken: (async (place: number) => {
-      if (this.#isDecoding) this.samplingsWithBatch++;
-      return DIGITS.at((DIGITS.indexOf(this.#batch[place] as number) + 1) % DIGITS.length);
-    }) as never,
+    sampleToken: (async (place: number) => DIGITS.at((DIGITS.indexOf(this.#batch[place] as number) + 1) % DIGITS.length)) as never,
     disposeSequence: () => {
       this.#cells = 0;
     },
@@ -121,7 +112,7 @@ describe('the decoder', () => {
   afterEach(() => vi.restoreAllMocks());
 
   /** Runs one stream and resolves to its text and number of tokens. */
-  async function run(prompt: readonly Token[], limit: number, canDraft: boolean, { repeatable = false, isSamplerStateless = false } = {}) {
+  async function run(prompt: readonly Token[], limit: number, canDraft: boolean, repeatable = false) {
     let text = '';
     let count = 0;
     await new Promise<void>((resolve) => {
@@ -149,8 +140,7 @@ describe('the decoder', () => {
         sampler,
       };
       const control = new StreamControl(1);
-      const text = new TextAssembler(vocabulary);
-      decoder.add(new TextStream({ ...stream, control, prompt, repeatable, isSamplerStateless, limit, text }));
+      decoder.add(new TextStream({ ...stream, control, prompt, repeatable, limit, text: new TextAssembler(vocabulary) }));
     });
     return { text, count };
   }
@@ -169,21 +159,11 @@ describe('the decoder', () => {
     expect(machine.rows.length).toBeLessThan(40);
   });
 
-  test('samples all rows of a draft with its batch if the sampler has no state', async () => {
-    const prompt = tokens(4, 2, 8, 5, 7, 1, 9, 9, 4, 2, 8, 5, 7, 1);
-    await run(prompt, 200, true);
-    expect(machine.samplingsWithBatch).toBe(machine.rows.length);
-    machine = new Machine();
-    expect(await run(prompt, 200, true, { isSamplerStateless: true })).toEqual({ text: EXPECTED, count: 200 });
-    const promptRows = machine.rows[0] as number;
-    expect(machine.samplingsWithBatch).toBe(machine.rows.reduce((sum, rows) => sum + rows, 0) - promptRows + 1);
-  });
-
   test.each([
     ['a cache that cannot drop tokens', false, false],
     ['repeatable streams on kernels whose results depend on the batch', true, true],
   ])('never drafts for %s', async (_case, canDraft, repeatable) => {
-    expect(await run(tokens(1), 200, canDraft, { repeatable })).toEqual({ text: EXPECTED, count: 200 });
+    expect(await run(tokens(1), 200, canDraft, repeatable)).toEqual({ text: EXPECTED, count: 200 });
     expect(machine.rows).toEqual(Array.from({ length: 200 }, () => 1));
   });
 });
