@@ -4,10 +4,10 @@ import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/gr
 import type { Token } from 'node-llama-cpp';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
 import { Decoder } from './decoding/decoder.js';
-import { GrammarError, isStateless, samplerConfig } from './decoding/sampling.js';
+import { GrammarError, samplerConfig } from './decoding/sampling.js';
 import { SequencePool } from './decoding/sequence-pool.js';
 import type { LoadedModel } from './loaded-model.js';
-import type { SamplerConfig } from './native.js';
+import type { NativeSampler } from './native.js';
 import type { Outbox } from './outbox.js';
 import { GrammarText } from './output/grammar-text.js';
 import { StreamControl, TextStream } from './output/text-stream.js';
@@ -88,10 +88,10 @@ export class Runtime {
     const limit = Math.min(request.maxTokens, contextSize - tokens.length);
     const { vocabulary } = this.loaded;
     let text: TextAssembler | GrammarText;
-    let config: SamplerConfig;
+    let sampler: NativeSampler;
     try {
       text = request.grammar === null ? new TextAssembler(vocabulary) : this.#formText(request.grammar, limit);
-      config = await this.#samplerConfig(request, limit);
+      sampler = await this.#sampler(request, limit);
     } catch (error) {
       if (error instanceof GrammarError || error instanceof GrammarTooLarge) return { job, kind: 'invalid_request', field: 'grammar' };
       throw error;
@@ -104,8 +104,7 @@ export class Runtime {
       scope: request.cacheScope,
       repeatable: request.sampling.seed !== null,
       limit,
-      sampler: this.loaded.samplers.newSampler(config),
-      isSamplerStateless: isStateless(config),
+      sampler,
       text,
       logprobs: request.logprobs === null ? null : { vocabulary, alternatives: request.logprobs },
       isEnd: (token) => this.#isEnd(token),
@@ -128,10 +127,11 @@ export class Runtime {
     return new GrammarText({ pieceBytes, tokenize: (text) => tokenize(text, false) }, grammar, limit);
   }
 
-  async #samplerConfig(request: GenerationRequest, limit: number): Promise<SamplerConfig> {
+  async #sampler(request: GenerationRequest, limit: number): Promise<NativeSampler> {
     const config = samplerConfig(request.sampling, limit);
-    if (request.grammar === null) return config;
-    return { ...config, grammarEvaluationState: await this.loaded.samplers.grammarState(request.grammar) };
+    const { samplers } = this.loaded;
+    if (request.grammar === null) return samplers.newSampler(config);
+    return samplers.newSampler({ ...config, grammarEvaluationState: await samplers.grammarState(request.grammar) });
   }
 
   #isEnd(token: Token): boolean {

@@ -5,16 +5,19 @@
  * drafted tokens too (`PromptLookup`).
  */
 import type { Token } from 'node-llama-cpp';
-import { type NativeContext, type NativeSampler, type NativeSamplers, nativeTokens } from '../native.js';
+import { type NativeContext, type NativeSamplers, nativeTokens } from '../native.js';
 import type { Outbox } from '../outbox.js';
 import { RawLogprobs } from '../output/logprobs.js';
 import type { TextStream } from '../output/text-stream.js';
-import type { MediaChunk } from './media-span.js';
+import { type MediaChunk, positionAt } from './media-span.js';
 import { DraftCost, MAX_DRAFT, PromptLookup } from './prompt-lookup.js';
-import { PROMPT_MS, PromptSlices } from './prompt-slices.js';
 import { batchRows, type Repeatability } from './repeatability.js';
-import { type CachedSequence, nextPosition, type SequencePool } from './sequence-pool.js';
+import type { CachedSequence, SequencePool } from './sequence-pool.js';
 
+/** Prompt time per round while streams are running, in milliseconds; the current slice may exceed the limit. */
+const PROMPT_MS = 30;
+/** Smallest prompt slice worth a batch, in tokens. */
+const MIN_SLICE = 16;
 /** Idle sequences are cleared after this time, in milliseconds. */
 const IDLE_SEQUENCE_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
@@ -58,12 +61,14 @@ export class Decoder {
   #isRunning = false;
   #wake: (() => void) | null = null;
   #sweep: NodeJS.Timeout | null = null;
-  readonly #slices: PromptSlices;
+  /** Measured prompt time per token; decides the slice size. */
+  #msPerToken = 0;
+  /** Debt of repeatable prompts and images in milliseconds: time of their slices while streams ran, less `PROMPT_MS` per round. */
+  #overdrawnMs = 0;
   readonly #draftCost = new DraftCost();
 
   constructor(private readonly options: DecoderOptions) {
     this.#logprobs = new RawLogprobs(options.context, options.samplers);
-    this.#slices = new PromptSlices(options.repeatability, options.batchTokens);
   }
 
   /** Runs a stream to the end, which the stream itself reports. Streams without a free sequence wait in order. */
@@ -93,14 +98,14 @@ export class Decoder {
           await full;
         }
         if (ready.length === 0) {
-          this.#slices.clearDebt();
+          this.#overdrawnMs = 0;
           await this.#readSlice(false);
           continue;
         }
         const begin = performance.now();
         await this.#decodeAll(ready);
         while ((await this.#readSlice(true)) && performance.now() - begin < PROMPT_MS);
-        this.#slices.endRound();
+        this.#overdrawnMs = Math.max(0, this.#overdrawnMs - PROMPT_MS);
         continue;
       }
       this.#writeAll();
@@ -202,27 +207,23 @@ export class Decoder {
   async #verify(running: Running, draft: readonly Token[]): Promise<void> {
     const { context } = this.options;
     const { held, stream, next } = running;
-    const { sampler, isSamplerStateless } = stream.options;
     const rows = nativeTokens([next as Token, ...draft]);
     const begin = performance.now();
     context.initBatch(rows.length);
     const places = context.addToBatch(held.id, nextPosition(held), rows, Uint32Array.from(rows.keys()));
-    // Sampling all rows costs one trip to the compute thread instead of one per row, but would advance a state for rejected tokens.
-    const early = isSamplerStateless ? places : places.subarray(0, 1);
-    const results = await this.#decodeAndSample([...early].map((place) => ({ place, sampler })));
+    const results = await this.#decodeAndSample([running], places);
     if (results === null) return;
     this.#hold(held, [next as Token], false);
     let accepted = 0;
     let more = true;
     try {
+      let token = sampledToken(results[0] as PromiseSettledResult<number>);
       for (;;) {
-        const place = places[accepted] as number;
-        const result = results[accepted];
-        const token = result === undefined ? await context.sampleToken(place, sampler) : sampledToken(result);
-        more = await this.#take(running, token, place);
+        more = await this.#take(running, token, places[accepted] as number);
         if (!more || token !== draft[accepted]) break;
         this.#hold(held, [token as Token], false);
         accepted += 1;
+        token = await context.sampleToken(places[accepted] as number, stream.options.sampler);
       }
     } catch (error) {
       this.#fail(running, error);
@@ -239,18 +240,17 @@ export class Decoder {
     if (running === undefined) return false;
     const { context, repeatability, outbox } = this.options;
     const { held, stream } = running;
-    const { prompt, media, repeatable } = stream.options;
+    const { prompt, repeatable } = stream.options;
     const at = held.tokens.length;
     const begin = performance.now();
     const chunk = nextChunk(running);
     if (chunk !== undefined) {
       await this.#readMedia(running, chunk);
-      if (busy) this.#slices.overdraw(performance.now() - begin);
+      if (busy) this.#overdrawnMs += performance.now() - begin;
       outbox.worked();
       return true;
     }
-    const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
-    const part = prompt.slice(at, at + this.#slices.tokens({ at, left, repeatable, busy }));
+    const part = prompt.slice(at, at + this.#sliceTokens(running, busy));
     const isLast = at + part.length === prompt.length;
     const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
@@ -259,20 +259,21 @@ export class Decoder {
     if (isLast) this.#streams.push(running);
     else this.#prompts.push(running);
     await this.#compute(isLast ? [running] : [], [...places], () => {
-      this.#hold(held, part, this.#slices.isBitExact(at, part.length));
+      this.#hold(held, part, this.#isSame(at, part.length));
       if (padding > 0) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
       if (isLast) stream.options.onPromptRead?.();
     });
     const took = performance.now() - begin;
-    this.#slices.addSlice(part.length, took);
-    if (busy && repeatable) this.#slices.overdraw(took);
+    if (part.length >= MIN_SLICE) this.#msPerToken = took / part.length;
+    if (busy && repeatable) this.#overdrawnMs += took;
     outbox.worked();
     return true;
   }
 
+  /** While repeatable prompts and images have overdrawn their time, only text of other prompts is read. */
   #takePrompt(busy: boolean): Running | undefined {
     const isShort = (running: Running) => !running.stream.options.repeatable && nextChunk(running) === undefined;
-    const index = busy && this.#slices.isOverdrawn ? this.#prompts.findIndex(isShort) : 0;
+    const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(isShort) : 0;
     return index < 0 ? undefined : this.#prompts.splice(index, 1)[0];
   }
 
@@ -297,6 +298,28 @@ export class Decoder {
     this.#hold(held, stream.options.prompt.slice(start, start + tokens), false);
   }
 
+  /** Number of tokens in the next slice, which ends at the next image. */
+  #sliceTokens({ held, stream }: Running, busy: boolean): number {
+    const { repeatability, batchTokens } = this.options;
+    const { prompt, repeatable, media } = stream.options;
+    const at = held.tokens.length;
+    const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
+    // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
+    if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
+    const min = repeatable ? repeatability.slice : MIN_SLICE;
+    const fitting = this.#msPerToken === 0 ? min : Math.floor(PROMPT_MS / this.#msPerToken);
+    const wanted = busy ? Math.max(min, Math.min(batchTokens, fitting)) : batchTokens;
+    if (!repeatable) return Math.min(left, wanted);
+    // Equal slices, so the last slice is not too small.
+    return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
+  }
+
+  /** Whether a prompt slice decoded alone is bit-exact on every run. */
+  #isSame(at: number, tokens: number): boolean {
+    const { minRows, slice } = this.options.repeatability;
+    return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
+  }
+
   #hold(held: CachedSequence, tokens: readonly Token[], isSame: boolean): void {
     if (isSame && held.repeatable === held.tokens.length) held.repeatable += tokens.length;
     for (const token of tokens) held.tokens.push(token);
@@ -304,9 +327,7 @@ export class Decoder {
 
   /** Decodes the batch and samples. A failed batch ends all admitted streams, a failed sampling only its stream. */
   async #compute(batch: readonly Running[], places: readonly number[], hold: () => void): Promise<void> {
-    const results = await this.#decodeAndSample(
-      batch.map(({ stream }, index) => ({ place: places[index] as number, sampler: stream.options.sampler })),
-    );
+    const results = await this.#decodeAndSample(batch, places);
     if (results === null) return;
     hold();
     for (const [index, result] of results.entries()) {
@@ -319,13 +340,11 @@ export class Decoder {
     }
   }
 
-  /** Decodes the batch, while earlier text is written, and samples each place. Null: the batch failed, and all streams ended. */
-  async #decodeAndSample(
-    places: readonly { readonly place: number; readonly sampler: NativeSampler }[],
-  ): Promise<PromiseSettledResult<number>[] | null> {
+  /** Decodes the batch, while earlier text is written, and samples a token per stream. Null: the batch failed, and all streams ended. */
+  async #decodeAndSample(batch: readonly Running[], places: ArrayLike<number>): Promise<PromiseSettledResult<number>[] | null> {
     const { context } = this.options;
     const decoded = context.decodeBatch();
-    const sampled = places.map(({ place, sampler }) => context.sampleToken(place, sampler));
+    const sampled = batch.map(({ stream }, index) => context.sampleToken(places[index] as number, stream.options.sampler));
     const settled = Promise.allSettled(sampled);
     this.#writeAll();
     try {
@@ -390,6 +409,10 @@ function sampledToken(result: PromiseSettledResult<number>): number {
 /** The image that a prompt continues with; undefined if text follows. */
 function nextChunk({ held, stream }: Running): MediaChunk | undefined {
   return stream.options.media.find(({ start }) => start === held.tokens.length);
+}
+
+function nextPosition({ media, tokens }: CachedSequence): number {
+  return positionAt(media, tokens.length);
 }
 
 function endCancelled(stream: TextStream): void {

@@ -35,11 +35,6 @@ export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig 
   };
 }
 
-/** Whether sampling a token has no effect on later ones: no random numbers, penalties or grammar. */
-export function isStateless({ temperature, repeatPenaltyMaxTokens, grammarEvaluationState }: SamplerConfig): boolean {
-  return temperature <= 0 && repeatPenaltyMaxTokens === undefined && grammarEvaluationState === undefined;
-}
-
 /** Folds any integer into 32 bits, avoiding the value that llama.cpp treats as random. */
 function seed32(seed: number): number {
   const folded = Number(BigInt.asUintN(32, BigInt(Math.trunc(seed))));

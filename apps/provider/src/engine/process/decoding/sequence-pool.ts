@@ -22,11 +22,6 @@ export interface CachedSequence {
   idleSince: number;
 }
 
-/** Position of the token after the cached ones. */
-export function nextPosition({ media, tokens }: CachedSequence): number {
-  return positionAt(media, tokens.length);
-}
-
 interface SequenceRequest {
   readonly prompt: readonly Token[];
   readonly scope: string | null;

@@ -55,8 +55,6 @@ export interface StreamOptions {
   /** Maximum tokens. */
   readonly limit: number;
   readonly sampler: NativeSampler;
-  /** Whether sampling a token has no effect on later ones, as without randomness, penalties and grammar. Default: false. */
-  readonly isSamplerStateless?: boolean;
   readonly text: TextAssembler | GrammarText;
   /** Null: no log probabilities are requested. */
   readonly logprobs: { readonly vocabulary: Vocabulary; readonly alternatives: number } | null;
