@@ -12,7 +12,8 @@ import { build } from 'esbuild';
 import { BUNDLE } from '../../scripts/bundle/options.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const OPTIONS = 'scripts/bundle/options.mjs';
+/** Inputs of every bundle besides its sources. */
+const COMMON_INPUTS = ['scripts/bundle/options.mjs', 'package-lock.json', 'tsconfig.base.json'];
 const built = new Map<string, Promise<string>>();
 
 /** Path of the bundle of a TypeScript program, given by its repository path. Rejects on a compile error. */
@@ -39,7 +40,7 @@ async function bundle(source: string): Promise<string> {
   const fresh = `${path}.${process.pid}`;
   const freshList = `${inputListOf(path)}.${process.pid}`;
   const { metafile } = await build({ ...BUNDLE, entryPoints: [join(ROOT, source)], outfile: fresh, absWorkingDir: ROOT, metafile: true });
-  await writeFile(freshList, JSON.stringify([OPTIONS, ...Object.keys(metafile.inputs)]));
+  await writeFile(freshList, JSON.stringify([...COMMON_INPUTS, ...Object.keys(metafile.inputs)]));
   await utimes(fresh, startedAt, startedAt);
   await rename(freshList, inputListOf(path));
   await rename(fresh, path);

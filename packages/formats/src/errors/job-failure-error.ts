@@ -4,10 +4,10 @@ import { COULD_NOT_PROCESS } from '../input-images/image-reader.js';
 import { type ApiError, apiError } from './errors.js';
 
 /** Faults that only a model's vocabulary shows, by field. */
-const FAULTS: Readonly<Record<string, string>> = {
-  logit_bias: 'has a token number that this model does not have.',
-  prompt: 'must not be empty for this model.',
-};
+const FAULTS: ReadonlyMap<string, string> = new Map([
+  ['logit_bias', 'has a token number that this model does not have.'],
+  ['prompt', 'must not be empty for this model.'],
+]);
 
 /** Error of a failure with blame `client`; other failures have errors without details of the request. */
 export function jobFailureError(failure: JobFailure): ApiError {
@@ -15,7 +15,7 @@ export function jobFailureError(failure: JobFailure): ApiError {
   if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedText(failure)));
   if (failure.code === 'invalid_image') return invalidImage(failure);
   if (failure.code !== 'context_length_exceeded')
-    return apiError('invalid_request', atField(failure, FAULTS[failure.param ?? ''] ?? 'is not valid.'));
+    return apiError('invalid_request', atField(failure, FAULTS.get(failure.param ?? '') ?? 'is not valid.'));
   const { limit, actual } = failure;
   if (limit === undefined || actual === undefined) return apiError('context_length_exceeded', param);
   return apiError('context_length_exceeded', { tooLong: { limit, actual }, ...param });

@@ -232,12 +232,12 @@ function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, n
   return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null, filter: null }, now, random);
 }
 
-/** Whether the request would select providers if it held no images. */
+/** Whether the request would select all candidates, or a provider, if it held no images. A missing candidate may read them. */
 function lacksOnlyVision<S>(snapshot: PoolView<S>, request: PlacementRequest): boolean {
-  const { filter = null } = request;
+  const { filter = null, candidates } = request;
   if (filter === null || filter.images === 0) return false;
   const withoutImages = { ...request, filter: { ...filter, images: 0 } };
-  return selectedMembers(snapshot, withoutImages).length > 0;
+  return selectedMembers(snapshot, withoutImages).length >= Math.max(1, candidates?.size ?? 1);
 }
 
 function notPlaced<S>(

@@ -112,7 +112,7 @@ export const NETWORK_DATA = {
     afterDeletion: 'stays under the machine’s id until newer versions replace it',
   },
   rollout_fleets: technical(
-    'Capacity that each coordinator sees, with hashes of up to three owners.',
+    'Capacity that each coordinator sees, with hashes of the largest owners.',
     'coordinator seen_at fleet',
     'while the coordinator runs',
   ),

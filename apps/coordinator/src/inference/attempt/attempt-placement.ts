@@ -92,15 +92,18 @@ async function placeByPreference(
   if (routing === null || routing.preferences.order.length === 0) return placements.place(request, waitMs, signal);
   const { allowsFallbacks } = routing.preferences;
   const waitsUntil = performance.now() + waitMs;
-  let reason: NotPlacedReason = 'no_such_serial';
+  let lackVision = 0;
   for (const providerId of routing.order) {
     const first = { ...request, candidates: new Set([providerId]) };
     const placement = await placements.place(first, allowsFallbacks ? 0 : waitMs, signal);
     if (placement.kind === 'placed' || placement.reason === 'aborted') return placement;
     if (!allowsFallbacks && !NOT_SERVING.has(placement.reason)) return placement;
-    if (placement.reason === 'no_vision') reason = 'no_vision';
+    if (placement.reason === 'no_vision') lackVision++;
   }
-  if (!allowsFallbacks) return { kind: 'refused', reason, retryAfterMs: null };
+  if (!allowsFallbacks) {
+    const reason = lackVision > 0 && lackVision === routing.order.length ? 'no_vision' : 'no_such_serial';
+    return { kind: 'refused', reason, retryAfterMs: null };
+  }
   return placements.place(request, waitMs === 0 ? 0 : Math.max(1, waitsUntil - performance.now()), signal);
 }
 

@@ -145,6 +145,8 @@ export class RunningJobs {
     if (entry.timer !== null) clearTimeout(entry.timer);
     if (this.#jobs.get(jobId) !== entry) return;
     this.#jobs.delete(jobId);
+    // A job that failed early has unsent frames.
+    this.#options.socket.withdrawJob(jobId);
     this.#options.onFreed();
   }
 }

@@ -10,19 +10,27 @@ export function pathOf({ url }: FastifyRequest): string {
 const NEEDLESS_ESCAPE = /%(?:2[DE]|3\d|[46][1-9A-F]|[57][\dA]|5F|7E)/gi;
 
 /**
- * Removes needless escapes, and repeated and trailing slashes. Hooks compare addresses, so that each must have one spelling.
+ * Removes needless escapes, repeated and trailing slashes, and the origin of an absolute form (RFC 9112 section 3.2.2). Hooks compare
+ * addresses, so that each must have one spelling.
  *
  * Admin paths keep their slashes, because an empty model id has its own error.
  */
-export function normalizeUrl(url: string): string {
+export function normalizeUrl(target: string): string {
+  const url = withoutOrigin(target);
   const end = url.search(/[?#]/);
   const given = end < 0 ? url : url.slice(0, end);
   const path = given.replace(NEEDLESS_ESCAPE, decodeURIComponent);
   const rest = url.slice(given.length);
-  // An absolute form (RFC 9112 section 3.2.2) is left to the router.
   if (!path.startsWith('/')) return url;
   if (path.startsWith('/admin/')) return path + rest;
   return path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '') + rest;
+}
+
+function withoutOrigin(target: string): string {
+  const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0];
+  if (origin === undefined) return target;
+  const rest = target.slice(origin.length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** API path that an unknown path probably meant, such as `/chat/completions`; null: none. `isKnown`: whether a path has a route. */

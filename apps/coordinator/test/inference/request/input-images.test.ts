@@ -105,6 +105,11 @@ describe('a request with images', () => {
         }),
       ]);
     }
+    // A named machine that is not connected may read images.
+    const only = [blind.providerId, '0'.repeat(32)];
+    for (const provider of [{ only }, { order: only, allow_fallbacks: false }]) {
+      expect((await harness.chat({ ...asking(image()), provider })).status).toBe(503);
+    }
     const absent = await harness.chat({ ...asking(image()), provider_serial: 'ABSENT' });
     expect([absent.status, (await errorOf(absent)).code]).toEqual([503, 'provider_not_available']);
   });

@@ -151,6 +151,20 @@ describe('paths', () => {
     expect([escaped.status, escaped.status === 401]).toEqual([plain.status, false]);
   });
 
+  it('in absolute form are the same addresses', async () => {
+    const status = (path: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { 'content-type': 'text/plain', origin: harness.url };
+        const sent = httpRequest(harness.url, { method: 'POST', path, headers }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        });
+        sent.on('error', reject).end('{}');
+      });
+    for (const path of ['/console/v1/keys', '/v1/messages']) expect(await status(`${harness.url}${path}`)).toBe(await status(path));
+    expect(await status(`${harness.url}?query`)).toBe(await status('/?query'));
+  });
+
   it('without /v1, or with it twice, get a suggestion', async () => {
     for (const [path, meant] of [
       ['/chat/completions', '/v1/chat/completions'],

@@ -54,7 +54,8 @@ export class ImageBudget {
       own.reserved += first.tokens;
       first.grant();
     }
-    if (own.reserved === 0 && own.waiting.length === 0) this.#scopes.delete(scope);
+    const isUnused = own.reserved === 0 && own.waiting.length === 0;
+    if (isUnused && this.#scopes.get(scope) === own) this.#scopes.delete(scope);
   }
 }
 
