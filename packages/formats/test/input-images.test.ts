@@ -156,7 +156,7 @@ describe('an image is refused, with its part named,', () => {
     ['as PDF', uri(Buffer.from('%PDF-1.7')), /PDF is not supported/],
     ['as TIFF', uri(Buffer.from('II*\0abcd')), /TIFF is not supported/],
     ['as HEIC', uri(Buffer.from('\0\0\0\x18ftypheic')), /HEIC is not supported/],
-    ['as text', uri(Buffer.from('hello world')), /no image that is known here/],
+    ['as text', uri(Buffer.from('hello world')), /not an image of a known type/],
     ['as a truncated PNG', uri(cut(PNG)), /ends before the image is complete/],
     ['as a truncated JPEG', uri(cut(IMAGES['image/jpeg']), 'image/jpeg'), /ends before the image is complete/],
     ['as a truncated WebP', uri(cut(IMAGES['image/webp']), 'image/webp'), /ends before the image is complete/],

@@ -328,6 +328,28 @@ describe('a schema', () => {
     }
   });
 
+  test('with an unenforceable pattern under `not` still allows strings in non-strict mode', () => {
+    const schema = { type: 'string', not: { type: 'string', pattern: '(a)\\1' } };
+    expect(() => compile(schema)).toThrow(expect.objectContaining({ code: 'unsupported', path: ['not', 'pattern'] }));
+    expect(compile(schema, false)).not.toBeNull();
+  });
+
+  test('with `enum` and `const` for names allows only names in both', () => {
+    const named = (name: string) => ({
+      type: 'object',
+      additionalProperties: { type: 'null' },
+      propertyNames: { enum: ['a', 'b'], const: name },
+      minProperties: 1,
+    });
+    expect(compile(named('c'))).toBeNull();
+    const grammar = compile(named('a'));
+    if (grammar === null) throw new Error('nothing fits');
+    const machine = new GrammarMatcher(grammar);
+    expect(machine.rest(machine.start())).toMatch(/^\{\s*"a"\s*:\s*null\s*\}$/);
+    const opened = [...'{"'].reduce((state, character) => machine.step(state, character.codePointAt(0) as number), machine.start());
+    expect(['a', 'b'].map((name) => machine.step(opened, name.codePointAt(0) as number).length > 0)).toEqual([true, false]);
+  });
+
   test.each<[unknown, string]>([
     [{ type: 'banana' }, 'type'],
     [{ properties: 3 }, 'properties'],

@@ -1,7 +1,7 @@
 /** Series of the health charts: gaps, rare error codes, time labels. */
 import type { AdminHealthPoint } from '@inference/formats';
 import { expect, test } from 'vitest';
-import { hasFigures, healthCharts, timeLabels } from '../../src/pages/admin/system/health-series.js';
+import { hasData, healthCharts, timeLabels } from '../../src/pages/admin/system/health-series.js';
 
 const EMPTY: AdminHealthPoint = {
   at: '2026-01-05T10:00:00.000Z',
@@ -38,8 +38,8 @@ const history = {
 const seriesOf = (title: string) => healthCharts(history).find((chart) => chart.title === title)?.series ?? [];
 
 test('an interval without coordinators is a gap, and no value is a gap', () => {
-  expect(hasFigures(history)).toBe(true);
-  expect(hasFigures({ ...history, data: [EMPTY] })).toBe(false);
+  expect(hasData(history)).toBe(true);
+  expect(hasData({ ...history, data: [EMPTY] })).toBe(false);
   expect(seriesOf('Requests')[0]).toEqual({ label: 'Delivered', values: [null, 7], colour: 1 });
   expect(seriesOf('Latency')[0]?.values).toEqual([null, null]);
   expect(seriesOf('Machines')).toMatchObject([

@@ -63,7 +63,7 @@ describe('an answer with its headers', () => {
     const report = evaluate(kept, { input: pasted(kept), isPasted: true, request: `${kept.request}\n` });
     expect(report.lines.filter(({ ok }) => !ok)).toEqual([]);
     expect(report).toMatchObject({ verdict: 'claimed' });
-    expect(report.who).toContainEqual({ label: 'Model', value: 'pico' });
+    expect(report.facts).toContainEqual({ label: 'Model', value: 'pico' });
   });
 
   it('names the checks that could not run', () => {
@@ -79,7 +79,7 @@ describe('an answer with its headers', () => {
     const record = { keyProtection: 'software', posture: { secure_enclave: false } } as const;
     const simulated = evaluate(keptAnswer({ record }));
     expect(simulated.verdict).toBe('simulated');
-    expect(simulated.who[0]).toEqual({ label: 'Machine', value: 'Apple M4 Max (simulated)' });
+    expect(simulated.facts[0]).toEqual({ label: 'Machine', value: 'Apple M4 Max (simulated)' });
     expect(simulated.notProved[0]).toMatch(/^Anything about hardware/);
     const report = evaluate(keptAnswer(), { request: '{"model":"pico"}' });
     expect(report.verdict).toBe('failed');
@@ -89,7 +89,7 @@ describe('an answer with its headers', () => {
   it('of a machine that is not connected is checked as far as its own key allows', () => {
     const kept = keptAnswer();
     const report = evaluate(kept, { feed: feedOf() });
-    expect(report).toMatchObject({ verdict: 'unverified', about: expect.stringContaining('the key that it names itself') });
+    expect(report).toMatchObject({ verdict: 'unverified', about: expect.stringContaining('no attestation record confirms the key') });
     expect(report.lines.length).toBeGreaterThan(5);
     expect(report.lines.every(({ ok }) => ok)).toBe(true);
     expect(report.notChecked?.[0]).toMatch(/not connected now/);

@@ -1,4 +1,8 @@
-/** Reads the images of one request: data URIs, base64, and URLs. Faulty images are refused by the name of their part. */
+/**
+ * Reads the images of one request: data URIs, base64, and URLs.
+ *
+ * Errors name the part with the faulty image: `reject` for invalid requests, `refuse` for unsupported features.
+ */
 import {
   fromBase64OrNull,
   MAX_INPUT_IMAGE_BYTES,
@@ -10,10 +14,13 @@ import { refuse, reject } from '../errors/refusal.js';
 import type { ContentPart, InputImage, InputImageType } from '../request.js';
 import { type HeaderProblem, imageTypeOf, otherTypeOf, readImageHeader } from './image-header.js';
 
-/** An image beside the body, fetched for a URL in the body. */
+/** Image that the coordinator fetched from a URL in the body and sends after the body. */
 export type FetchedImage = Pick<InputImage, 'mediaType' | 'base64'>;
 
-/** The image of a URL. Its structure must have been checked by {@link checkInputImage}. May throw RequestError. */
+/**
+ * The image of a URL. Either checked by {@link checkInputImage}, or a placeholder with empty `base64` before the fetch. May throw
+ * RequestError.
+ */
 export type ImageUrlResolver = (url: string, field: string) => FetchedImage;
 
 type Detail = InputImage['detail'];
@@ -44,7 +51,7 @@ export class ImageReader {
    * A data URI may name another image type than its data has: OpenAI goes by the data, and many scripts write image/jpeg for every file.
    */
   atUrl(url: string, detail: Detail, field: string): ContentPart {
-    this.#take(field);
+    this.#countImage(field);
     if (!/^data:/i.test(url)) return part({ ...this.#fetched(url, field), detail, field, url });
     const { mediaType, base64 } = dataUriParts(url, field);
     requireImageType(mediaType, field);
@@ -53,7 +60,7 @@ export class ImageReader {
 
   /** Part with an image in base64. `declared`: media type that the data must have, as in the API of Anthropic; null: any. */
   inBase64(base64: string, declared: string | null, field: string): ContentPart {
-    this.#take(field);
+    this.#countImage(field);
     if (declared !== null) requireImageType(declared, field);
     const { mediaType, pixels } = checkedImage(base64, field);
     if (declared !== null && declared !== mediaType) {
@@ -62,7 +69,7 @@ export class ImageReader {
     return part({ mediaType, pixels, base64, detail: 'auto', field });
   }
 
-  #take(field: string): void {
+  #countImage(field: string): void {
     if (++this.#count > MAX_INPUT_IMAGES) reject(field, `${field}: too many images. A request has at most ${MAX_INPUT_IMAGES}.`);
   }
 
@@ -95,9 +102,9 @@ function requireImageType(mediaType: string, field: string): void {
   if (!MEDIA_TYPES.has(mediaType)) refuse(field, `${field}: ${COULD_NOT_PROCESS} Its media type is not supported. ${ACCEPTED}`);
 }
 
-/** An image that may be sent to a model, by its data. Throws RequestError for all others. */
+/** Checks an image, whose type comes from its data. Throws RequestError for images that no model may get. */
 function checkedImage(base64: string, field: string): CheckedImage {
-  if (base64.length > MAX_BASE64_LENGTH) throw tooLarge(field);
+  if (base64.length > MAX_BASE64_LENGTH) return reject(field, `${field}: ${TOO_LARGE}`);
   const bytes = fromBase64OrNull(base64);
   if (bytes === null || bytes.length === 0) {
     return reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${base64 === '' ? 'empty' : 'not valid base64'}.`);
@@ -105,10 +112,6 @@ function checkedImage(base64: string, field: string): CheckedImage {
   const mediaType = imageTypeOf(bytes);
   const checked = mediaType === null ? unknownType(bytes) : checkInputImage(bytes, mediaType);
   return typeof checked === 'string' ? reject(field, `${field}: ${checked}`) : checked;
-}
-
-function tooLarge(field: string): never {
-  return reject(field, `${field}: ${TOO_LARGE}`);
 }
 
 /** Clients look for "image exceeds" and "maximum". */
@@ -143,7 +146,7 @@ export function checkInputImage(bytes: Uint8Array, mediaType: InputImageType): C
 
 function unknownType(bytes: Uint8Array): string {
   const other = otherTypeOf(bytes);
-  return `${COULD_NOT_PROCESS} ${other === null ? 'The data is no image that is known here' : `${other} is not supported`}. ${ACCEPTED}`;
+  return `${COULD_NOT_PROCESS} ${other === null ? 'The data is not an image of a known type' : `${other} is not supported`}. ${ACCEPTED}`;
 }
 
 /** `detail` of a part. `original` asks for the full resolution, as `high` does. Throws RequestError. */

@@ -1,6 +1,7 @@
 /** Values excluded by `not`, as far as expressible by types, single values or strings. */
 
 import type { Language, LanguageFactory } from '../language/regular-language.js';
+import { stringLanguage } from './scalars.js';
 import { type JsonType, jsonTypeOf, type Schema, type SchemaDocument } from './schema-document.js';
 
 export interface Exclusions {
@@ -16,8 +17,7 @@ const OF_STRINGS = ['pattern', 'minLength', 'maxLength', 'format'];
 interface CompilerContext {
   readonly document: SchemaDocument;
   readonly languages: LanguageFactory;
-  refuse(schema: Schema, keyword: string): void;
-  stringLanguage(plain: readonly Schema[]): Language;
+  refuse(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
 /** Throws SchemaError for an inexpressible exclusion. */
@@ -35,7 +35,7 @@ export function exclusionsOf(around: CompilerContext, plain: readonly Schema[]):
       if (keywords.length === 0) for (const kind of ALL) types.add(kind);
       else if (keywords.every((name) => name === 'type')) for (const kind of around.document.types([ruled])) types.add(kind);
       else if (keywords.every((name) => name === 'type' || OF_STRINGS.includes(name)) && isOfStrings(around, ruled)) {
-        strings.push(around.stringLanguage([ruled]));
+        strings.push(...excludedStrings(around, ruled));
       } else if (Array.isArray(literals) && keywords.every((name) => name === 'enum' || name === 'const' || name === 'type')) {
         for (const value of literals as readonly unknown[]) {
           const kind = jsonTypeOf(value);
@@ -51,6 +51,17 @@ export function exclusionsOf(around: CompilerContext, plain: readonly Schema[]):
 }
 
 const ALL: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+
+/** Strings of a schema under `not`; none if one of its keywords is ignored, because the others alone would exclude too many strings. */
+function excludedStrings(around: CompilerContext, ruled: Schema): readonly Language[] {
+  const ignored: string[] = [];
+  const refuse = (schema: Schema, keyword: string, limit?: number | null): void => {
+    around.refuse(schema, keyword, limit);
+    ignored.push(keyword);
+  };
+  const language = stringLanguage({ document: around.document, languages: around.languages, refuse }, [ruled]);
+  return ignored.length === 0 ? [language] : [];
+}
 
 /** `not anyOf` excludes each branch. */
 function branchesOf({ document }: CompilerContext, schema: Schema): readonly (Schema | boolean)[] {

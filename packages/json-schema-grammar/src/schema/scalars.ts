@@ -1,4 +1,4 @@
-/** Constraints of strings and numbers. */
+/** String and number keywords of a conjunction of schemas, combined into one language or range. */
 
 import type { NumberBounds } from '../language/number-language.js';
 import { languageOfPattern, PatternError } from '../language/pattern-language.js';
@@ -15,17 +15,19 @@ export interface StringBounds {
   readonly max: number;
 }
 
-/** Maximum effective length in code points, more than any context. Larger bounds are reduced to the maximum. */
+/** Cap for a finite `maxLength`, in code points: longer than any context window. */
 const MAX_LENGTH = 100_000;
+/** A larger `minLength` is rejected, strict or not. */
 const MAX_MIN_LENGTH = 10_000;
 
 interface CompilerContext {
   readonly document: SchemaDocument;
   readonly languages: LanguageFactory;
+  /** Throws in strict mode; otherwise the keyword is ignored. */
   refuse(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
-/** Throws {@link SchemaError}. */
+/** `plain`: schemas that must all match, without `$ref` and `allOf`. Throws {@link SchemaError}. */
 export function stringBounds(context: CompilerContext, plain: readonly Schema[]): StringBounds {
   const { document, languages } = context;
   const parts: Language[] = [];
@@ -81,6 +83,7 @@ export function numberBounds(document: SchemaDocument, plain: readonly Schema[],
     if (divisor !== null && divisor <= 0) document.invalid(schema, 'multipleOf');
     if (divisor !== null) multiplesOf.push(divisor);
   }
+  // The compiler adds numbers excluded by `not`.
   return { isInteger, min, max, multiplesOf, except: [] };
 }
 
@@ -91,7 +94,7 @@ export function countOf(document: SchemaDocument, schema: Schema, keyword: strin
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : document.invalid(schema, keyword);
 }
 
-/** Reads a keyword with a number; null if absent, or a boolean `exclusiveMinimum` of an older draft. */
+/** Reads a keyword with a number; null if absent, or a boolean under any keyword, as `exclusiveMinimum` in draft 4. */
 function numberOf(document: SchemaDocument, schema: Schema, keyword: string): number | null {
   const value = schema[keyword];
   if (value === undefined || typeof value === 'boolean') return null;
@@ -102,10 +105,13 @@ function numberOf(document: SchemaDocument, schema: Schema, keyword: string): nu
 export function stringLanguage(context: CompilerContext, plain: readonly Schema[]): Language {
   const { languages } = context;
   const { language, min, max } = stringBounds(context, plain);
-  const allowedValues = plain.flatMap((schema) => {
-    const values: readonly unknown[] | null = Array.isArray(schema.enum) ? schema.enum : schema.const === undefined ? null : [schema.const];
-    if (values === null) return [];
-    return [languages.union(...values.flatMap((value) => (typeof value === 'string' ? [languages.text(value)] : [])))];
-  });
+  const allowedValues = plain.flatMap((schema) => [
+    ...(Array.isArray(schema.enum) ? [textsAmong(languages, schema.enum)] : []),
+    ...(schema.const === undefined ? [] : [textsAmong(languages, [schema.const])]),
+  ]);
   return languages.intersection(...allowedValues, ...(language === null ? [] : [language]), languages.repeat(languages.any, min, max));
+}
+
+function textsAmong(languages: LanguageFactory, values: readonly unknown[]): Language {
+  return languages.union(...values.flatMap((value) => (typeof value === 'string' ? [languages.text(value)] : [])));
 }

@@ -68,7 +68,7 @@ export const partStateLabel = labels({
 export const outcomeLabel = labels({
   chosen: { label: 'Chosen', tone: 'good' },
   not_chosen: { label: 'Not chosen', tone: 'neutral' },
-  gate: { label: 'Excluded', tone: 'warn' },
+  gate: { label: 'Unavailable', tone: 'warn' },
   not_eligible: { label: 'Not eligible', tone: 'neutral' },
 });
 

@@ -13,14 +13,14 @@ export interface AnswerReportProps {
   /** The result in one or two sentences. */
   readonly about: string;
   /** Facts about the machine and its answer. */
-  readonly who: readonly { readonly label: string; readonly value: ReactNode }[];
+  readonly facts: readonly { readonly label: string; readonly value: ReactNode }[];
   readonly lines: readonly CheckLine[];
   /** Checks that the input did not allow. */
   readonly notChecked?: readonly string[];
   readonly notProved: readonly string[];
 }
 
-export function AnswerReport({ verdict, about, who, lines, notChecked = [], notProved }: AnswerReportProps) {
+export function AnswerReport({ verdict, about, facts, lines, notChecked = [], notProved }: AnswerReportProps) {
   const passed = lines.filter(({ ok }) => ok).length;
   return (
     <div className="stack-small answer-report">
@@ -28,11 +28,11 @@ export function AnswerReport({ verdict, about, who, lines, notChecked = [], notP
         <VerdictBadge verdict={verdict} />
       </div>
       <p role="status">{about}</p>
-      {who.length === 0 ? null : (
+      {facts.length === 0 ? null : (
         <section>
           <h3>Who answered</h3>
           <Facts>
-            {who.map(({ label, value }) => (
+            {facts.map(({ label, value }) => (
               <Fact key={label} label={label}>
                 {value}
               </Fact>

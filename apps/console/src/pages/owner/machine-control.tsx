@@ -72,7 +72,7 @@ export function MachineControl({ providerId, control }: MachineControlProps) {
 
 function ControlCard({ children }: { readonly children: React.ReactNode }) {
   return (
-    <Card title="Control" about="Changes take effect on the Mac within seconds. Settings on the Mac win.">
+    <Card title="Control" about="Changes take effect on the Mac within seconds. Settings made on the Mac take precedence.">
       {children}
     </Card>
   );
@@ -81,8 +81,8 @@ function ControlCard({ children }: { readonly children: React.ReactNode }) {
 /**
  * Returns a function that sends an action to the machine. Rejects with {@link RefusedCommand} if the machine refuses.
  *
- * `choice` identifies the owner's choice. A retry of the same choice is the same command, although its action may contain another
- * time. Default: the action.
+ * `choice`: key of the owner's choice; default: the action. A retry with the same key reuses the command id, although the end of its pause
+ * differs.
  */
 function useSendCommand(providerId: string): (action: OwnerAction, choice?: string) => Promise<void> {
   const queryClient = useQueryClient();

@@ -1,8 +1,11 @@
-/** Part of the data inventory: tables of machines (providers), such as links to accounts, state and device management. */
+/**
+ * Part of the data inventory: tables of machines (providers), such as links to accounts, state and device management. Kinds of columns: see
+ * `StoredTable`.
+ */
 import { sql } from 'kysely';
 import { ofAccount, ofEnrolments, ofMachines, type StoredTable } from './stored-table.js';
 
-const WITH_MACHINE = 'unlinked from the account, and removed `RETENTION_UNLINKED_MACHINES_DAYS` after the machine’s last report';
+const AFTER_UNLINKING = 'unlinked from the account, and removed `RETENTION_UNLINKED_MACHINES_DAYS` after the machine’s last report';
 const MACHINE_RETENTION =
   '`RETENTION_MACHINES_DAYS` after the machine’s last report, `RETENTION_UNLINKED_MACHINES_DAYS` without an account';
 
@@ -15,7 +18,7 @@ export const MACHINE_DATA = {
     afterDeletion: 'unlinked. The random id of the first owner stays: older ledger entries refer to it',
   },
   unclaimed_accounts: {
-    about: 'Ledger accounts for earnings of machines between two owners.',
+    about: 'Ledger accounts for the earnings of machines while they have no owner.',
     columns: { activity: 'account provider_id since claimed_by' },
     retention: 'unlimited: bookkeeping',
     exported: { rows: ofAccount('claimed_by'), key: ['account'] },
@@ -42,7 +45,8 @@ export const MACHINE_DATA = {
     columns: { activity: 'id account_id provider_id actor_id at action outcome refusal' },
     retention: 'the newest 1,000 per account',
     exported: { rows: (id) => sql<boolean>`(account_id = ${id} or actor_id = ${id})`, key: ['id'] },
-    afterDeletion: 'removed with the account that owns the machine; of a deleted member of an organisation, the random id stays',
+    afterDeletion:
+      'removed with the account that owns the machine. Commands of a deleted organisation member stay, with the member’s random id',
     erasures: [{ rows: ofAccount('account_id') }],
   },
   machines_last_seen: {
@@ -60,7 +64,7 @@ export const MACHINE_DATA = {
       secret: 'hash user_code token_hash',
       activity: 'requested_at expires_at interval_ms polled_at account_id approved_at denied_at',
     },
-    retention: 'about 20 minutes, removed within the next hour',
+    retention: '10 minutes valid, removed within 90 minutes',
     exported: { rows: ofAccount('account_id'), key: ['hash'] },
     afterDeletion: 'removed',
     erasures: [{ rows: ofAccount('account_id') }],
@@ -74,13 +78,13 @@ export const MACHINE_DATA = {
     erasures: [{ rows: ofAccount('account_id') }],
   },
   provider_reputations: {
-    about: 'Failures of machines and their pauses, so that broken or dishonest machines get no requests.',
+    about: 'Failures of machines, with cooldowns and quarantines, so that broken or dishonest machines get no requests.',
     columns: {
       activity:
         'provider_id weight late at restraint_kind restraint_reason restraint_detail restraint_since restraint_until cooldowns quarantines ' +
         'cooldowns_at quarantines_at written_at',
     },
-    retention: 'until the failures are forgotten: weeks',
+    retention: 'until the failures expire, at most 32 days after the newest',
     exported: { rows: ofMachines('provider_id'), key: ['provider_id'] },
     afterDeletion: 'stays with the machine’s id',
   },
@@ -101,27 +105,27 @@ export const MACHINE_DATA = {
     },
     retention: MACHINE_RETENTION,
     exported: { rows: ofMachines('provider_id'), key: ['id'] },
-    afterDeletion: WITH_MACHINE,
+    afterDeletion: AFTER_UNLINKING,
   },
   device_commands: {
-    about: 'Questions to enrolled Macs, and whether they were answered.',
+    about: 'Device-management commands to enrolled Macs, and whether they were answered.',
     columns: { activity: 'uuid enrolment_id kind sent_at expires_at ended_at outcome' },
     retention: `the newest 16 of each kind; ${MACHINE_RETENTION}`,
     exported: { rows: ofEnrolments('enrolment_id', 'id'), key: ['uuid'] },
-    afterDeletion: WITH_MACHINE,
+    afterDeletion: AFTER_UNLINKING,
   },
   device_nonces: {
-    about: 'Random numbers that make a Mac’s answer fresh, per machine and week.',
+    about: 'Nonces that prove that a Mac’s answer is recent, one per machine and week.',
     columns: { activity: 'se_key_sha256 epoch created_at', secret: 'random' },
     retention: '10 weeks',
     exported: { rows: ofEnrolments('se_key_sha256', 'se_key_sha256'), key: ['se_key_sha256', 'epoch'] },
-    afterDeletion: 'goes by itself',
+    afterDeletion: 'removed at the end of its retention',
   },
   device_evidence: {
     about: 'Newest answers of enrolled Macs: certificates of Apple with serial number and device id, and security settings.',
     columns: { identity: 'payload', activity: 'se_key_sha256 kind enrolment_id received_at' },
     retention: MACHINE_RETENTION,
     exported: { rows: ofEnrolments('enrolment_id', 'id'), key: ['se_key_sha256', 'kind'] },
-    afterDeletion: WITH_MACHINE,
+    afterDeletion: AFTER_UNLINKING,
   },
 } as const satisfies Readonly<Record<string, StoredTable>>;

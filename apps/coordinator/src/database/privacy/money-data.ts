@@ -50,7 +50,7 @@ export const MONEY_DATA = {
     columns: { activity: 'job_id' },
     retention: 'seconds',
     exported: 'the requests themselves are in `jobs`',
-    afterDeletion: 'goes by itself',
+    afterDeletion: 'removed at the end of its retention',
   },
   failed_requests: {
     about: 'Requests that ended with an error: code and times, so that clients can find the cause. Neither message nor content.',
@@ -192,7 +192,7 @@ export const MONEY_DATA = {
     columns: { activity: 'id account amount in_use expires_at is_recalled', technical: 'holder' },
     retention: SHORT_LIVED,
     exported: 'part of `balances`',
-    afterDeletion: 'goes by itself',
+    afterDeletion: 'removed at the end of its retention',
   },
   ledger_holders: {
     about: 'Running coordinators.',

@@ -100,7 +100,7 @@ export class PlacementLog<S extends LoggedProvider> {
       byModel.set(model, (byModel.get(model) ?? 0) + 1);
       this.#countPlaced(model);
     }
-    // A request for a named provider says nothing about the others.
+    // A request that selects providers says nothing about the others.
     if (selectsProviders(request)) return;
     for (let looked = 0; looked < Math.min(MAX_OTHERS, pool.size); looked++) {
       const member = this.#next(pool);

@@ -5,12 +5,12 @@ import {
   costOf,
   type IneligibleReason,
   ineligibleReason,
+  namesProvider,
   nearTieMs,
   type PlacementRequest,
   type PoolMember,
   type SchedulerConstants,
   type SchedulingDecision,
-  selectsProviders,
   traitsOf,
   type UnavailableReason,
 } from '@inference/scheduler';
@@ -18,20 +18,20 @@ import {
 /** Why a provider was chosen. `named`: the client named this provider. */
 type ChosenReason = Exclude<Choice<unknown>['why'], 'alternate'> | 'named';
 /** Why an eligible provider was not chosen. */
-export type PassedReason = 'slower' | 'near_tie' | 'measuring_other' | 'overdue_other' | 'warm_other' | 'probing_other';
+export type NotChosenReason = 'slower' | 'near_tie' | 'measuring_other' | 'overdue_other' | 'warm_other' | 'probing_other';
 export type NotEligibleReason = Exclude<IneligibleReason, UnavailableReason | 'other_serial'>;
 
 export type PlacementVerdict =
   | { readonly outcome: 'chosen'; readonly reason: ChosenReason; readonly ms: null }
   /** `ms`: additional time compared with the best provider, for `slower`; else null. */
-  | { readonly outcome: 'not_chosen'; readonly reason: PassedReason; readonly ms: number | null }
+  | { readonly outcome: 'not_chosen'; readonly reason: NotChosenReason; readonly ms: number | null }
   /** The provider takes no request at all now. `ms`: remaining pause, for `held_off`; else null. */
   | { readonly outcome: 'gate'; readonly reason: UnavailableReason; readonly ms: number | null }
   /** The provider may not serve this request. */
   | { readonly outcome: 'not_eligible'; readonly reason: NotEligibleReason; readonly ms: null };
 
 /** Reason for a provider as fast as the best provider, by the reason for the choice of another. */
-const PASSED_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], PassedReason>>> = {
+const NOT_CHOSEN_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], NotChosenReason>>> = {
   measuring: 'measuring_other',
   overdue: 'overdue_other',
   warm: 'warm_other',
@@ -40,7 +40,7 @@ const PASSED_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], PassedReas
 
 /** The verdict for the first choice of a decision. */
 export function chosenVerdict({ why }: Choice<unknown>, request: PlacementRequest): PlacementVerdict & { outcome: 'chosen' } {
-  if (selectsProviders(request)) return { outcome: 'chosen', reason: 'named', ms: null };
+  if (namesProvider(request)) return { outcome: 'chosen', reason: 'named', ms: null };
   return { outcome: 'chosen', reason: why === 'alternate' ? 'near_tie' : why, ms: null };
 }
 
@@ -60,5 +60,5 @@ export function passedVerdict<S>(
   const { bestMs, ordered } = decision;
   const costMs = costOf(costModelOf(traitsOf(facts, speed, member, now), constants), request.work);
   if (costMs > nearTieMs(bestMs, constants)) return { outcome: 'not_chosen', reason: 'slower', ms: costMs - bestMs };
-  return { outcome: 'not_chosen', reason: PASSED_REASONS[ordered[0].why] ?? 'near_tie', ms: null };
+  return { outcome: 'not_chosen', reason: NOT_CHOSEN_REASONS[ordered[0].why] ?? 'near_tie', ms: null };
 }

@@ -62,6 +62,10 @@ const MAX_COOLDOWN_MS = 10 * 60_000;
 export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;
 export const MAX_QUARANTINE_MS = 24 * 3_600_000;
+/** Maximum count, so that all quarantines are forgiven within 20 days. Seven already lead to the maximum duration. */
+const MAX_QUARANTINES = 20;
+/** Maximum time without a deciding job, for example because the provider never returned. The restriction then expires. */
+export const MAX_PROBATION_MS = 30 * 24 * 3_600_000;
 /** Time without a cooldown or quarantine after which one is forgiven, in milliseconds. */
 export const COOLDOWN_FORGIVENESS_MS = 15 * 60_000;
 export const QUARANTINE_FORGIVENESS_MS = 24 * 3_600_000;
@@ -121,9 +125,9 @@ export function afterSlowAnswer(before: Reputation, now: number): Reputation {
 
 export function quarantined(before: Reputation, reason: RestrictionReason, detail: string, now: number, random: number): Reputation {
   const quarantines = countAfterForgiveness(before.quarantines, before.quarantinesAt, QUARANTINE_FORGIVENESS_MS, now);
-  const until = now + addJitter(Math.min(MAX_QUARANTINE_MS, FIRST_QUARANTINE_MS * 2 ** Math.min(quarantines, 20)), random);
+  const until = now + addJitter(Math.min(MAX_QUARANTINE_MS, FIRST_QUARANTINE_MS * 2 ** quarantines), random);
   const restriction = { kind: 'quarantine', reason, detail, since: now, until } as const;
-  return { ...before, restriction, quarantines: quarantines + 1, quarantinesAt: until };
+  return { ...before, restriction, quarantines: Math.min(quarantines + 1, MAX_QUARANTINES), quarantinesAt: until };
 }
 
 /** Adapts a reputation written by another process to this clock: no future times, and no overlong restriction. */
@@ -144,7 +148,7 @@ export function clampedToClock(stored: Reputation, now: number): Reputation {
 export function isClean(reputation: Reputation, now: number): boolean {
   const { restriction, cooldowns, cooldownsAt, quarantines, quarantinesAt } = reputation;
   const { weight, late } = decayWeights(reputation, now);
-  if (restriction !== null || weight >= 0.1 || late > 0) return false;
+  if ((restriction !== null && now < expiryOf(restriction)) || weight >= 0.1 || late > 0) return false;
   return (
     countAfterForgiveness(cooldowns, cooldownsAt, COOLDOWN_FORGIVENESS_MS, now) === 0 &&
     countAfterForgiveness(quarantines, quarantinesAt, QUARANTINE_FORGIVENESS_MS, now) === 0
@@ -159,7 +163,13 @@ export function nextChangeAt(reputation: Reputation, now: number): number | null
   // Time at which the rounded weight decreases by 1, plus a margin.
   if (weight >= 0.5) return now + HALF_LIFE_MS * Math.log2(weight / (Math.round(weight) - 0.5)) + 100;
   if (late > 0) return reputation.at + HALF_LIFE_MS;
-  return restriction !== null || isClean(reputation, now) ? null : now + COOLDOWN_FORGIVENESS_MS;
+  if (restriction !== null && now < expiryOf(restriction)) return expiryOf(restriction);
+  return isClean(reputation, now) ? null : now + COOLDOWN_FORGIVENESS_MS;
+}
+
+/** End of the probation after a restriction, if no job decides before. */
+function expiryOf({ until }: Restriction): number {
+  return until + MAX_PROBATION_MS;
 }
 
 function decayWeights({ weight, late, at }: Reputation, now: number): { weight: number; late: number } {

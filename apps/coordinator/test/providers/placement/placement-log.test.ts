@@ -79,6 +79,12 @@ describe('the verdict of a decision', () => {
     expect([reportedOf('a'), reportedOf('b')]).toEqual([['1 chosen named'], []]);
   });
 
+  it('is not `named` where the request only filters providers', () => {
+    const { place, reportedOf } = fleetOf([provider('a'), provider('b')]);
+    place({ ...anyone, candidates: new Set([id('a')]) });
+    expect([reportedOf('a'), reportedOf('b')]).toEqual([['1 chosen cheapest'], []]);
+  });
+
   it('exists also when no provider got the request, with the age of the challenge where trust is missing', () => {
     const { place, reportedOf, log, of } = fleetOf([provider('stale', { trustLevel: null })]);
     place();

@@ -12,6 +12,7 @@ import {
   clampedToClock,
   FIRST_QUARANTINE_MS,
   HALF_LIFE_MS,
+  MAX_PROBATION_MS,
   MAX_QUARANTINE_MS,
   type Reputation,
   recentFailures,
@@ -243,6 +244,15 @@ describe('a store that loads persisted reputations', () => {
     const later = storeOf([[id('a'), twice]], 1000 + 20 * HALF_LIFE_MS);
     expect([later.store.size, later.put]).toEqual([0, [[id('a'), null]]]);
     later.store.close();
+  });
+
+  it('drops the restriction of a provider that did not return', () => {
+    const lied = afterFault(CLEAN_REPUTATION, 'unverified', 'receipt.model', 1000, 0.5);
+    const expiry = (lied.restriction?.until ?? Number.NaN) + MAX_PROBATION_MS;
+    const [before, after] = [storeOf([[id('a'), lied]], expiry - 1), storeOf([[id('a'), lied]], expiry)];
+    expect([before.store.size, before.put]).toEqual([1, []]);
+    expect([after.store.size, after.put]).toEqual([0, [[id('a'), null]]]);
+    for (const { store } of [before, after]) store.close();
   });
 
   it('persists changes of a key, and its clearing', () => {

@@ -17,6 +17,7 @@ import {
   HALF_LIFE_MS,
   isClean,
   MAX_COOLDOWNS,
+  MAX_PROBATION_MS,
   MAX_QUARANTINE_MS,
   nextChangeAt,
   QUARANTINE_FORGIVENESS_MS,
@@ -85,6 +86,16 @@ describe('failures', () => {
     expect(lengthOf(fail(mended, soon, 'failed', 3))).toBe(2 * FIRST_COOLDOWN_MS);
     expect(lengthOf(fail(mended, late, 'failed', 3))).toBe(FIRST_COOLDOWN_MS);
     expect([isClean(mended, soon), isClean(mended, late)]).toEqual([false, true]);
+  });
+
+  it('are forgotten by a bound if no job decides the probation, however many came before', () => {
+    const lie = fail(CLEAN_REPUTATION, 0, 'unverified');
+    const expiry = FIRST_QUARANTINE_MS + MAX_PROBATION_MS;
+    expect(nextChangeAt(lie, FIRST_QUARANTINE_MS)).toBe(expiry);
+    expect([isClean(lie, expiry - 1), isClean(lie, expiry)]).toEqual([false, true]);
+    let broken = lie;
+    for (let times = 0; times < 100; times++) broken = fail(broken, broken.restriction?.until ?? Number.NaN);
+    expect(isClean(broken, (broken.restriction?.until ?? Number.NaN) + MAX_PROBATION_MS)).toBe(true);
   });
 
   it('now and then among verified answers lead to no cooldown', () => {

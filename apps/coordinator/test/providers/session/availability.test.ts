@@ -63,7 +63,7 @@ describe('a provider that goes away', () => {
     expect(decisions[0]).toMatchObject({
       outcome: 'gate',
       reason: 'away',
-      text: expect.stringMatching(/^Not eligible: it accepted no requests/),
+      text: expect.stringMatching(/^Unavailable: it accepted no requests/),
     });
 
     publish(one, { state: 'serving' });

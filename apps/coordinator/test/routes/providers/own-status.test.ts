@@ -100,7 +100,7 @@ describe('provider status', () => {
     expect((await ask()).headers.get('x-provider-serial')).toBe('WELL');
     const status = await statusOf(hot);
     expect(status).toMatchObject({ status: 'online', host: { thermal: 'critical' }, models: [{ routable: false, gate: 'too_hot' }] });
-    expect(status.decisions).toMatchObject([{ outcome: 'gate', reason: 'too_hot', text: 'Not eligible: it was too hot.' }]);
+    expect(status.decisions).toMatchObject([{ outcome: 'gate', reason: 'too_hot', text: 'Unavailable: it was too hot.' }]);
     expect(status.next_steps[0]?.code).toBe('too_hot');
     well.send({ type: 'draining' });
     await until(async () => (await statusOf(well)).status === 'draining');

@@ -3,9 +3,9 @@ import { basename, dirname } from 'node:path';
 import { DownloadError } from './transfer.js';
 
 /** Label of a quantization in a file name, for example `Q4_K_M`, `IQ3_XXS`, `MXFP4` or `BF16`. */
-const QUANTIZATION = /(?:^|[-_./])(I?Q\d(?:_[A-Z0-9]+)*|T?MXFP4|B?F16|F32)(?=[-./]|$)/gi;
+const QUANTIZATION = /(?:^|[-_./])(I?Q\d(?:_[A-Z0-9]+)*|MXFP4|B?F16|F32)(?=[-./]|$)/gi;
 
-/** Best first: full quality at a small cost, then half the size, then others. */
+/** In order of preference. F16 has full quality and is small beside the model; Q8_0 is half as large. */
 const PRECISIONS = ['F16', 'Q8_0', 'BF16', 'F32'];
 
 interface File {
@@ -25,7 +25,7 @@ export function isProjectorName(path: string): boolean {
  * The projector for a model file; null if the repository has none.
  *
  * @param requested File name or precision such as `BF16`; null: the first of `PRECISIONS` that exists.
- * @throws {DownloadError} The requested projector does not exist, or names leave the choice open.
+ * @throws {DownloadError} The requested projector does not exist, or several projectors fit equally.
  */
 export function repositoryProjector<F extends File>(
   repository: string,
@@ -63,7 +63,10 @@ export function likelyProjector<F extends File>(repository: string, modelPath: s
   }
 }
 
-/** Projectors in the model's folder, else any. Of these, projectors that name the model, else projectors that name no model. */
+/**
+ * Projectors in the model's folder, else all. Of these: projectors that name the model, else projectors without a model name, else all if
+ * they share one name.
+ */
 function ofModel<F extends File>(modelPath: string, projectors: readonly F[]): readonly F[] {
   const beside = projectors.filter(({ path }) => dirname(path) === dirname(modelPath));
   const candidates = beside.length > 0 ? beside : projectors;

@@ -7,14 +7,14 @@ import { ErrorNote } from '../../../ui/feedback/error-state.js';
 import { EmptyState, Skeleton } from '../../../ui/feedback/placeholders.js';
 import { Segmented } from '../../../ui/forms/field.js';
 import { useHealthHistory } from '../queries.js';
-import { hasFigures, healthCharts, timeLabels } from './health-series.js';
+import { hasData, healthCharts, timeLabels } from './health-series.js';
 
 type Range = AdminHealthHistory['range'];
 
-const RANGES: readonly { readonly value: Range; readonly label: string; readonly spoken: string; readonly every: string }[] = [
-  { value: '1h', label: '1 hour', spoken: 'last hour', every: 'minute' },
-  { value: '24h', label: '24 hours', spoken: 'last 24 hours', every: 'ten minutes' },
-  { value: '7d', label: '7 days', spoken: 'last 7 days', every: 'hour' },
+const RANGES: readonly { readonly value: Range; readonly label: string; readonly period: string; readonly interval: string }[] = [
+  { value: '1h', label: '1 hour', period: 'last hour', interval: 'minute' },
+  { value: '24h', label: '24 hours', period: 'last 24 hours', interval: 'ten minutes' },
+  { value: '7d', label: '7 days', period: 'last 7 days', interval: 'hour' },
 ];
 
 export function HealthHistoryCard() {
@@ -23,7 +23,7 @@ export function HealthHistoryCard() {
   return (
     <Card
       title="Over time"
-      about="All coordinators, without the interval that is still running."
+      about="All coordinators, up to the last complete interval."
       actions={<Segmented<Range> label="Range" value={range} options={RANGES} onValue={setRange} />}
     >
       {history.data !== undefined ? (
@@ -38,9 +38,10 @@ export function HealthHistoryCard() {
 }
 
 function HealthCharts({ history }: { readonly history: AdminHealthHistory }) {
-  const { spoken, every } = RANGES.find(({ value }) => value === history.range) ?? { spoken: '', every: '' };
-  if (!hasFigures(history)) {
-    return <EmptyState title="No figures yet">{`This range has a point per ${every}. Charts appear after the first one.`}</EmptyState>;
+  const { period, interval } = RANGES.find(({ value }) => value === history.range) ?? { period: '', interval: '' };
+  if (!hasData(history)) {
+    const about = `This range has one data point per ${interval}. Charts appear after the first data point.`;
+    return <EmptyState title="No data yet">{about}</EmptyState>;
   }
   const labels = timeLabels(history);
   return (
@@ -49,10 +50,10 @@ function HealthCharts({ history }: { readonly history: AdminHealthHistory }) {
         <section key={title} className="stack-small">
           <h3>{title}</h3>
           {series.length === 0 ? (
-            <p className="card-about">{`None in the ${spoken}.`}</p>
+            <p className="card-about">{`None in the ${period}.`}</p>
           ) : (
             <Chart
-              title={`${title}, ${spoken}.`}
+              title={`${title}, ${period}.`}
               kind={kind}
               stacked={isStacked}
               labels={labels}

@@ -26,7 +26,7 @@ function colourOf(label: string): { readonly colour?: number } {
 
 const LEVELS: Readonly<Record<string, string>> = { hardware: 'Hardware', self_signed: 'Self-signed', none: 'No trust level' };
 
-export function hasFigures({ data }: AdminHealthHistory): boolean {
+export function hasData({ data }: AdminHealthHistory): boolean {
   return data.some(({ coordinators }) => coordinators > 0);
 }
 

@@ -1,4 +1,4 @@
-/** Verifies a saved answer or receipt against the machine's record, and states which checks could not run. Pure. */
+/** Verifies a saved answer or receipt against the machine's attestation record, and states which checks could not run. Pure. */
 import type { AttestationFeed, EnclaveEvidence, Receipt } from '@inference/protocol';
 import {
   type AnswerVerdict,
@@ -24,7 +24,7 @@ interface SavedAnswer {
   readonly request: string;
   /** Pasting may change line ends at the end of a body; a file is exact. */
   readonly isPasted: boolean;
-  /** Feed with the record of the named machine, or with none. */
+  /** Feed with the attestation record of the machine in `X-Provider-Id`; empty while the machine is not connected. */
   readonly feed: AttestationFeed;
 }
 
@@ -40,7 +40,7 @@ export function evaluateSavedAnswer({ answer, request, isPasted, feed }: SavedAn
   const checks = published === null ? withoutRecord(verdict, headers['x-provider-id']) : verdict.checks;
   return {
     ...resultOf(checks, published === null ? null : enclave, 'answer'),
-    who: [
+    facts: [
       { label: 'Machine', value: machineOf(published?.chip_name ?? answer.headers.get('x-provider-chip') ?? 'unknown', enclave) },
       { label: 'Provider ID', value: answer.headers.get('x-provider-id') ?? '' },
       ...levelOf(published?.trust_level, record?.enclave ?? null),
@@ -69,8 +69,8 @@ export function evaluateSavedReceipt(
   if (published === null) {
     return {
       verdict: 'unverified',
-      about: 'The key of the machine that this receipt names could not be had, so nothing was checked.',
-      who: [],
+      about: 'The public key of the machine in this receipt is not available, so nothing was checked.',
+      facts: [],
       lines: [],
       notChecked: [NOT_CONNECTED],
       notProved: [],
@@ -80,7 +80,7 @@ export function evaluateSavedReceipt(
   const enclave = record?.enclave ?? null;
   return {
     ...resultOf([...verdict.checks, ...sent], enclave, 'receipt'),
-    who: [
+    facts: [
       { label: 'Machine', value: machineOf(published.chip_name, enclave) },
       { label: 'Provider ID', value: published.provider_id },
       ...levelOf(published.trust_level, enclave),
@@ -106,7 +106,9 @@ function toCompare({ endpoint, client_nonce: nonce }: Receipt): string {
 /** Checks that fail only because the record is missing. */
 const NEEDS_RECORD: ReadonlySet<string> = new Set(['provider_key', 'provider_record', 'provider_headers']);
 
-/** Checks without a record. The key comes from the answer, so the provider ID of the key must equal the ID in the headers. */
+/**
+ * Checks that need no record. `receipt_key` binds the key from the answer to the receipt's provider ID, which must equal the header's.
+ */
 function withoutRecord({ checks, receipt }: AnswerVerdict, providerId: string | undefined): readonly Check[] {
   const possible = checks.filter(({ name }) => !NEEDS_RECORD.has(name));
   if (receipt === null || receipt.provider_id === providerId) return possible;
@@ -122,7 +124,10 @@ type Result = Pick<AnswerReportProps, 'verdict' | 'about' | 'lines'>;
 function resultOf(checks: readonly Check[], enclave: EnclaveEvidence | null, what: 'answer' | 'receipt'): Result {
   const lines: CheckLine[] = checks.map(({ result, explanation }) => ({ ok: result === 'ok', text: explanation }));
   if (lines.some(({ ok }) => !ok)) return { verdict: 'failed', about: `Do not rely on this ${what}: at least one check failed.`, lines };
-  if (enclave === null) return { verdict: 'unverified', about: `The ${what} agrees with the key that it names itself.`, lines };
+  if (enclave === null) {
+    const about = `The signatures match the key in the ${what}, but no attestation record confirms the key.`;
+    return { verdict: 'unverified', about, lines };
+  }
   const verdict: Verdict = VERDICT_OF_EVIDENCE[enclave];
   return { verdict, about: `The ${what} was signed by the key in the attestation record of its machine.`, lines };
 }
@@ -131,7 +136,7 @@ function machineOf(chip: string, enclave: EnclaveEvidence | null): string {
   return enclave === 'simulated' ? `${chip} (simulated)` : chip;
 }
 
-function levelOf(level: keyof typeof TRUST_LEVELS | undefined, enclave: EnclaveEvidence | null): AnswerReportProps['who'] {
+function levelOf(level: keyof typeof TRUST_LEVELS | undefined, enclave: EnclaveEvidence | null): AnswerReportProps['facts'] {
   if (level === undefined) return [];
   return [{ label: 'Trust level', value: `${TRUST_LEVELS[level].label}${enclave === 'simulated' ? ', simulated' : ''}` }];
 }
@@ -139,7 +144,7 @@ function levelOf(level: keyof typeof TRUST_LEVELS | undefined, enclave: EnclaveE
 type AnyReceipt = NonNullable<ProviderReceiptVerdict['claims']>['receipt'];
 
 /** Facts that the machine signed. */
-function receiptFacts({ model, endpoint, usage, finish_reason, completed_at, job_id }: AnyReceipt): AnswerReportProps['who'] {
+function receiptFacts({ model, endpoint, usage, finish_reason, completed_at, job_id }: AnyReceipt): AnswerReportProps['facts'] {
   return [
     { label: 'Model', value: model },
     { label: 'Endpoint', value: endpoint },
@@ -179,7 +184,10 @@ function verifyRequest(request: string, verify: (sent: Uint8Array) => AnswerVerd
   return isOther ? verify(new TextEncoder().encode(request.trim())) : exact;
 }
 
-/** Removes the unsigned empty line after a stream. Other bodies are trimmed only if the trimmed body alone has the stated hash. */
+/**
+ * Restores line ends that pasting changes: one empty line after a stream. Other bodies are trimmed only if the trimmed bytes have the
+ * stated hash.
+ */
 function restoredBody({ body, headers, isStream }: HttpAnswer): Uint8Array {
   const text = new TextDecoder().decode(body);
   if (isStream) return new TextEncoder().encode(`${text.replace(/\s+$/, '')}\n\n`);

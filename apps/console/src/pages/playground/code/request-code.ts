@@ -10,7 +10,7 @@ interface CodeRequest {
   readonly endpoint: 'chat' | 'images';
   /** Origin of the API, without `/v1`. */
   readonly base: string;
-  /** Body of the playground's request. */
+  /** Body of the playground's request. Chat: `stream` is true. Images: `response_format` is `url`. */
   readonly body: string;
 }
 
@@ -33,22 +33,23 @@ export function requestCode({ endpoint, base, body }: CodeRequest): readonly [Re
   ];
 }
 
-/** Name of the file that holds an image, by its `data:` address. */
+/** Name of the file that holds an image, by its data URI. */
 type ImageFiles = ReadonlyMap<string, string>;
 
 /** Names a file for each image, because base64 data would hide the rest of the code. */
 export function imageFilesOf(body: string): ImageFiles {
-  const addresses = new Set(body.match(/data:image\/[a-z]+;base64,[A-Za-z0-9+/=]+/g));
-  return new Map([...addresses].map((address, index) => [address, `image-${index + 1}.${extensionOf(address)}`]));
+  const dataUris = new Set(body.match(/data:image\/[a-z]+;base64,[A-Za-z0-9+/=]+/g));
+  return new Map([...dataUris].map((dataUri, index) => [dataUri, `image-${index + 1}.${extensionOf(dataUri)}`]));
 }
 
-function extensionOf(address: string): string {
-  return address.startsWith('data:image/jpeg') ? 'jpg' : 'png';
+/** The playground encodes attachments as JPEG or PNG only. */
+function extensionOf(dataUri: string): string {
+  return dataUri.startsWith('data:image/jpeg') ? 'jpg' : 'png';
 }
 
-/** Start of a `data:` address, up to the base64. */
-function dataPrefix(address: string): string {
-  return address.slice(0, address.indexOf(',') + 1);
+/** Start of a data URI, up to the base64. */
+function dataPrefix(dataUri: string): string {
+  return dataUri.slice(0, dataUri.indexOf(',') + 1);
 }
 
 type Members = readonly (readonly [name: string, value: unknown])[];
@@ -64,7 +65,7 @@ function curl(url: string, body: unknown, files: ImageFiles, streams: boolean): 
 /** Images exceed the length of an argument, so the body comes from standard input. */
 function curlHereDocument(json: string, files: ImageFiles): string {
   let text = json.replace(/[\\$`]/g, '\\$&');
-  for (const [address, file] of files) text = text.replaceAll(address, `${dataPrefix(address)}$(base64 < ${file} | tr -d '\\n')`);
+  for (const [dataUri, file] of files) text = text.replaceAll(dataUri, `${dataPrefix(dataUri)}$(base64 < ${file} | tr -d '\\n')`);
   return `-d @- <<BODY\n${text}\nBODY`;
 }
 
@@ -126,9 +127,9 @@ interface Language {
   readonly indent: string;
   readonly constants: { readonly true: string; readonly false: string; readonly null: string };
   readonly key: (name: string) => string;
-  /** Padding of an object on one line. */
+  /** Space inside the brackets of a one-line object. */
   readonly pad: string;
-  /** Expression for a `data:` address with the content of a file. `prefix`: up to the base64. */
+  /** Expression for a data URI with the content of a file. `prefix`: up to the base64. */
   readonly image: (prefix: string, file: string) => string;
   readonly files?: ImageFiles;
 }

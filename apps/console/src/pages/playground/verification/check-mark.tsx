@@ -59,7 +59,7 @@ function Details({ check, provider }: CheckMarkProps<FinishedCheck>) {
       <AnswerReport
         verdict={verdictOf(check)}
         about={about(check)}
-        who={who(check, provider)}
+        facts={factsOf(check, provider)}
         lines={check.state === 'unknown' ? [] : check.lines}
         notProved={check.state === 'failed' ? [] : answerLimits(check.state === 'verified' ? check.enclave : null)}
       />
@@ -78,7 +78,7 @@ function Details({ check, provider }: CheckMarkProps<FinishedCheck>) {
 }
 
 /** Facts from the headers of the response, and from its receipt if the signature verified. */
-function who(check: FinishedCheck, provider: ProviderFacts | null): AnswerReportProps['who'] {
+function factsOf(check: FinishedCheck, provider: ProviderFacts | null): AnswerReportProps['facts'] {
   if (provider === null) return [];
   const { jobId = null, receipt = null } = check.state === 'unknown' ? {} : check;
   const { hardware, self_signed } = TRUST_LEVELS;

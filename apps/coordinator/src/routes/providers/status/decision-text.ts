@@ -2,7 +2,7 @@
 
 import type { UnavailableReason } from '@inference/scheduler';
 import type { LoggedDecision } from '../../../providers/placement/placement-log.js';
-import type { NotEligibleReason, PassedReason, PlacementVerdict } from '../../../providers/placement/placement-verdict.js';
+import type { NotChosenReason, NotEligibleReason, PlacementVerdict } from '../../../providers/placement/placement-verdict.js';
 
 const CHOSEN: Readonly<Record<(PlacementVerdict & { outcome: 'chosen' })['reason'], string>> = {
   cheapest: 'Chosen: the fastest for this request.',
@@ -14,7 +14,7 @@ const CHOSEN: Readonly<Record<(PlacementVerdict & { outcome: 'chosen' })['reason
   named: 'Chosen: the client asked for this machine.',
 };
 
-const PASSED: Readonly<Record<Exclude<PassedReason, 'slower'>, string>> = {
+const NOT_CHOSEN: Readonly<Record<Exclude<NotChosenReason, 'slower'>, string>> = {
   near_tie: 'Not chosen: as fast as the best, but another was drawn.',
   measuring_other: 'Not chosen: as fast as the best, but another had to be measured.',
   overdue_other: 'Not chosen: as fast as the best, but another had no request for a long time.',
@@ -22,23 +22,23 @@ const PASSED: Readonly<Record<Exclude<PassedReason, 'slower'>, string>> = {
   probing_other: 'Not chosen: as fast as the best, but another had to be tested after failures.',
 };
 
-const UNFIT: Readonly<Record<NotEligibleReason, string>> = {
-  failed_before: 'Not chosen: this request had failed there before.',
-  below_trust_floor: 'Not chosen: the request required trust level hardware.',
+const NOT_ELIGIBLE: Readonly<Record<NotEligibleReason, string>> = {
+  failed_before: 'Not eligible: this request had failed there before.',
+  below_trust_floor: 'Not eligible: the request required trust level hardware.',
 };
 
-const GATES: Readonly<Record<Exclude<UnavailableReason, 'untrusted' | 'held_off'>, string>> = {
-  quarantined: 'Not eligible: in quarantine.',
-  cooling_down: 'Not eligible: in backoff after failed requests.',
-  on_probation: 'Not eligible: after failed requests, one request at a time tests its health.',
-  draining: 'Not eligible: draining.',
-  away: 'Not eligible: it accepted no requests, because of its schedule, its owner, or its power and load.',
-  key_expired: 'Not eligible: its sealing key had expired.',
-  below_min_trust_level: 'Not eligible: its trust level was below the minimum of this network.',
-  low_battery: 'Not eligible: its battery was low.',
-  too_hot: 'Not eligible: it was too hot.',
-  no_memory: 'Not eligible: out of memory.',
-  no_free_slot: 'Not eligible: no free slot.',
+const UNAVAILABLE: Readonly<Record<Exclude<UnavailableReason, 'untrusted' | 'held_off'>, string>> = {
+  quarantined: 'Unavailable: in quarantine.',
+  cooling_down: 'Unavailable: in backoff after failed requests.',
+  on_probation: 'Unavailable: after failed requests, one request at a time tests its health.',
+  draining: 'Unavailable: draining.',
+  away: 'Unavailable: it accepted no requests, because of its schedule, its owner, or its power and load.',
+  key_expired: 'Unavailable: its sealing key had expired.',
+  below_min_trust_level: 'Unavailable: its trust level was below the minimum of this network.',
+  low_battery: 'Unavailable: its battery was low.',
+  too_hot: 'Unavailable: it was too hot.',
+  no_memory: 'Unavailable: out of memory.',
+  no_free_slot: 'Unavailable: no free slot.',
 };
 
 /** Sentence for one logged placement decision. */
@@ -47,24 +47,27 @@ export function decisionText({ verdict, lastAt, challengedAt }: LoggedDecision):
     case 'chosen':
       return CHOSEN[verdict.reason];
     case 'not_chosen':
-      return verdict.reason === 'slower' ? `Not chosen: slower by ${formatDuration(verdict.ms ?? 0)}.` : PASSED[verdict.reason];
+      return verdict.reason === 'slower' ? `Not chosen: slower by ${formatDuration(verdict.ms ?? 0)}.` : NOT_CHOSEN[verdict.reason];
     case 'not_eligible':
-      return UNFIT[verdict.reason];
-    case 'gate':
-      return gateText(verdict.reason, verdict.ms, challengedAt === null ? null : lastAt - challengedAt);
+      return NOT_ELIGIBLE[verdict.reason];
+    case 'gate': {
+      // Age at the newest decision of this kind.
+      const challengeAgeMs = challengedAt === null ? null : lastAt - challengedAt;
+      return unavailableText(verdict.reason, verdict.ms, challengeAgeMs);
+    }
     default:
       return verdict satisfies never;
   }
 }
 
-function gateText(gate: UnavailableReason, ms: number | null, challengeAgeMs: number | null): string {
-  if (gate === 'held_off') return `Not eligible: it had reported that it is full, with ${formatDuration(ms ?? 0)} of backoff left.`;
-  if (gate !== 'untrusted') return GATES[gate];
-  if (challengeAgeMs === null) return 'Not eligible: a part of its trust did not hold.';
-  return `Not eligible: a part of its trust did not hold; its newest challenge was ${formatDuration(challengeAgeMs)} old.`;
+function unavailableText(reason: UnavailableReason, ms: number | null, challengeAgeMs: number | null): string {
+  if (reason === 'held_off') return `Unavailable: it had reported that it is full, with ${formatDuration(ms ?? 0)} of backoff left.`;
+  if (reason !== 'untrusted') return UNAVAILABLE[reason];
+  if (challengeAgeMs === null) return 'Unavailable: its attestation was not verified or had expired.';
+  return `Unavailable: its attestation was not verified or had expired; its newest challenge was ${formatDuration(challengeAgeMs)} old.`;
 }
 
-/** A length of time for people: `0.4 s`, `2.1 s`, `7 min`, `3 h`. */
+/** A length of time for people: `0.4 s`, `2.1 s`, `7 min`, `3 h`. The limits prevent `60.0 s` and `60 min` by rounding. */
 export function formatDuration(ms: number): string {
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 3_570_000) return `${Math.round(ms / 60_000)} min`;
