@@ -76,7 +76,7 @@ describe('agent releases', () => {
     put({ ...release('1.2.0'), size: -1 });
     expect((await ask('latest'))[0]).toBe(404);
     expect((await ask('latest'))[0]).toBe(404);
-    expect(harness.log.filter((line) => line.includes('the release file cannot be used') && line.includes('no list'))).toHaveLength(1);
+    expect(harness.log.filter((line) => line.includes('the release file cannot be used') && line.includes('not a list'))).toHaveLength(1);
     writeFileSync(file, '{');
     expect((await ask('latest'))[0]).toBe(404);
     put(release('1.3.0'));
