@@ -350,6 +350,15 @@ describe('a schema', () => {
     expect(['a', 'b'].map((name) => machine.step(opened, name.codePointAt(0) as number).length > 0)).toEqual([true, false]);
   });
 
+  test.each([false, { allOf: [false] }])('whose names are %j allows no member', (propertyNames) => {
+    const open = { type: 'object', additionalProperties: { type: 'null' }, propertyNames };
+    expect(compile({ ...open, minProperties: 1 })).toBeNull();
+    const grammar = compile(open);
+    if (grammar === null) throw new Error('nothing fits');
+    const machine = new GrammarMatcher(grammar);
+    expect(machine.rest(machine.start())).toMatch(/^\{\s*\}$/);
+  });
+
   test.each<[unknown, string]>([
     [{ type: 'banana' }, 'type'],
     [{ properties: 3 }, 'properties'],

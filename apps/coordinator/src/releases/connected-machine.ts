@@ -7,8 +7,6 @@ import type { Fleet } from './rollout.js';
 
 /** Owners in the sums of one coordinator: those with the most machines. */
 const MAX_OWNERS = 8;
-/** An owner with this share of the network's machines is the network itself. */
-const LARGE_OWNER_SHARE = 0.5;
 
 export const ConnectedMachineSchema = Type.Object({
   provider_id: ProviderIdSchema,
@@ -115,11 +113,10 @@ export function totalFleet(parts: readonly FleetSums[]): Fleet {
     for (const part of parts) for (const [key, value] of Object.entries(read(part))) add(map, key, value);
     return map;
   };
-  const available = parts.reduce((sum, { machines, available_machines = machines }) => sum + available_machines, 0);
-  const byOwner = total((part) => part.machines_by_owner ?? {});
   return {
     machines: parts.reduce((sum, { machines }) => sum + machines, 0),
-    largeOwners: new Set([...byOwner].filter(([, count]) => count >= available * LARGE_OWNER_SHARE).map(([owner]) => owner)),
+    availableMachines: parts.reduce((sum, { machines, available_machines = machines }) => sum + available_machines, 0),
+    machinesByOwner: total((part) => part.machines_by_owner ?? {}),
     slots: parts.reduce((sum, { slots }) => sum + slots, 0),
     machinesByChip: total((part) => part.machines_by_chip),
     machinesByVersion: total((part) => part.machines_by_version),

@@ -28,6 +28,9 @@ const SMALL_FLEET = 12;
 
 /** Prefix of the key of a machine that counts by itself. */
 const MACHINE_KEY = 'machine ';
+const machineKey = ({ providerId }: ComparedMachine): string => MACHINE_KEY + providerId;
+/** Owners with the most bad machines that are left out in pairs. */
+const MAX_SUSPECTS = 6;
 
 const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'];
 
@@ -36,13 +39,15 @@ interface ComparisonContext {
   readonly fleetSize: number;
   /** Owners whose machines count one by one, by `ownerKey`. */
   readonly provenOwners: ReadonlySet<string>;
+  /** Key of all machines without an account. They are no evidence of an independent owner. */
+  readonly noAccount: string;
   readonly now: number;
 }
 
 /** Comparisons of all machines come first, with `cohort` null. */
 export function compareHealth(
   machines: readonly ComparedMachine[],
-  { fleetSize, provenOwners, now }: ComparisonContext,
+  { fleetSize, provenOwners, noAccount, now }: ComparisonContext,
 ): RolloutComparison[] {
   const cohorts = cohortsOf(machines);
   const isSmall = fleetSize < SMALL_FLEET;
@@ -51,7 +56,9 @@ export function compareHealth(
     majorityP: isSmall ? SMALL_FLEET_MAJORITY_P : MAJORITY_P,
     now,
     hasOthers: machines.some(({ part, isVolunteer }) => part === 'control' || !isVolunteer),
-    keyOf: ({ owner, providerId }: ComparedMachine) => (provenOwners.has(owner) ? MACHINE_KEY + providerId : owner),
+    keyOf: (machine: ComparedMachine) => (provenOwners.has(machine.owner) ? machineKey(machine) : machine.owner),
+    provenOwners,
+    noAccount,
   };
   const tests = Math.max(1, cohorts.length);
   const overall = compareMeasures(machines, null, { ...shared, stopP: STOP_P, concernP: CONCERN_P });
@@ -88,15 +95,55 @@ interface Rules {
   readonly hasOthers: boolean;
   /** Bad machines with the same key count once: machines of one owner vary together, and the owner may be dishonest. */
   readonly keyOf: (machine: ComparedMachine) => string;
+  readonly provenOwners: ReadonlySet<string>;
+  readonly noAccount: string;
 }
 
 function compareMeasures(machines: readonly ComparedMachine[], cohort: Cohort | null, rules: Rules): RolloutComparison[] {
+  return MEASURES.map((measure) => {
+    const byOwner = judge(measure, machines, rules);
+    const isWorse = byOwner.verdict === 'worse' || isWorseWithoutAnyTwo(measure, machines, rules);
+    return { measure, cohort, ...byOwner, verdict: isWorse ? 'worse' : byOwner.verdict };
+  });
+}
+
+function judge(measure: RolloutMeasure, machines: readonly ComparedMachine[], rules: Rules): Figures & Pick<RolloutComparison, 'verdict'> {
   const updated = machines.filter(({ part }) => part === 'updated');
   const others = machines.filter(({ part }) => part === 'control');
-  return MEASURES.map((measure) => {
-    const { chosenBad, badKeys, ...figures } = figuresOf(measure, updated, others, rules);
-    return { measure, cohort, ...figures, verdict: verdictOf(measure, figures, { chosenBad, badKeys }, rules) };
-  });
+  const { chosenBad, badKeys, ...figures } = figuresOf(measure, updated, others, rules);
+  return { ...figures, verdict: verdictOf(measure, figures, { chosenBad, badKeys }, rules) };
+}
+
+/**
+ * Whether the updated machines are worse, counted one by one, without the machines of any two owners, who could make their machines look
+ * bad. Shows faults of some machines where few owners have many.
+ */
+function isWorseWithoutAnyTwo(measure: RolloutMeasure, machines: readonly ComparedMachine[], rules: Rules): boolean {
+  const singly = { ...rules, keyOf: machineKey };
+  const isWorse = (some: readonly ComparedMachine[]): boolean => judge(measure, some, singly).verdict === 'worse';
+  const { provenOwners, noAccount, now } = rules;
+  const known = machines.filter(({ owner }) => owner !== noAccount || provenOwners.has(owner));
+  if (!isWorse(known)) return false;
+  const badness = new Map<string, number>();
+  for (const machine of known) {
+    if (machine.part === 'control' || provenOwners.has(machine.owner)) continue;
+    badness.set(machine.owner, (badness.get(machine.owner) ?? 0) + badnessOf(measure, machine, now));
+  }
+  const suspects = [...badness].sort(([, a], [, b]) => b - a).slice(0, MAX_SUSPECTS);
+  const without = (one: string, other: string) => known.filter(({ owner }) => owner !== one && owner !== other);
+  return suspects.every(([one]) => suspects.every(([other]) => isWorse(without(one, other))));
+}
+
+/** What a machine adds to the evidence that the version is bad. */
+function badnessOf(measure: RolloutMeasure, machine: ComparedMachine, now: number): number {
+  switch (measure) {
+    case 'failed_requests':
+      return machine.failures;
+    case 'slower':
+      return machine.speedRatio === null ? 0 : Math.max(0, 1 - machine.speedRatio);
+    default:
+      return isBadMachine(measure, machine, now) === true ? 1 : 0;
+  }
 }
 
 type Figures = Pick<RolloutComparison, 'updated' | 'others' | 'p'>;
@@ -148,11 +195,11 @@ function verdictOf(
   measure: RolloutMeasure,
   { updated, others, p }: Figures,
   { chosenBad, badKeys }: BadMachines,
-  { minBad, majorityP, stopP, concernP, hasOthers }: Rules,
+  { minBad, majorityP, stopP, concernP, hasOthers, noAccount }: Rules,
 ): RolloutComparison['verdict'] {
   // One or two owners can make their own machines look bad.
   const provenBad = badKeys.filter((key) => key.startsWith(MACHINE_KEY)).length;
-  const isIndependent = badKeys.length >= MIN_OWNERS || provenBad >= minBad;
+  const isIndependent = badKeys.filter((key) => key !== noAccount).length >= MIN_OWNERS || provenBad >= minBad;
   if (measure === 'slower' || measure === 'failed_requests') {
     const enough = ({ machines, count }: Figures['updated']) =>
       measure === 'slower' ? machines >= MIN_SPEED_MACHINES : machines >= MIN_RATE_MACHINES && count >= MIN_RATE_REQUESTS;

@@ -106,7 +106,8 @@ export class RolloutChecks {
           fleet,
           machines,
           trustedOwners: new Set(policy.canary_accounts.map((accountId) => ownerKey(version, ownerHash(accountId)))),
-          largeOwners: new Set([...fleet.largeOwners].map((owner) => ownerKey(version, owner))),
+          machinesByOwner: new Map([...fleet.machinesByOwner].map(([owner, count]) => [ownerKey(version, owner), count])),
+          noAccount: ownerKey(version, ownerHash(null)),
           now: time,
           startedAt: this.#startedAt,
         });

@@ -23,8 +23,10 @@ export interface RolloutFacts {
   readonly machines: readonly ComparedMachine[];
   /** Owners chosen by the operator, by `ownerKey`. */
   readonly trustedOwners: ReadonlySet<string>;
-  /** Owners of at least half of the network, by `ownerKey`. */
-  readonly largeOwners: ReadonlySet<string>;
+  /** Machines that can get jobs, by owner, for the largest owners. Keys: `ownerKey`. */
+  readonly machinesByOwner: ReadonlyMap<string, number>;
+  /** `ownerKey` of all machines without an account. */
+  readonly noAccount: string;
   readonly now: number;
   /** Start of this coordinator. */
   readonly startedAt: number;
@@ -38,11 +40,11 @@ const START_MS = 10 * 60_000;
 const MAX_SOAK_FACTOR = 2;
 
 export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: RolloutFacts): RolloutCheck {
-  const { fleet, machines, trustedOwners, largeOwners, now, startedAt } = facts;
+  const { fleet, machines, trustedOwners, noAccount, now, startedAt } = facts;
   const isStarting = now - startedAt < START_MS;
   // While machines reconnect, the first ones must not pass as the whole network.
-  const provenOwners = isStarting ? trustedOwners : new Set([...trustedOwners, ...largeOwners]);
-  const comparisons = compareHealth(machines, { fleetSize: fleet.machines, provenOwners, now });
+  const provenOwners = isStarting ? trustedOwners : new Set([...trustedOwners, ...largeOwners(facts)]);
+  const comparisons = compareHealth(machines, { fleetSize: fleet.machines, provenOwners, noAccount, now });
   const settledMachines = machines.filter((machine) => isSettled(machine, now)).length;
   return { step: decideStep(), comparisons, settledMachines };
 
@@ -85,6 +87,21 @@ const SUBJECTS: Readonly<Record<Exclude<RolloutMeasure, 'failed_requests' | 'slo
   trust_lost: 'lost their trust level',
   restricted: 'were restricted or quarantined',
 };
+
+/** An owner with this share of the network's machines is the network itself. */
+const LARGE_OWNER_SHARE = 0.5;
+
+/**
+ * Owners of at least half of the machines that can get jobs or are lost to the version: a bad version must not make its owner small.
+ * Machines without an account, which cost nothing, must be the whole network.
+ */
+function largeOwners({ fleet, machines, machinesByOwner, noAccount, now }: RolloutFacts): string[] {
+  const lost = machines.filter((machine) => machine.part === 'updated' && (isMissing(machine, now) || machine.isRestricted));
+  const total = fleet.availableMachines + lost.length;
+  const counts = new Map(machinesByOwner);
+  for (const { owner } of lost) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+  return [...counts].filter(([owner, count]) => count >= total * (owner === noAccount ? 1 : LARGE_OWNER_SHARE)).map(([owner]) => owner);
+}
 
 /** Sentence for operators about one comparison. */
 export function comparisonText({ measure, cohort, updated, others }: RolloutComparison): string {

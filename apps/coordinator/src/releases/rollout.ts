@@ -62,8 +62,10 @@ export const MIN_OWNERS = 3;
 /** Capacity of the network, in slots that take jobs, and machines connected. */
 export interface Fleet {
   readonly machines: number;
-  /** Owners of at least half of the machines that can get jobs, by `ownerHash`. */
-  readonly largeOwners: ReadonlySet<string>;
+  /** Machines that can get jobs. */
+  readonly availableMachines: number;
+  /** Their number by owner, for the largest owners. Keys: `ownerHash`. */
+  readonly machinesByOwner: ReadonlyMap<string, number>;
   readonly machinesByChip: ReadonlyMap<string, number>;
   readonly machinesByVersion: ReadonlyMap<string, number>;
   readonly slots: number;

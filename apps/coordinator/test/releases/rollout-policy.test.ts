@@ -37,7 +37,8 @@ const many = (count: number, change: Partial<ComparedMachine>): ComparedMachine[
   Array.from({ length: count }, (_, index) => machine({ providerId: `${change.part ?? 'updated'}-${index}`, ...change }));
 const fleetOf = (slots: number): Fleet => ({
   machines: slots,
-  largeOwners: new Set(),
+  availableMachines: slots,
+  machinesByOwner: new Map(),
   machinesByChip: new Map([['M4', slots]]),
   machinesByVersion: new Map(),
   slots,
@@ -57,12 +58,13 @@ const ROLLOUT: Rollout = {
   changedBy: 'coordinator',
 };
 const NO_OWNERS: ReadonlySet<string> = new Set();
+const NO_ACCOUNT = 'no account';
 const verdicts = (
   machines: readonly ComparedMachine[],
   { fleetSize = 100, provenOwners = NO_OWNERS } = {},
 ): Record<string, RolloutComparison['verdict']> =>
   Object.fromEntries(
-    compareHealth(machines, { fleetSize, provenOwners, now: NOW })
+    compareHealth(machines, { fleetSize, provenOwners, noAccount: NO_ACCOUNT, now: NOW })
       .filter(({ cohort }) => cohort === null)
       .map(({ measure, verdict }) => [measure, verdict]),
   );
@@ -203,6 +205,16 @@ describe('comparisons', () => {
     expect(verdicts([...owned(many(5 * owners, { seenAt: NOW - 15 * MINUTE })), ...some]).missing).toBe('worse');
   });
 
+  it('stop a fault of some machines of four owners, which no two of them can claim', () => {
+    const owned = (machines: readonly ComparedMachine[], owners: number) =>
+      machines.map((one, index) => ({ ...one, owner: `owner-${index % owners}` }));
+    const part = many(80, {}).map((one, index) => (index % 3 === 0 ? { ...one, trust: 1 } : one));
+    const controls = many(80, { part: 'control', isOnVersion: false });
+    const faults = (owners: number) => verdicts([...owned(part, owners), ...owned(controls, owners)]).trust_lost;
+    expect(faults(4)).toBe('worse');
+    expect(faults(2)).not.toBe('worse');
+  });
+
   it('do not stop a good release for single machines of many owners', () => {
     const owned = (machines: readonly ComparedMachine[]) => machines.map((one, index) => ({ ...one, owner: `owner-${index % 4}` }));
     const updated = owned(many(200, {})).map((one, index) => (index < 3 ? { ...one, seenAt: NOW - 15 * MINUTE } : one));
@@ -213,7 +225,7 @@ describe('comparisons', () => {
     const figure = fc.integer({ min: 0, max: 100_000 });
     const fake = fc.record({
       part: fc.constantFrom('updated' as const, 'control' as const),
-      owner: fc.constantFrom('a', 'b'),
+      owner: fc.constantFrom('a', 'b', NO_ACCOUNT),
       chipFamily: fc.constantFrom('M4', 'M99'),
       hasFailed: fc.boolean(),
       isOnVersion: fc.boolean(),
@@ -237,7 +249,12 @@ describe('comparisons', () => {
             ...many(honest, served),
             ...many(3 * honest, { ...served, part: 'control', isOnVersion: false }),
           ];
-          for (const { verdict } of compareHealth(machines, { fleetSize: fleet, provenOwners: NO_OWNERS, now: NOW }))
+          for (const { verdict } of compareHealth(machines, {
+            fleetSize: fleet,
+            provenOwners: NO_OWNERS,
+            noAccount: NO_ACCOUNT,
+            now: NOW,
+          }))
             expect(verdict).not.toBe('worse');
         },
       ),
@@ -269,6 +286,7 @@ describe('comparisons', () => {
           for (const { verdict } of compareHealth([...group('updated'), ...group('control')], {
             fleetSize: size * 2,
             provenOwners: NO_OWNERS,
+            noAccount: NO_ACCOUNT,
             now: NOW,
           }))
             expect(verdict).not.toBe('worse');
@@ -285,7 +303,8 @@ describe('decisions', () => {
       fleet,
       machines,
       trustedOwners: NO_OWNERS,
-      largeOwners: fleet.largeOwners,
+      machinesByOwner: fleet.machinesByOwner,
+      noAccount: NO_ACCOUNT,
       now: NOW,
       startedAt,
     }).step;
@@ -315,9 +334,19 @@ describe('decisions', () => {
 
   it('take the first machines after a start for no whole network', () => {
     const ofOneOwner = many(5, { owner: 'one', hasFailed: true, isOnVersion: false });
-    const fleet = { ...fleetOf(20), largeOwners: new Set(['one']) };
+    const fleet = { ...fleetOf(20), machinesByOwner: new Map([['one', 15]]) };
     expect(check(ofOneOwner, {}, fleet, NOW - 9 * MINUTE).kind).toBe('stay');
     expect(check(ofOneOwner, {}, fleet).kind).toBe('halt');
+  });
+
+  it('count lost machines of an owner who has half of the network with them', () => {
+    const lost = many(4, { owner: 'one', seenAt: NOW - 15 * MINUTE });
+    const rest = many(6, { owner: 'one', part: 'control', isOnVersion: false });
+    const fleet = { ...fleetOf(13), availableMachines: 13, machinesByOwner: new Map([['one', 6]]) };
+    expect(check([...lost, ...rest], {}, fleet).kind).toBe('halt');
+    const without = lost.map((one) => ({ ...one, owner: NO_ACCOUNT }));
+    const accountless = { ...fleet, machinesByOwner: new Map([[NO_ACCOUNT, 6]]) };
+    expect(check([...without, ...rest], {}, accountless).kind).not.toBe('halt');
   });
 
   it('wait after a start until the machines are back', () => {

@@ -119,7 +119,8 @@ export function simulateRelease(options: {
       fleet,
       machines: [...records.values()],
       trustedOwners: new Set(),
-      largeOwners: fleet.largeOwners,
+      machinesByOwner: fleet.machinesByOwner,
+      noAccount: 'no account',
       now,
       startedAt: -HOUR,
     });
@@ -274,7 +275,8 @@ function isUp(machine: SimulatedMachine, now: number): boolean {
 function fleetOf(machines: readonly SimulatedMachine[], now: number): Fleet {
   const fleet = {
     machines: 0,
-    largeOwners: new Set<string>(),
+    availableMachines: 0,
+    machinesByOwner: new Map<string, number>(),
     slots: 0,
     machinesByChip: new Map<string, number>(),
     machinesByVersion: new Map<string, number>(),

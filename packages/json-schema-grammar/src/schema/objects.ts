@@ -90,11 +90,15 @@ function nameFits(compiler: SchemaCompiler, schema: Schema, name: string): boole
 
 function nameSchemas(compiler: SchemaCompiler, schema: Schema): readonly Schema[] {
   if (schema.propertyNames === undefined) return [];
-  const plain = compiler.document.flatten([compiler.document.inner(schema, schema.propertyNames, 'propertyNames')]) ?? [];
+  const plain = compiler.document.flatten([compiler.document.inner(schema, schema.propertyNames, 'propertyNames')]);
+  if (plain === null) return NO_NAME;
   const isKnown = plain.every((each) => Object.keys(each).every((keyword) => NAME_KEYWORDS.includes(keyword)));
   if (!isKnown) compiler.refuse(schema, 'propertyNames');
   return plain;
 }
+
+/** Schema that no text satisfies, for `propertyNames: false`. */
+const NO_NAME: readonly Schema[] = [{ enum: [] }];
 
 const NAME_KEYWORDS = ['type', 'pattern', 'format', 'minLength', 'maxLength', 'enum', 'const', 'title', 'description', '$comment'];
 

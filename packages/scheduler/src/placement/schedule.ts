@@ -232,12 +232,14 @@ function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, n
   return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null, filter: null }, now, random);
 }
 
-/** Whether the request would select all candidates, or a provider, if it held no images. A missing candidate may read them. */
+/** Whether the request would select a provider if it held no images. A candidate that is not connected may read them. */
 function lacksOnlyVision<S>(snapshot: PoolView<S>, request: PlacementRequest): boolean {
-  const { filter = null, candidates } = request;
+  const { filter = null, candidates = null, providerId = null } = request;
   if (filter === null || filter.images === 0) return false;
+  const isAbsent = (id: ProviderId) => !filter.ignoredIds.has(id) && snapshot.member(id) === undefined;
+  if (providerId === null && candidates !== null && [...candidates].some(isAbsent)) return false;
   const withoutImages = { ...request, filter: { ...filter, images: 0 } };
-  return selectedMembers(snapshot, withoutImages).length >= Math.max(1, candidates?.size ?? 1);
+  return selectedMembers(snapshot, withoutImages).length > 0;
 }
 
 function notPlaced<S>(

@@ -87,7 +87,7 @@ describe('a request with images', () => {
 
   it('is refused by name where the machines that the client names read no images', async () => {
     const blind = await harness.provider({ serial: 'BLIND' });
-    await seeing({ serial: 'SIGHTED' });
+    const sighted = await seeing({ serial: 'SIGHTED' });
     const named: readonly (readonly [string, object, Record<string, string>])[] = [
       ['X-Inference-Provider-Id', {}, { 'x-inference-provider-id': blind.providerId }],
       ['provider_serial', { provider_serial: 'BLIND' }, {}],
@@ -110,6 +110,10 @@ describe('a request with images', () => {
     for (const provider of [{ only }, { order: only, allow_fallbacks: false }]) {
       expect((await harness.chat({ ...asking(image()), provider })).status).toBe(503);
     }
+    // Another preference does not hide that the other machine reads none.
+    const ignore = [sighted.providerId];
+    const ignoring = await harness.chat({ ...asking(image()), provider: { only: [blind.providerId, ...ignore], ignore } });
+    expect(ignoring.status).toBe(400);
     const absent = await harness.chat({ ...asking(image()), provider_serial: 'ABSENT' });
     expect([absent.status, (await errorOf(absent)).code]).toEqual([503, 'provider_not_available']);
   });
