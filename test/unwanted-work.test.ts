@@ -56,20 +56,20 @@ const requestStory = (maxTokens: number, signal?: AbortSignal): Promise<Response
   );
 
 it('a machine that lost to a quicker one stops, and the client has one whole answer', async () => {
-  const frozen = engineOf(0);
-  process.kill(frozen, 'SIGSTOP');
-  try {
-    // Each request starts at either machine; the loop waits for one with an attempt on the frozen machine.
-    for (let stuck = false; !stuck; ) {
+  // The coordinator may prefer either machine, so each is frozen in turn until a request has an attempt on the frozen one.
+  for (let isStuck = false, turn = 0; !isStuck; turn++) {
+    const frozen = engineOf(turn % 2);
+    process.kill(frozen, 'SIGSTOP');
+    try {
       const response = await requestStory(400);
       expect(response.status).toBe(200);
       const text = await response.text();
       expect(text).toContain('se_signature');
       expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-      stuck = (await providers()).some(({ running_jobs }) => running_jobs > 0);
+      isStuck = (await providers()).some(({ running_jobs }) => running_jobs > 0);
+    } finally {
+      process.kill(frozen, 'SIGCONT');
     }
-  } finally {
-    process.kill(frozen, 'SIGCONT');
   }
   await allFree();
 });

@@ -156,7 +156,7 @@ function tool(name: string, members: object = {}) {
 }
 
 it('a request full of names that nobody knows is read about as quickly as any other', () => {
-  const made = Object.fromEntries(Array.from({ length: 30_000 }, (_, index) => [`completion_${index}`, 1]));
+  const made = Object.fromEntries(Array.from({ length: 9_000 }, (_, index) => [`completion_${index}`, 1]));
   const { ignored } = parse(CHAT, { messages: [{ ...messages[0], ...made }] });
   expect(ignored).toHaveLength(100);
   expect(parse(MESSAGES, made, { unknownMembers: 'refuse_misspelt' }).ignored).toHaveLength(100);
