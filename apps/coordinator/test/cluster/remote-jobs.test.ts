@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { errorOf, MODEL, until } from '../support/harness.js';
-import type { ProviderOptions, ScriptedProvider } from '../support/scripted-provider.js';
+import type { ScriptedProvider } from '../support/scripted-provider.js';
 
 const CANARY = 'canary-7d1f0c2e';
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC';
@@ -65,11 +65,7 @@ describe('a client of one coordinator', () => {
   });
 
   test('asks a provider about a large image, and is told which provider reads none', async () => {
-    const register: ProviderOptions['register'] = (message) => ({
-      ...message,
-      models: message.models.map((offer) => ({ ...offer, vision: { max_images: 1, max_image_tokens: 100 } })),
-    });
-    const sighted = await farProvider({ models: ['far/sees'], register });
+    const sighted = await farProvider({ models: ['far/sees'], vision: { max_images: 1, max_image_tokens: 100 } });
     await farProvider({ models: ['far/sees'], serial: 'FARBLIND01' });
     // Bytes after the last chunk are part of the file. The request has several frames.
     const data = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(2 ** 20)]).toString('base64');

@@ -29,6 +29,7 @@ import {
   type TrustMessage,
   toBase64,
   utf8,
+  type VisionOffer,
 } from '@inference/protocol';
 import {
   generateSealingKeyPair,
@@ -57,6 +58,8 @@ export interface ProviderOptions {
   readonly receiptVersion?: 1 | 2;
   /** The provider offers image models. */
   readonly image?: ImageOffer;
+  /** The provider offers text models that read images. */
+  readonly vision?: VisionOffer;
   readonly serial?: string;
   /** Version in `hello`. Default: none that was released. */
   readonly agentVersion?: string;
@@ -210,12 +213,13 @@ export class ScriptedProvider {
   }
 
   offers(models: readonly string[]): Register['models'] {
-    const { image } = this.options;
+    const { image, vision } = this.options;
     if (image !== undefined) {
       const offer = { model_type: 'image', quantization: '8bit', context_length: 77, image } as const;
       return models.map((id) => ({ id, display_name: id, ...offer }));
     }
-    return models.map((id) => ({ id, model_type: 'text', display_name: id, quantization: '8bit', context_length: 4096 }));
+    const offer = { model_type: 'text', quantization: '8bit', context_length: 4096, ...(vision === undefined ? {} : { vision }) } as const;
+    return models.map((id) => ({ id, display_name: id, ...offer }));
   }
 
   #message(message: CoordinatorMessage): void {

@@ -21,11 +21,7 @@ const image = (data = PNG) => ({ type: 'image_url', image_url: { url: `data:imag
 const asking = (...content: object[]) => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, ...content] }] });
 
 function seeing(options: ProviderOptions = {}, vision: VisionOffer = VISION): Promise<ScriptedProvider> {
-  const register: ProviderOptions['register'] = (message) => ({
-    ...message,
-    models: message.models.map((offer) => ({ ...offer, vision })),
-  });
-  return harness.provider({ register, ...options });
+  return harness.provider({ vision, ...options });
 }
 
 async function queued(): Promise<number> {
@@ -120,12 +116,8 @@ describe('a request with images', () => {
 
   it('falls back to a model that reads images', async () => {
     await harness.provider();
-    const register: ProviderOptions['register'] = (message) => ({
-      ...message,
-      fallback_models: true,
-      models: message.models.map((offer) => ({ ...offer, vision: VISION })),
-    });
-    const other = await harness.provider({ models: ['test/seeing'], serial: 'SIGHTED', register });
+    const register: ProviderOptions['register'] = (message) => ({ ...message, fallback_models: true });
+    const other = await seeing({ models: ['test/seeing'], serial: 'SIGHTED', register });
     const response = await harness.chat({ ...asking(image()), models: ['test/seeing'] });
     expect([response.status, response.headers.get('x-provider-id')]).toEqual([200, other.providerId]);
     expect(response.headers.get('x-inference-fallback-reason')).toBe('no_vision');

@@ -6,11 +6,7 @@ import { type Harness, MODEL, startHarness } from '../../support/harness.js';
 let harness: Harness;
 beforeAll(async () => {
   harness = await startHarness();
-  const vision = { max_images: 20, max_image_tokens: 100 };
-  await harness.provider({
-    slots: 16,
-    register: (message) => ({ ...message, models: message.models.map((offer) => ({ ...offer, vision })) }),
-  });
+  await harness.provider({ slots: 16, vision: { max_images: 20, max_image_tokens: 100 } });
 });
 afterAll(() => harness?.close());
 

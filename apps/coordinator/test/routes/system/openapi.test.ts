@@ -184,10 +184,7 @@ describe('the OpenAPI document', () => {
   it('has examples of requests that work', async () => {
     const harness = await startHarness();
     try {
-      const vision = { max_images: 1, max_image_tokens: 100 };
-      await harness.provider({
-        register: (message) => ({ ...message, models: message.models.map((offer) => ({ ...offer, vision })) }),
-      });
+      await harness.provider({ vision: { max_images: 1, max_image_tokens: 100 } });
       const document = (await (await harness.get('/openapi.json', null)).json()) as OpenApiDocument;
       const results = new Map<string, { readonly status: number; readonly body: string }>();
       for (const { name, operation } of operationsOf(document)) {
