@@ -21,7 +21,7 @@ export function errorReason(error: unknown): string {
 }
 
 /**
- * What is wrong with the installation, if Node could not load a package: missing, or compiled for another Node. Null: another error.
+ * Problem of the installation if Node could not load a package: missing, or compiled for another Node. Null for other errors.
  * Node's messages name the package between quotes, and the importing or compiled file.
  */
 export function packageProblem(error: unknown): string | null {

@@ -179,7 +179,8 @@ function figuresOf(
     }
     case 'slower': {
       const ratedSpeeds = speedsOf(rated, rules);
-      const [a, b] = [ratedSpeeds, speedsOf(others, rules)].map((speeds) => speeds.map(({ log }) => log)) as [number[], number[]];
+      const a = ratedSpeeds.map(({ log }) => log);
+      const b = speedsOf(others, rules).map(({ log }) => log);
       const [updatedFigures, otherFigures] = [speedFigures(a), speedFigures(b)];
       const limit = Math.log((otherFigures.value ?? 1) * MAX_SPEED_RATIO);
       const badKeys = ratedSpeeds.flatMap(({ key, log }) => (log <= limit ? [key] : []));

@@ -172,7 +172,7 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
   };
 }
 
-/** One placement request of a peer, and the following job on the provider. Relays messages in both directions. */
+/** Placement request of a peer, and the job that follows. Relays messages between the peer and the provider. */
 class RelayedJob implements StreamEvents, JobSink {
   readonly #stream: PeerStream;
   readonly #requestQueue: RequestQueue;

@@ -68,7 +68,7 @@ export class ClientConnection {
 
   /** Writes the status line and all headers. */
   writeHead(status: number, headers: Headers): void {
-    // One flat list, because merging large objects is slow (decision 0066).
+    // A flat list of names and values, because merging large objects is slow (decision 0066).
     const list: OutgoingHttpHeader[] = [];
     for (const part of [this.#headers, headers]) {
       for (const name of Object.keys(part)) list.push(name, part[name] ?? '');

@@ -12,7 +12,7 @@ import { imageFilesOf, KEY_VARIABLE, requestCode } from './request-code.js';
 
 interface ViewCodeProps {
   readonly endpoint: 'chat' | 'images';
-  /** One request per model; the body is rendered when the dialog opens. Empty: the button is disabled. */
+  /** A request for each model. Bodies are rendered when the dialog opens. An empty list disables the button. */
   readonly requests: readonly { readonly model: string; readonly body: () => string }[];
   /** The user has not typed a message, so that the request contains an example. */
   readonly isExample: boolean;

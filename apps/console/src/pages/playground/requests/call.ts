@@ -1,4 +1,4 @@
-/** One request of the playground to the public API, with deadlines. Only this module sends prompts, and no module stores them. */
+/** Sends a request of the playground to the public API, with deadlines. Only this module sends prompts. Prompts are never stored. */
 import {
   type ApiFailure,
   CONNECTION_LOST,
