@@ -58,15 +58,17 @@ describeInBrowser('second factors', () => {
     await screenshot(page, 'passkeys');
     await expectAccessible(page);
 
-    // Otherwise the authenticator answers the suggestions of the email field at once.
-    await client.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false });
+    // The authenticator ignores the suggestions of the email field, and answers the button.
+    const setPresence = (enabled: boolean) => client.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
+    await setPresence(false);
+    await page.exposeFunction('beforeModalRequest', () => setPresence(true));
+    await page.addInitScript(callBeforeModalRequests);
     await page.context().clearCookies();
     await page.goto('/sign-in/two-factor?next=%2Faccount');
     await page.getByRole('link', { name: 'Start over' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await screenshot(page, 'sign-in-passkey');
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await client.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: true });
     await page.getByText('10 of 10 backup codes left').waitFor();
 
     const other = await openPage('/sign-in?next=%2Faccount', { expectedErrors: [/401/] });
@@ -86,6 +88,17 @@ describeInBrowser('second factors', () => {
     expect(await other.getByRole('button', { name: 'Remove Attic phone' }).count()).toBe(1);
   });
 });
+
+/** Runs in the page: passkey requests other than suggestions wait for `beforeModalRequest`. */
+function callBeforeModalRequests(): void {
+  const { beforeModalRequest } = globalThis as unknown as { beforeModalRequest: () => Promise<void> };
+  const { credentials } = navigator;
+  const get = credentials.get.bind(credentials);
+  credentials.get = async (options) => {
+    if (options?.mediation !== 'conditional') await beforeModalRequest();
+    return get(options);
+  };
+}
 
 /** Secret of a setup key, RFC 4648 section 6. */
 function fromBase32(text: string): string {

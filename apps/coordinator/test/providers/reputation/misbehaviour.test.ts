@@ -324,6 +324,7 @@ describe('after the first content', () => {
       expect(text).not.toContain('se_signature');
       expect(text).not.toContain('of its own');
       expect(await harness.money()).toEqual(before);
+      await provider.closed;
       expect(provider.rejection).toBe('misbehaved');
     });
   }

@@ -294,6 +294,7 @@ describe('a provider whose jobs fail', () => {
       harness = await startHarness();
       const bad = await harness.provider({ onJob: say });
       expect((await harness.chat()).status).toBe(502);
+      await bad.closed;
       expect(bad.rejection).toBe(code);
       const back = await harness.provider({ enclave: bad.enclave });
       await until(() => back.standing !== undefined);
