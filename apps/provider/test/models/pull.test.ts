@@ -288,6 +288,28 @@ describe('a pull', () => {
     expect(server.ranges).toEqual([]);
   });
 
+  test('keeps the file of another source that has the same name, and deletes a replaced file', async () => {
+    const other = Buffer.from(model);
+    other[2_000_000] = (other[2_000_000] as number) ^ 1;
+    repository('Model-Q4_K_M.gguf', model);
+    server.put('/other/repo/resolve/main/Model-Q4_K_M.gguf', other);
+    server.put('/mirror/repo/resolve/main/Model-Q4_K_M.gguf', model);
+    const first = await pull(options('hf:owner/repo', { id: 'first' }));
+    const second = await pull(options('hf:other/repo', { id: 'second' }));
+    const same = await pull(options('hf:mirror/repo', { id: 'same' }));
+    expect([first, second, same].map(({ entry }) => entry.file)).toEqual([
+      'Model-Q4_K_M.gguf',
+      'other--repo--Model-Q4_K_M.gguf',
+      'Model-Q4_K_M.gguf',
+    ]);
+    const stored = (name: string) => sha256(readFileSync(join(dir, 'models', name)));
+    expect([stored(first.entry.file), stored(second.entry.file)]).toEqual([first.entry.sha256, second.entry.sha256]);
+
+    const address = await pull(options(`${server.url}/other/repo/resolve/main/Model-Q4_K_M.gguf`, { id: 'second' }));
+    expect(stored(address.entry.file)).toBe(sha256(other));
+    expect(readdirSync(join(dir, 'models')).toSorted()).toEqual([address.entry.file, 'Model-Q4_K_M.gguf', 'library.json'].toSorted());
+  });
+
   describe('of a vision model', () => {
     const projectorFile = (changes: Partial<ProjectorHeader> = {}): Buffer => {
       const { values } = readGgufHeader(demoModel());

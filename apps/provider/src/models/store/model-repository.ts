@@ -233,8 +233,8 @@ function isOf(name: string, quantization: string): boolean {
   return new RegExp(`(?:^|[-_./])${escaped}(?:[-./]|$)`, 'i').test(name);
 }
 
-/** Sanitises a server-provided name, so the path stays inside the store. */
-function safeName(name: string): string {
+/** Sanitises a server-provided name, so the path stays inside the store. At most 133 characters. */
+export function safeName(name: string): string {
   const safe = name
     .replace(/[^\w.-]+/g, '-')
     .replace(/^[.-]+/, '')

@@ -59,23 +59,29 @@ export class ModelStore {
     return this.entries().find((entry) => entry.id === id) ?? null;
   }
 
-  /** Adds an entry, or replaces the entry of the same id. */
+  /** Adds an entry, or replaces the entry of the same id and deletes its files that no entry uses. */
   put(entry: StoredModel): void {
+    const replaced = this.find(entry.id);
     this.#write([...this.entries().filter(({ id }) => id !== entry.id), entry]);
+    if (replaced !== null) this.#deleteFilesOf(replaced);
   }
 
   /** Removes an entry and its files in the folder, except files of other entries. Returns whether the entry existed. */
   remove(id: string): boolean {
     const entry = this.find(id);
     if (entry === null) return false;
-    const rest = this.entries().filter((other) => other.id !== id);
-    this.#write(rest);
-    this.deleteUnused(entry.files);
-    // Removes the rest of a model's own folder: partial downloads and the folder.
-    const isFolder = !entry.files.includes(entry.file) && basename(entry.file) === entry.file;
-    if (isFolder && !rest.some(({ file }) => file === entry.file))
-      rmSync(join(this.directory, entry.file), { recursive: true, force: true });
+    this.#write(this.entries().filter((other) => other.id !== id));
+    this.#deleteFilesOf(entry);
     return true;
+  }
+
+  /** Deletes the files of a former entry, except files of present entries. */
+  #deleteFilesOf({ file: place, files }: StoredModel): void {
+    this.deleteUnused(files);
+    // Removes the rest of a model's own folder: partial downloads and the folder.
+    const isFolder = !files.includes(place) && basename(place) === place;
+    if (isFolder && !this.entries().some(({ file }) => file === place))
+      rmSync(join(this.directory, place), { recursive: true, force: true });
   }
 
   /** Deletes the files inside the folder that belong to no entry. */

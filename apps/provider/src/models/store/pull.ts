@@ -19,6 +19,7 @@ import {
   repositoryFile,
   repositoryFiles,
   repositoryProjectorFile,
+  safeName,
 } from './model-repository.js';
 import type { ModelStore, StoredModel } from './model-store.js';
 import { DownloadError, type Progress, requireSpace, type Tuning } from './transfer.js';
@@ -67,7 +68,7 @@ export async function pull(options: PullOptions): Promise<Pulled> {
     case 'file':
       return await addLocal(resolve(source.path), options);
     case 'address': {
-      const model = addressFile(source.url);
+      const [model] = await withFreeNames([addressFile(source.url)], addressPrefix(source.url), options);
       return await pullFiles([model], addressProjector(model, options.projector), options);
     }
     case 'repository': {
@@ -82,11 +83,34 @@ export async function pull(options: PullOptions): Promise<Pulled> {
       const { projector } = options;
       const requested = projector.kind === 'named' ? projector.name : null;
       const file = projector.kind === 'none' ? null : repositoryProjectorFile(source, entries, requested, modelRepository);
-      return await pullFiles(repositoryFiles(source, entries, modelRepository), file, options);
+      const files = repositoryFiles(source, entries, modelRepository);
+      return await pullFiles(await withFreeNames(files, source.repository, options), file, options);
     }
     default:
       return source satisfies never;
   }
+}
+
+/** Host and folder of an address, which tell apart equal file names. */
+function addressPrefix(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${dirname(pathname)}`;
+}
+
+/** Files of one model, each with the prefix in its name if a model of another source uses a name for another content. */
+async function withFreeNames<T extends readonly RemoteFile[]>(
+  files: T,
+  prefix: string,
+  { store, source, hashes, signal }: PullOptions,
+): Promise<T> {
+  const used = new Set(store.entries().flatMap((entry) => (entry.source === source ? [] : entry.files)));
+  for (const { name, sha256 } of files) {
+    if (!used.has(name)) continue;
+    const path = join(store.directory, name);
+    if (sha256 !== null && existsSync(path) && (await hashes.of(path, signal)) === sha256) continue;
+    return files.map((file) => ({ ...file, name: safeName(`${prefix}/${file.name}`.replaceAll('/', '--')) })) as unknown as T;
+  }
+  return files;
 }
 
 /** Adds a file or folder at its present place, with its projector. */
@@ -322,7 +346,6 @@ async function addModel(options: PullOptions, model: Candidate, alone: Candidate
     use: replaced?.use ?? null,
   };
   store.put(entry);
-  if (replaced?.projector !== undefined) store.deleteUnused([replaced.projector]);
   const verifiedBy = options.sha256 !== null ? 'owner' : allowed !== null ? 'catalogue' : isListed ? 'repository' : null;
   return { entry, facts: { ...facts, id }, verifiedBy, leftOut: isLeftOut ? 'hash' : null };
 }
