@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- [--peer] [--smoke] [bench…]` runs the named benches, or all. Exits 1 on a missed target.
  *
- * Benches: relay, e2e, engine, drafts, rendering, ledger, leases, statistics, attestation, scheduler, images, vision, cluster.
+ * Benches: relay, e2e, engine, drafts, conversations, rendering, ledger, leases, statistics, attestation, scheduler, images, vision, cluster.
  *
  * - `--peer` adds llama.cpp's own server to the engine bench.
  * - `--smoke` takes seconds per bench and ignores targets; each bench must complete.
@@ -11,6 +11,7 @@ import { benchAttestation } from './attestation/index.js';
 import { benchCluster } from './cluster/index.js';
 import { benchE2e } from './e2e/index.js';
 import { benchAgainstPeer } from './engine/against-peer.js';
+import { benchConversations } from './engine/conversations.js';
 import { benchDrafts } from './engine/drafts.js';
 import { benchEngine } from './engine/index.js';
 import { benchImages } from './images/index.js';
@@ -28,6 +29,7 @@ const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   e2e: benchE2e,
   engine: () => (withPeer ? benchAgainstPeer() : benchEngine()),
   drafts: benchDrafts,
+  conversations: benchConversations,
   ledger: benchLedger,
   leases: benchLeases,
   statistics: benchPublicStatistics,
