@@ -1,4 +1,8 @@
-/** `WebhookDigestRepository`: handled webhook events, shared by all coordinators of this database. */
+/**
+ * `WebhookDigestRepository`: SHA-256 digests of accepted MDM and ACME webhooks, so that a cluster accepts each once.
+ *
+ * Used by `WebhookReceiver`; pruned by the wiring of devices. Payment events are in `PaymentRepository`.
+ */
 import { sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
 import type { Database } from './tables.js';
@@ -10,7 +14,7 @@ export class WebhookDigestRepository {
     this.#database = database;
   }
 
-  /** Records an event. False: a coordinator has handled the event before. */
+  /** Records an event for `lifetimeMs`, before the event is handled. False: a coordinator has recorded the event before. */
   async add(digest: string, lifetimeMs: number): Promise<boolean> {
     const { numInsertedOrUpdatedRows } = await this.#database
       .insertInto('webhook_digests')
@@ -20,7 +24,7 @@ export class WebhookDigestRepository {
     return numInsertedOrUpdatedRows === 1n;
   }
 
-  /** Removes events that are refused for their age anyway. */
+  /** Removes digests past their lifetime. A replay of such an event is refused as too old. */
   async prune(): Promise<void> {
     await this.#database.deleteFrom('webhook_digests').where('expires_at', '<', databaseTime(this.#database)).execute();
   }

@@ -53,8 +53,14 @@ function decodeObject(text: string): { readonly format: string; readonly chain: 
   try {
     // Strict: shortest encodings, definite lengths, no tags, no key twice, nothing after the end (RFC 8949 section 4.2.1).
     root = decode(fromBase64Url(text), {
-      ...{ strict: true, useMaps: true, rejectDuplicateMapKeys: true, allowIndefinite: false },
-      ...{ allowUndefined: false, allowInfinity: false, allowNaN: false, allowBigInt: false },
+      strict: true,
+      useMaps: true,
+      rejectDuplicateMapKeys: true,
+      allowIndefinite: false,
+      allowUndefined: false,
+      allowInfinity: false,
+      allowNaN: false,
+      allowBigInt: false,
     });
   } catch {
     return null;
@@ -64,7 +70,7 @@ function decodeObject(text: string): { readonly format: string; readonly chain: 
   if (typeof format !== 'string') return null;
   const statement: unknown = root.get('attStmt');
   const certificates: unknown = statement instanceof Map ? statement.get('x5c') : null;
-  if (!Array.isArray(certificates) || !certificates.every((one): one is Uint8Array => one instanceof Uint8Array)) {
+  if (!Array.isArray(certificates) || !certificates.every((certificate): certificate is Uint8Array => certificate instanceof Uint8Array)) {
     return { format, chain: null };
   }
   return { format, chain: certificates.map(toBase64) };

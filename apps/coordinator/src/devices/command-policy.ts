@@ -1,4 +1,4 @@
-/** `decide`: the command that a device needs now, or a wait with its end, and the reason. */
+/** `decide`: whether a device needs a command now, or the end of the wait, each with the reason. Used by `CommandWorker`. */
 import type { CommandKind } from './commands.js';
 
 export interface ScheduleRules {
@@ -86,6 +86,7 @@ type WaitReason =
   /** Too many consecutive failures; {@link lastFailure} names the kind. */
   | 'given_up';
 
+/** Decides for one device and kind of command. `now`: milliseconds since 1970. */
 export function decide(needs: DeviceNeeds, now: number, rules: ScheduleRules): Decision {
   const { history } = needs;
   const last = history[0];
@@ -103,6 +104,7 @@ interface Due {
   readonly wait: WaitReason;
 }
 
+/** Time of the next command after the last command ended, ignoring the minimum pause. */
 function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): Due {
   const endedAt = last.endedAt ?? last.expiresAt;
   const failures = failuresInARow(needs.history);

@@ -108,7 +108,11 @@ export class DeviceEvidenceCache {
       const readAt = now();
       const enrolledAt = enrolment?.state === 'active' ? enrolment.boundAt : null;
       entry.device = {
-        ...{ seKeySha256, enrolment, commands, readAt, contradictedSince: entry.contradictedSince },
+        seKeySha256,
+        enrolment,
+        commands,
+        readAt,
+        contradictedSince: entry.contradictedSince,
         evidence: readEvidence(seKeySha256, records, enrolment && { id: enrolment.id, enrolledAt }),
         certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
       };

@@ -21,7 +21,7 @@ interface DeviceManagementOptions {
   readonly settings: DeviceManagementSettings | null;
   /** Base URL of the profiles that this coordinator serves. */
   readonly downloadUrl: () => string;
-  /** Digests of handled webhook events, shared by the coordinators of a cluster. Null: this coordinator has no peers. */
+  /** Digests of accepted webhook events, shared by the coordinators of a cluster. Null: this coordinator has no peers. */
   readonly sharedDigests: WebhookDigestRepository | null;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;

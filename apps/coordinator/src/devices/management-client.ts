@@ -1,4 +1,8 @@
-/** Client of a NanoMDM server: enqueues commands and requests pushes, with deadlines and retries. Closed list of errors. */
+/**
+ * `ManagementClient`: HTTP client of a NanoMDM server, used by `CommandWorker`. A push makes a device fetch queued commands.
+ *
+ * Every call has a deadline and a bounded response. Only unreachable or overloaded servers are asked again.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { type DeviceCommand, encodeCommand, REQUEST_TYPES } from './commands.js';
@@ -9,11 +13,11 @@ type ManagementFailure =
   | 'management_unreachable'
   /** Status 401 or 403: the key is wrong. */
   | 'management_unauthorized'
-  /** Device unknown, or refused by the server. */
+  /** Status 404, or the server refused the command for the device. */
   | 'management_unknown_device'
-  /** Status 5xx or 429 after all attempts. */
+  /** Status 429 or 5xx at the last attempt. */
   | 'management_unavailable'
-  /** Any other status, or a body that is not NanoMDM's. */
+  /** Any other status, or a body that is too long or malformed. */
   | 'management_bad_answer';
 
 export class ManagementError extends Error {
@@ -27,9 +31,11 @@ export interface ManagementClientOptions {
   /** Base address of the API, such as `https://mdm.example`. */
   readonly url: string;
   readonly apiKey: string;
+  /** Deadline of one attempt, in milliseconds. Default 10 s. */
   readonly timeoutMs?: number;
+  /** Default 3. */
   readonly maxAttempts?: number;
-  /** Pause before the first retry, in milliseconds. Doubles with each retry, plus up to half at random. */
+  /** Pause before the first retry, in milliseconds. Doubles with each retry, plus up to half at random. Default 500. */
   readonly firstPauseMs?: number;
   readonly random?: () => number;
   readonly fetch?: typeof fetch;
@@ -65,7 +71,7 @@ export class ManagementClient {
     this.#authorization = `Basic ${Buffer.from(`nanomdm:${options.apiKey}`, 'utf8').toString('base64')}`;
   }
 
-  /** Puts a command into a device's queue and pushes. Resolves to whether the push was sent. Throws {@link ManagementError}. */
+  /** Queues a command for a device and pushes. `pushed`: whether the push was sent. Throws {@link ManagementError}. */
   async enqueue(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<{ readonly pushed: boolean }> {
     const body = encodeCommand(command);
     const answer = await this.#call(`/v1/enqueue/${encodeURIComponent(deviceId)}`, { method: 'PUT', body }, signal);
@@ -78,7 +84,7 @@ export class ManagementClient {
     return { pushed: wasPushed(answer, deviceId) };
   }
 
-  /** Sends a push, so the device fetches its commands. Throws {@link ManagementError}. */
+  /** Sends a push without a new command. Throws {@link ManagementError}. */
   async push(deviceId: string, signal: AbortSignal): Promise<{ readonly pushed: boolean }> {
     const answer = await this.#call(`/v1/push/${encodeURIComponent(deviceId)}`, { method: 'PUT' }, signal);
     return { pushed: wasPushed(answer, deviceId) };
@@ -90,7 +96,7 @@ export class ManagementClient {
       try {
         return await this.#fetchOnce(path, init, signal);
       } catch (error) {
-        if (!(error instanceof ManagementError) || !isWorthRetrying(error.code) || attempt >= maxAttempts || signal.aborted) throw error;
+        if (!(error instanceof ManagementError) || !isRetryable(error.code) || attempt >= maxAttempts || signal.aborted) throw error;
       }
       await pause(firstPauseMs * 2 ** (attempt - 1) * (1 + random() / 2), undefined, { signal }).catch(() => undefined);
     }
@@ -128,7 +134,7 @@ function failureOf(status: number): ManagementFailure | null {
   return status === 429 || status >= 500 ? 'management_unavailable' : 'management_bad_answer';
 }
 
-function isWorthRetrying(code: ManagementFailure): boolean {
+function isRetryable(code: ManagementFailure): boolean {
   return code === 'management_unreachable' || code === 'management_unavailable';
 }
 
@@ -136,6 +142,7 @@ function wasPushed(answer: Answer, deviceId: string): boolean {
   return answer.push_error === undefined && answer.status[deviceId]?.push_result !== undefined;
 }
 
+/** Body of a response. Throws ManagementError `management_bad_answer` above {@link MAX_ANSWER_BYTES}. */
 async function boundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;

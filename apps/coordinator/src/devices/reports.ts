@@ -49,7 +49,7 @@ export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: 
 
 const SECURE_BOOT_LEVELS = ['off', 'medium', 'full', 'not supported'] as const;
 const MAX_TEXT = 128;
-/** A chain is a leaf and its issuer. A few more are accepted, so the verifier can report the fault. */
+/** A chain is a leaf and an issuer. Longer chains are accepted here, so that the verifier reports the fault. */
 const MAX_CERTIFICATES = 8;
 
 class Malformed extends Error {}
@@ -57,7 +57,7 @@ class Malformed extends Error {}
 /** Parses a device's answer to a command. Never throws. */
 export function readReport(rawPlist: Uint8Array): Read<DeviceReport> {
   return read(rawPlist, (report) => {
-    const status = REPORT_STATUSES.find((one) => one === report.get('Status'));
+    const status = REPORT_STATUSES.find((known) => known === report.get('Status'));
     if (status === undefined) throw new Malformed();
     return { udid: readText(report, 'UDID'), commandUuid: readText(report, 'CommandUUID'), status, content: contentOf(report) };
   });
@@ -94,7 +94,7 @@ function contentOf(report: PlistDict): ReportContent {
 function securityInfo(info: PlistDict): SecurityInfo {
   const secureBoot = info.get('SecureBoot');
   const level = secureBoot === undefined ? null : readText(dictionary(secureBoot), 'SecureBootLevel');
-  const known = SECURE_BOOT_LEVELS.find((one) => one === level);
+  const known = SECURE_BOOT_LEVELS.find((candidate) => candidate === level);
   if (level !== null && known === undefined) throw new Malformed();
   return {
     systemIntegrityProtection: flag(info, 'SystemIntegrityProtectionEnabled'),
@@ -116,9 +116,9 @@ function deviceInformation(answers: PlistDict): DeviceInformation {
 function certificates(value: PlistValue | undefined): readonly Uint8Array[] | null {
   if (value === undefined) return null;
   if (!Array.isArray(value) || value.length > MAX_CERTIFICATES) throw new Malformed();
-  const chain = (value as readonly PlistValue[]).map((one) => {
-    if (!(one instanceof Uint8Array)) throw new Malformed();
-    return one;
+  const chain = (value as readonly PlistValue[]).map((certificate) => {
+    if (!(certificate instanceof Uint8Array)) throw new Malformed();
+    return certificate;
   });
   return chain.length === 0 ? null : chain;
 }

@@ -47,11 +47,11 @@ interface WebhookReceiverOptions {
   readonly now: () => number;
   /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
-  /** Digests of the events handled by any coordinator of the cluster. Null outside a cluster. */
+  /** Digests of the events accepted by any coordinator of the cluster. Null outside a cluster. */
   readonly sharedDigests: Pick<WebhookDigestRepository, 'add'> | null;
 }
 
-/** Twice the maximum age of an event, because an event may also be ahead of this clock. */
+/** Time for which a digest is stored: twice the maximum age of an event, because the sender's clock may be ahead. */
 const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
 /** Maximum number of remembered event digests. */
 const MAX_REMEMBERED = 50_000;
@@ -60,7 +60,7 @@ const MAX_NONCES_TRIED = 6;
 
 export class WebhookReceiver {
   readonly #options: WebhookReceiverOptions;
-  /** Digests of processed events, with the time after which the event is too old to be accepted. */
+  /** Digests of accepted events, with the time from which the event is too old to be accepted. Unused in a cluster. */
   readonly #seen = new Map<string, number>();
   /** Number of events by outcome, for the operator. */
   readonly counts = new Map<string, number>();
@@ -96,8 +96,7 @@ export class WebhookReceiver {
   async #take(event: WebhookEvent): Promise<WebhookOutcome> {
     if (event.kind === 'other') return { kind: 'ignored', reason: 'other_topic' };
     if (await this.#isReplay(event.digest)) return { kind: 'refused', code: 'replayed' };
-    const outcome = event.kind === 'check_in' ? await this.#checkIn(event) : await this.#report(event);
-    return outcome;
+    return event.kind === 'check_in' ? this.#checkIn(event) : this.#report(event);
   }
 
   async #checkIn(event: WebhookEvent & { readonly kind: 'check_in' }): Promise<WebhookOutcome> {
@@ -222,11 +221,13 @@ export class WebhookReceiver {
     return { kind: 'taken', what: 'acme' };
   }
 
+  /** Records the digest of an event. True: the digest was recorded before. */
   async #isReplay(digest: string): Promise<boolean> {
     const { sharedDigests } = this.#options;
     return sharedDigests === null ? this.#wasSeen(digest) : !(await sharedDigests.add(digest, EVENT_LIFETIME_MS));
   }
 
+  /** {@link #isReplay} outside a cluster. */
   #wasSeen(digest: string): boolean {
     const now = this.#options.now();
     if (this.#seen.has(digest)) return true;

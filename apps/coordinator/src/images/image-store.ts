@@ -160,7 +160,7 @@ export class ImageStore {
         const writing = images.map((image, index) => this.#write(tokens[index] as ImageToken, image, accountId));
         const written = await Promise.allSettled(writing);
         close();
-        const failure = written.find((one) => one.status === 'rejected');
+        const failure = written.find((result) => result.status === 'rejected');
         if (failure === undefined) return;
         await deleteStored();
         throw failure.reason;

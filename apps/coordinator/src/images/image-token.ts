@@ -1,9 +1,9 @@
 /**
- * Tokens in image URLs (`<token>.<extension>`), and the encryption of images.
+ * File names in image URLs (`<token>.<extension>`), and the encryption of images. Used by `ImageStore`.
  *
- * Token: base64url of 32 random bytes ‖ expiry in seconds u40 ‖ file type u8 ‖ 16 bytes of HMAC-SHA-256 over the preceding bytes.
+ * Token, in base64url: secret (32 random bytes), expiry in seconds (5 bytes), file type (1 byte), MAC (16 bytes).
  *
- * The image's key derives from the random bytes. The HMAC distinguishes expired tokens from forged tokens.
+ * Key and id of an image derive from the secret. The MAC tells expired tokens from forged tokens after an image is deleted.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ImageRequest } from '@inference/formats';
@@ -11,10 +11,11 @@ import { utf8 } from '@inference/protocol';
 
 export type ImageFileType = ImageRequest['format'];
 
-/** Decoded token. */
+/** Decoded token. Satisfies {@link ImageKey}. */
 export interface ImageToken {
-  /** Hash of the random bytes: identifies the image without revealing its key. */
+  /** Hexadecimal hash of the secret: identifies the image without revealing the key. */
   readonly imageId: string;
+  /** AES-256 key. */
   readonly key: Uint8Array;
   readonly fileType: ImageFileType;
   /** Milliseconds since 1970. */
@@ -23,9 +24,14 @@ export interface ImageToken {
 
 /** File name extensions in URLs. */
 const EXTENSIONS = { png: 'png', jpeg: 'jpg', webp: 'webp' } as const satisfies Record<ImageFileType, string>;
+/** A token stores the index. Append only: another order would change the type of issued tokens. */
 const FILE_TYPES: readonly ImageFileType[] = ['png', 'jpeg', 'webp'];
 const SECRET_BYTES = 32;
-const PAYLOAD_BYTES = SECRET_BYTES + 6;
+const EXPIRY_BYTES = 5;
+const FILE_TYPE_OFFSET = SECRET_BYTES + EXPIRY_BYTES;
+/** Bytes under the MAC. */
+const PAYLOAD_BYTES = FILE_TYPE_OFFSET + 1;
+/** Truncated HMAC-SHA-256 (RFC 2104 section 5). */
 const MAC_BYTES = 16;
 const FILE_NAME = /^([A-Za-z0-9_-]{72})\.(png|jpg|webp)$/;
 
@@ -33,8 +39,8 @@ const FILE_NAME = /^([A-Za-z0-9_-]{72})\.(png|jpg|webp)$/;
 export function newImageFileName(macKey: Uint8Array, fileType: ImageFileType, expiresAt: number): string {
   const payload = Buffer.alloc(PAYLOAD_BYTES);
   randomBytes(SECRET_BYTES).copy(payload);
-  payload.writeUIntBE(Math.ceil(expiresAt / 1000), SECRET_BYTES, 5);
-  payload.writeUInt8(FILE_TYPES.indexOf(fileType), SECRET_BYTES + 5);
+  payload.writeUIntBE(Math.ceil(expiresAt / 1000), SECRET_BYTES, EXPIRY_BYTES);
+  payload.writeUInt8(FILE_TYPES.indexOf(fileType), FILE_TYPE_OFFSET);
   return `${Buffer.concat([payload, macOf(macKey, payload)]).toString('base64url')}.${EXTENSIONS[fileType]}`;
 }
 
@@ -45,33 +51,34 @@ export function readImageFileName(macKey: Uint8Array, fileName: string): ImageTo
   if (bytes.length !== PAYLOAD_BYTES + MAC_BYTES) return null;
   const payload = bytes.subarray(0, PAYLOAD_BYTES);
   if (!timingSafeEqual(macOf(macKey, payload), bytes.subarray(PAYLOAD_BYTES))) return null;
-  const fileType = FILE_TYPES[payload.readUInt8(SECRET_BYTES + 5)];
+  const fileType = FILE_TYPES[payload.readUInt8(FILE_TYPE_OFFSET)];
   if (fileType === undefined || EXTENSIONS[fileType] !== extension) return null;
   const secret = payload.subarray(0, SECRET_BYTES);
   return {
     imageId: createHash('sha256').update('inference/image-name/v1\0').update(secret).digest('hex'),
     key: new Uint8Array(hkdfSync('sha256', secret, new Uint8Array(), 'inference/image-key/v1', 32)),
     fileType,
-    expiresAt: 1000 * payload.readUIntBE(SECRET_BYTES, 5),
+    expiresAt: 1000 * payload.readUIntBE(SECRET_BYTES, EXPIRY_BYTES),
   };
 }
 
-/** The label says "address", an earlier word for the token; another label would invalidate the URLs in use. */
+/** MAC of a payload. The label keeps "address", an earlier word for token: a new label would invalidate issued URLs. */
 function macOf(macKey: Uint8Array, payload: Uint8Array): Buffer {
   return createHmac('sha256', macKey).update('inference/image-address/v1\0').update(payload).digest().subarray(0, MAC_BYTES);
 }
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Bytes added by encryption. */
+/** Bytes that encryption adds to an image. */
 export const ENCRYPTION_OVERHEAD_BYTES = NONCE_BYTES + TAG_BYTES;
 
+/** Key of one image, with the id that the ciphertext is bound to. */
 export interface ImageKey {
   readonly key: Uint8Array;
   readonly imageId: string;
 }
 
-/** Nonce, ciphertext, tag. */
+/** Encrypts an image (AES-256-GCM) to nonce ‖ ciphertext ‖ tag. */
 export function encryptImage(image: Uint8Array, { key, imageId }: ImageKey): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
@@ -79,7 +86,7 @@ export function encryptImage(image: Uint8Array, { key, imageId }: ImageKey): Uin
   return Buffer.concat([nonce, cipher.update(image), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** The image, or null when any encrypted byte has changed. */
+/** Reverses {@link encryptImage}. Null: the bytes were changed, or belong to another image. */
 export function decryptImage(encrypted: Uint8Array, { key, imageId }: ImageKey): Uint8Array | null {
   if (encrypted.length < ENCRYPTION_OVERHEAD_BYTES) return null;
   const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(0, NONCE_BYTES));

@@ -226,7 +226,7 @@ export class ProviderRegistry {
     const online = session.online;
     if (online !== null) {
       const { providerId } = online.registration.identity;
-      const fault = session.jobs.running > 0 ? faultOf(end, session.isDraining) : null;
+      const fault = session.jobs.runningCount > 0 ? faultOf(end, session.isDraining) : null;
       if (fault !== null) this.reputations.recordFault(providerId, fault.fault, fault.detail);
       this.#index.remove(online);
       this.#connected.remove(online);

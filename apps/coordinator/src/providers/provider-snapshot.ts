@@ -104,7 +104,7 @@ export function snapshotOf(session: OnlineSession, { status, unavailableReason, 
     },
     backoffUntil: session.backoffUntil,
     backoffCount: session.backoffCount,
-    usedSlots: session.jobs.used,
+    usedSlots: session.jobs.usedSlots,
     lastHeardAt: session.lastHeardAt,
     statistics: {
       placements: statistics.placements,

@@ -79,7 +79,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   });
   const rules = descriptionRules(context, deps);
   const client = new PlacementClient({
-    peer: peerOf,
+    findPeer: peerOf,
     rules,
     onOutcome: (outcome) => metrics.peerPlacement(outcome),
     onDigest: (peerId, model, digest) => membership.replied(peerId, model, digest),

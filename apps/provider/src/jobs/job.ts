@@ -77,6 +77,7 @@ export class Job {
     return this.message.context;
   }
 
+  /** Takes a request frame. A malformed frame fails the job. */
   frame(frame: Frame): void {
     try {
       if (this.#channel.accept(frame)) this.#complete();
@@ -87,6 +88,7 @@ export class Job {
     }
   }
 
+  /** Adds credit for response bytes, also before the response is open. */
   grant(bytes: number): void {
     if (this.#response === null) this.#extraCredit += bytes;
     else this.#response.grant(bytes);
@@ -116,7 +118,7 @@ export class Job {
     return (this.#response?.written ?? 0) > 0;
   }
 
-  /** Like {@link giveUp}; but a job without output is handed back with `code`, for another provider. */
+  /** Hands a job without output back with `code`, for another provider. Other jobs fail with `cancelled`. */
   leave(code: 'draining' | 'away' | 'busy'): void {
     this.#stop(new JobError(this.begun ? 'cancelled' : code));
   }

@@ -1,4 +1,8 @@
-/** `SessionJobs`: all jobs of one session. Admits jobs, dispatches frames and credit, reports the load. */
+/**
+ * `SessionJobs`: the jobs of one session with a coordinator. Created per session by the daemon's coordinator connection.
+ *
+ * Admits jobs, passes frames and credit on to each, reports the load, and drains before an absence or a shutdown.
+ */
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission-policy.js';
 import type { Answered } from './answer/answer-text.js';
@@ -13,7 +17,7 @@ export interface JobEvent {
   readonly milliseconds: number;
 }
 
-/** Condition of the machine, in the wire format. */
+/** Condition of the host, in the wire format. */
 export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
 
 /** Rates of the newest measured stream, in tokens per second; null: not measured yet. */
@@ -41,11 +45,11 @@ const LOAD_DELAY_MS = 100;
 export class SessionJobs {
   readonly #running = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
   #isDraining = false;
-  #isAbandoned = false;
+  #isSessionEnded = false;
   #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
   #loadTimer: NodeJS.Timeout | null = null;
 
-  /** Dependencies of jobs, with the replay set of this session, whose keys open no request of another. */
+  /** Dependencies of jobs. The replay set is per session: sealing keys of a session open no request of another session. */
   readonly #deps: JobDependencies;
 
   constructor(private readonly options: SessionJobsOptions) {
@@ -56,6 +60,7 @@ export class SessionJobs {
     return this.#rates;
   }
 
+  /** Number of running jobs. */
   get active(): number {
     return this.#running.size;
   }
@@ -81,67 +86,69 @@ export class SessionJobs {
     }
   }
 
-  /** Late frames of finished or refused jobs are dropped. */
+  /** Passes a request frame on to the job. Late frames of finished or refused jobs are dropped. */
   frame(frame: Frame): void {
     this.#running.get(frame.jobId)?.job.frame(frame);
   }
 
   /**
-   * Accepts no more jobs; resolves when running jobs are done.
+   * Drains for a shutdown: accepts no more jobs, and resolves when no job runs.
    *
-   * After `graceMs` or at `forced`, jobs without output are handed back, and the others cancelled.
+   * Jobs not accepted yet are handed back at once. After `graceMs` or at `force`, jobs without output are handed back
+   * and the others cancelled.
    */
-  async drain(graceMs: number, forced?: AbortSignal): Promise<void> {
+  async drain(graceMs: number, force?: AbortSignal): Promise<void> {
     this.#isDraining = true;
     this.#send({ type: 'draining' });
     const running = [...this.#running.values()];
     const leaveAll = (): void => running.forEach(({ job }) => void job.leave('draining'));
     for (const { job } of running) if (!job.accepted) job.leave('draining');
     const timer = setTimeout(leaveAll, graceMs);
-    forced?.addEventListener('abort', leaveAll, { once: true });
-    if (forced?.aborted) leaveAll();
+    force?.addEventListener('abort', leaveAll, { once: true });
+    if (force?.aborted) leaveAll();
     await Promise.all(running.map(({ done }) => done));
-    forced?.removeEventListener('abort', leaveAll);
+    force?.removeEventListener('abort', leaveAll);
     clearTimeout(timer);
   }
 
   /**
-   * Resolves when no job runs, or at `stay`. Jobs that have not begun are handed back; the others get `graceMs`.
+   * Drains for an absence, during which the session stays. Resolves when no earlier job runs, or at `cancel`.
    *
-   * At `forced`, jobs without output are handed back; the others get `forcedMs`.
+   * Jobs not accepted yet are handed back at once; the others get `graceMs`. At `force`, jobs without output are
+   * handed back, and the others get `forcedMs`.
    */
   async drainForAbsence(
     times: { readonly graceMs: number; readonly forcedMs: number },
-    forced: AbortSignal,
-    stay: AbortSignal,
+    force: AbortSignal,
+    cancel: AbortSignal,
   ): Promise<void> {
     const code = this.options.away?.() ?? 'busy';
     const running = [...this.#running.values()];
     for (const { job } of running) if (!job.accepted) job.leave(code);
     const leaveAll = (): void => running.forEach(({ job }) => void job.leave(code));
     let timer = setTimeout(leaveAll, times.graceMs);
-    const onForced = (): void => {
+    const onForce = (): void => {
       for (const { job } of running) if (!job.begun) job.leave(code);
       clearTimeout(timer);
       timer = setTimeout(leaveAll, Math.min(times.forcedMs, times.graceMs));
     };
-    let onStay = (): void => {};
-    const stays = new Promise<void>((resolve) => (onStay = resolve));
-    forced.addEventListener('abort', onForced, { once: true });
-    stay.addEventListener('abort', onStay, { once: true });
-    if (forced.aborted) onForced();
-    if (stay.aborted) onStay();
-    await Promise.race([Promise.all(running.map(({ done }) => done)), stays]);
-    forced.removeEventListener('abort', onForced);
-    stay.removeEventListener('abort', onStay);
+    let onCancel = (): void => {};
+    const cancelled = new Promise<void>((resolve) => (onCancel = resolve));
+    force.addEventListener('abort', onForce, { once: true });
+    cancel.addEventListener('abort', onCancel, { once: true });
+    if (force.aborted) onForce();
+    if (cancel.aborted) onCancel();
+    await Promise.race([Promise.all(running.map(({ done }) => done)), cancelled]);
+    force.removeEventListener('abort', onForce);
+    cancel.removeEventListener('abort', onCancel);
     clearTimeout(timer);
   }
 
-  /** Stops all jobs after the end of the session. */
+  /** Stops all jobs after the end of the session. No message is sent any more. */
   abandon(): void {
-    this.#isAbandoned = true;
+    this.#isSessionEnded = true;
     if (this.#loadTimer !== null) clearTimeout(this.#loadTimer);
-    this.#giveUpAll();
+    for (const { job } of this.#running.values()) job.giveUp();
   }
 
   #start(message: CoordinatorMessage & { type: 'job' }): void {
@@ -168,7 +175,7 @@ export class SessionJobs {
     }
     const done = job.run().then((end) => {
       this.#running.delete(context.job_id);
-      if (end.kind === 'completed') this.#measured(end.answered);
+      if (end.kind === 'completed') this.#recordRates(end.answered);
       this.#reportLoad();
       this.options.onEnd({ jobId: context.job_id, end, milliseconds: performance.now() - startedAt });
     });
@@ -176,16 +183,14 @@ export class SessionJobs {
     this.#reportLoad();
   }
 
-  #measured({ decodeTps, prefillTps }: Answered): void {
+  /** Stores the rates of an answer. A rate that was not measured keeps the earlier value. */
+  #recordRates({ decodeTps, prefillTps }: Answered): void {
     this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
   }
 
-  #giveUpAll(): void {
-    for (const { job } of this.#running.values()) job.giveUp();
-  }
-
+  /** Sends the load after {@link LOAD_DELAY_MS}, together with later changes. */
   #reportLoad(): void {
-    if (this.#loadTimer !== null || this.#isAbandoned) return;
+    if (this.#loadTimer !== null || this.#isSessionEnded) return;
     this.#loadTimer = setTimeout(() => {
       this.#loadTimer = null;
       const { decodeTps, prefillTps } = this.#rates;
@@ -200,7 +205,7 @@ export class SessionJobs {
   }
 
   #send(message: ProviderMessage): void {
-    if (!this.#isAbandoned) this.options.send(message);
+    if (!this.#isSessionEnded) this.options.send(message);
   }
 }
 

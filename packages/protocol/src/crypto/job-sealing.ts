@@ -82,7 +82,7 @@ export class RequestOpener {
     if (this.#isComplete) throw new SealingError('after_final', 'a request frame follows the final one');
     if (frame.type !== 'request' || frame.jobId !== this.#context.job_id)
       throw new SealingError('wrong_frame', 'not a frame of this request');
-    if (frame.seq !== this.#seq) throw new SealingError('out_of_order', `request frame ${frame.seq} came where ${this.#seq} was due`);
+    if (frame.seq !== this.#seq) throw new SealingError('out_of_order', `request frame ${frame.seq} came in place of ${this.#seq}`);
     const total = this.#received + frame.payload.length - TAG_BYTES;
     if (total > this.#requestBytes) throw new SealingError('too_large', 'the request has more bytes than announced');
     if (frame.final && total !== this.#requestBytes) throw new SealingError('size_mismatch', 'the request has fewer bytes than announced');

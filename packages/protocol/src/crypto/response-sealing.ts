@@ -1,7 +1,7 @@
 /**
- * Plain mode: seals one job's response under a key exported from the request's HPKE context (RFC 9180 section 9.8).
+ * Seals one job's response in plain mode, under a key exported from the request's HPKE context (RFC 9180 section 9.8).
  *
- * Number and final flag of a frame are authenticated, as in requests.
+ * `job-sealing.ts` creates both sides. Sequence number and final flag of each frame are authenticated.
  */
 import { utf8 } from '../bytes.js';
 import type { JobId } from '../ids.js';
@@ -47,7 +47,7 @@ export class ResponseSealer {
   }
 }
 
-/** The coordinator's side: one AES-GCM call per frame. A refused frame changes nothing: the same frame is still expected. */
+/** The coordinator's side: opens the frames in order. A refused frame changes nothing: the same frame is still expected. */
 export class ResponseOpener {
   readonly #jobId: JobId;
   readonly #sequence: OpeningSequence;
@@ -63,12 +63,16 @@ export class ResponseOpener {
     return this.#isFinished;
   }
 
-  /** The next bytes. Throws SealingError `after_final`, `wrong_frame`, `out_of_order`, `open_failed` or `exhausted`. */
+  /**
+   * Returns the plaintext of the next frame.
+   *
+   * @throws {SealingError} `after_final`, `wrong_frame`, `out_of_order`, `open_failed` or `exhausted`.
+   */
   open(frame: Frame): Uint8Array {
     if (this.#isFinished) throw new SealingError('after_final', 'a response frame follows the final one');
     if (frame.type !== 'response' || frame.jobId !== this.#jobId) throw new SealingError('wrong_frame', 'not a frame of this response');
-    const due = this.#sequence.next;
-    if (frame.seq !== due) throw new SealingError('out_of_order', `response frame ${frame.seq} came where ${due} was due`);
+    const expected = this.#sequence.next;
+    if (frame.seq !== expected) throw new SealingError('out_of_order', `response frame ${frame.seq} came in place of ${expected}`);
     const plaintext = this.#sequence.open(frameAad(frame.seq, frame.final), frame.payload);
     this.#isFinished = frame.final;
     return plaintext;

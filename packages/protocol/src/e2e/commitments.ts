@@ -1,4 +1,4 @@
-/** Keyed commitments in an end-to-end receipt. The coordinator sees the receipt, and could test guesses against plain hashes. */
+/** Keyed commitments in an end-to-end receipt. With plain hashes, the coordinator could test guesses of the content. */
 import { toHex, utf8 } from '../bytes.js';
 import type { E2eCrypto } from './crypto.js';
 import { exportSecret, type HpkeContext } from './hpke.js';
@@ -18,7 +18,7 @@ export class E2eCommitments {
     this.#context = context;
   }
 
-  /** Exported at the first use: only one of several candidates answers. */
+  /** Exported at the first use, because the contexts of candidates that do not answer need no key. */
   get #key(): Uint8Array {
     this.#exported ??= exportSecret(this.#crypto, this.#context, EXPORT_LABEL, 32);
     return this.#exported;

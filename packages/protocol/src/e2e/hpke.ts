@@ -1,4 +1,8 @@
-/** HPKE (RFC 9180), the suite of `crypto/hpke.ts`, over {@link E2eCrypto}. One message per context: the data key. */
+/**
+ * HPKE (RFC 9180) of the end-to-end mode, used by `request.ts` and `answer.ts`. Sections are those of RFC 9180.
+ *
+ * Same suite as `crypto/hpke.ts`, but over {@link E2eCrypto}, which browsers implement. A context seals one message: the data key.
+ */
 import { concatBytes, utf8 } from '../bytes.js';
 import type { E2eCrypto, X25519KeyPair } from './crypto.js';
 import { E2eError } from './error.js';
@@ -7,6 +11,7 @@ const EMPTY = new Uint8Array(0);
 const HASH_BYTES = 32;
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
+const ONE = Uint8Array.of(1);
 
 /** Section 4.1: suite of the KEM alone. */
 const KEM_SUITE = concatBytes(utf8('KEM'), Uint8Array.of(0x00, 0x20));
@@ -30,21 +35,18 @@ export interface HpkeContext {
   readonly exporterSecret: Uint8Array;
 }
 
-/** Section 5.1.1, SetupBaseS. Throws E2eError `bad_key`. */
-export function setupBaseSender(
-  crypto: E2eCrypto,
-  recipientPublicKey: Uint8Array,
-  info: Uint8Array,
-): HpkeContext & { readonly enc: Uint8Array } {
-  return setupBaseSenders(crypto, [recipientPublicKey], info)[0] as HpkeContext & { readonly enc: Uint8Array };
+/** Context of a sender, with the encapsulated key for the recipient (32 bytes). */
+export interface HpkeSender extends HpkeContext {
+  readonly enc: Uint8Array;
 }
 
-/** {@link setupBaseSender} for several recipients of the same info, whose hash is computed once. Throws E2eError `bad_key`. */
-export function setupBaseSenders(
-  crypto: E2eCrypto,
-  recipientPublicKeys: readonly Uint8Array[],
-  info: Uint8Array,
-): readonly (HpkeContext & { readonly enc: Uint8Array })[] {
+/** Section 5.1.1, SetupBaseS. For one recipient, as in the RFC's test vectors. Throws E2eError `bad_key`. */
+export function setupBaseSender(crypto: E2eCrypto, recipientPublicKey: Uint8Array, info: Uint8Array): HpkeSender {
+  return setupBaseSenders(crypto, [recipientPublicKey], info)[0] as HpkeSender;
+}
+
+/** SetupBaseS for several recipients of the same `info`; the hash of `info` is computed once. Throws E2eError `bad_key`. */
+export function setupBaseSenders(crypto: E2eCrypto, recipientPublicKeys: readonly Uint8Array[], info: Uint8Array): readonly HpkeSender[] {
   const context = scheduleContext(crypto, info);
   return recipientPublicKeys.map((publicKey) => {
     const ephemeral = crypto.generateX25519();
@@ -58,35 +60,22 @@ export function setupBaseRecipient(crypto: E2eCrypto, recipient: X25519KeyPair, 
   return keySchedule(crypto, kemSecret(crypto, recipient, enc, enc, recipient.publicKey), scheduleContext(crypto, info));
 }
 
-/** Section 5.2, the context's first message: ciphertext ‖ tag. */
+/** Section 5.2: seals the only message of a context to ciphertext ‖ tag. A second message would reuse the nonce. */
 export function sealFirst(crypto: E2eCrypto, context: HpkeContext, aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
   return crypto.aesGcmSeal(context.key, context.baseNonce, aad, plaintext);
 }
 
-/** Section 5.2, the context's first message; null when the tag does not verify. */
+/** Section 5.2: opens the message of {@link sealFirst}. Null: the tag does not verify. */
 export function openFirst(crypto: E2eCrypto, context: HpkeContext, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null {
   return crypto.aesGcmOpen(context.key, context.baseNonce, aad, sealed);
 }
 
-/** Section 5.3, at most 32 bytes. */
+/** Section 5.3. `length`: at most 32 bytes. */
 export function exportSecret(crypto: E2eCrypto, context: HpkeContext, exporterContext: Uint8Array, length: number): Uint8Array {
   return labeledExpand(crypto, SEC, context.exporterSecret, exporterContext, length);
 }
 
-/** HKDF-Extract (RFC 5869 section 2.2). */
-export function hkdfExtract(crypto: E2eCrypto, salt: Uint8Array, ...input: readonly Uint8Array[]): Uint8Array {
-  return crypto.hmacSha256(salt, ...input);
-}
-
-/** HKDF-Expand (RFC 5869 section 2.3) of one block: at most 32 bytes. */
-export function hkdfExpand(crypto: E2eCrypto, prk: Uint8Array, length: number, ...info: readonly Uint8Array[]): Uint8Array {
-  if (length > HASH_BYTES) throw new RangeError('the profile expands to at most 32 bytes');
-  return crypto.hmacSha256(prk, ...info, ONE).slice(0, length);
-}
-
-const ONE = Uint8Array.of(1);
-
-/** Section 4.1: shared secret of Encap and Decap. `peer`: the recipient's key or `enc`. Throws E2eError `bad_key`. */
+/** Section 4.1: shared secret of Encap (`peer`: the recipient's key) and Decap (`peer`: `enc`). Throws E2eError `bad_key`. */
 export function kemSecret(
   crypto: E2eCrypto,
   own: X25519KeyPair,
@@ -115,12 +104,23 @@ function keySchedule(crypto: E2eCrypto, sharedSecret: Uint8Array, context: Uint8
   };
 }
 
-/** Section 4: `"HPKE-v1" ‖ suite ‖ label`. */
+/** Section 4: the prefix `"HPKE-v1" ‖ suite ‖ label` of labeled inputs. */
 function labelOf(suite: Uint8Array, label: string): Uint8Array {
   return concatBytes(utf8('HPKE-v1'), suite, utf8(label));
 }
 
-/** Section 4. */
+/** Section 4, LabeledExpand. `label`: from {@link labelOf}. */
 function labeledExpand(crypto: E2eCrypto, label: Uint8Array, prk: Uint8Array, info: Uint8Array, length: number): Uint8Array {
   return hkdfExpand(crypto, prk, length, Uint8Array.of(length >>> 8, length & 0xff), label, info);
+}
+
+/** HKDF-Extract (RFC 5869 section 2.2). */
+export function hkdfExtract(crypto: E2eCrypto, salt: Uint8Array, ...input: readonly Uint8Array[]): Uint8Array {
+  return crypto.hmacSha256(salt, ...input);
+}
+
+/** HKDF-Expand (RFC 5869 section 2.3) of one block: at most 32 bytes. */
+export function hkdfExpand(crypto: E2eCrypto, prk: Uint8Array, length: number, ...info: readonly Uint8Array[]): Uint8Array {
+  if (length > HASH_BYTES) throw new RangeError('hkdfExpand computes one block: at most 32 bytes');
+  return crypto.hmacSha256(prk, ...info, ONE).slice(0, length);
 }

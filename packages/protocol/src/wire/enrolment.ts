@@ -1,11 +1,11 @@
-/** Device enrolment, requested over the session of an enclave key, which the profile is bound to. The address works once. */
+/** Messages for the device enrolment of a Mac. The enrolment profile is bound to the enclave key of the requesting session. */
 import Type, { type Static } from 'typebox';
 import { MillisecondsSchema } from '../ids.js';
 
 /** Provider → coordinator: request to enrol this Mac. */
 export const EnrolmentRequestSchema = Type.Object({ type: Type.Literal('enrolment_request') });
 
-/** Coordinator → provider: one-time address of the profile; open on this Mac before expiry and install the profile. */
+/** Coordinator → provider: address of the profile, which works once. The owner opens the address on this Mac before expiry. */
 export const EnrolmentSchema = Type.Object({
   type: Type.Literal('enrolment'),
   url: Type.String({ minLength: 1, maxLength: 2048, pattern: '^https?://[\\x21-\\x7e]+$' }),
@@ -17,9 +17,10 @@ const EnrolmentRefusalSchema = Type.Enum([
   'not_offered',
   /** The provider belongs to no account yet. */
   'not_linked',
-  /** Asked again before the last offer was answered, or failed here. */
+  /** The provider asked too soon after the last request, or the coordinator failed. */
   'try_later',
 ]);
 export type EnrolmentRefusal = Static<typeof EnrolmentRefusalSchema>;
 
+/** Coordinator → provider: no enrolment. */
 export const EnrolmentRefusedSchema = Type.Object({ type: Type.Literal('enrolment_refused'), reason: EnrolmentRefusalSchema });

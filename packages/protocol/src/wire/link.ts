@@ -1,7 +1,11 @@
-/** Linking a provider to an account, over the session that proved its key. Earnings before are stored for the account. */
+/**
+ * Messages that link a provider to the account of the owner. The session has already proved the provider's key.
+ *
+ * Earnings from before the link are credited to the account.
+ */
 import Type, { type Static } from 'typebox';
 
-/** Provider → coordinator: machine token from the owner. Sent after registration and on every new token. */
+/** Provider → coordinator: the owner's machine token. Sent after registration and whenever the agent gets a new token. */
 export const LinkSchema = Type.Object({ type: Type.Literal('link'), token: Type.String({ pattern: '^[A-Za-z0-9._~-]{16,256}$' }) });
 
 /** Coordinator → provider: the account that the machine earns for. */
@@ -12,7 +16,7 @@ export const LinkedSchema = Type.Object({
   account_name: Type.String({ maxLength: 256 }),
 });
 
-/** Why a token links nothing. A newer coordinator may know more. */
+/** Why a token is refused. Providers accept other codes too, because newer coordinators may add some. */
 const LINK_REFUSALS = [
   /** Unknown or revoked token. Also sent unprompted when the owner unlinks a connected machine. */
   'token_revoked',
@@ -21,15 +25,16 @@ const LINK_REFUSALS = [
   /** The machine earns for another account, which must unlink the machine first. */
   'other_account',
   'account_suspended',
-  /** The coordinator cannot say now. */
+  /** The coordinator could not check the token. */
   'try_later',
 ] as const;
 export type LinkRefusal = (typeof LINK_REFUSALS)[number];
 
+/** Coordinator → provider: the token was refused, or the owner ended the link. `reason`: a {@link LinkRefusal} or a newer code. */
 export const LinkRefusedSchema = Type.Object({
   type: Type.Literal('link_refused'),
   reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
-  /** Remedy for the owner. */
+  /** What the owner can do, in one or two sentences. */
   remedy: Type.String({ maxLength: 512 }),
 });
 export type LinkRefused = Static<typeof LinkRefusedSchema>;

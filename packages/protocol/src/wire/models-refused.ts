@@ -1,7 +1,7 @@
-/** Offers that a coordinator rejects. The session continues with the others. Sent on every change, also with an empty list. */
+/** Message with the model offers that a coordinator rejects. Sent on every change, also with an empty list. */
 import Type, { type Static } from 'typebox';
 
-/** Why a model is refused. A newer coordinator may know more. */
+/** Why an offer is rejected. Providers accept other codes too, because newer coordinators may add some. */
 const MODEL_REFUSALS = [
   /** Only catalogued models are served, and this model is not catalogued. */
   'not_catalogued',
@@ -14,13 +14,14 @@ const MODEL_REFUSALS = [
 ] as const;
 export type ModelRefusal = (typeof MODEL_REFUSALS)[number];
 
+/** Coordinator → provider: the rejected offers. The session continues with the other offers. */
 export const ModelsRefusedSchema = Type.Object({
   type: Type.Literal('models_refused'),
   models: Type.Array(
     Type.Object({
       id: Type.String({ minLength: 1, maxLength: 256 }),
       reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
-      /** Remedy for the owner. */
+      /** What the owner can do, in one or two sentences. */
       remedy: Type.String({ maxLength: 512 }),
     }),
     { maxItems: 64 },

@@ -59,6 +59,6 @@ export const RejectedSchema = Type.Object({
   code: RejectionCodeSchema,
   /** One of {@link REJECTION_REASONS}; newer coordinators may add reasons. */
   reason: Type.Optional(Type.String({ pattern: '^[a-z_]{1,64}$' })),
-  /** For the owner's eyes. */
+  /** Explanation for the owner. */
   message: Type.String({ maxLength: 1024 }),
 });

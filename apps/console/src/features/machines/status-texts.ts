@@ -40,7 +40,7 @@ export const gateText = texts({
   low_battery: 'Low battery',
   quarantined: 'Quarantined',
   draining: 'Draining',
-  key_expired: 'Its key has expired',
+  key_expired: 'Key has expired',
   untrusted: 'Not trusted',
   below_min_trust_level: 'Trust level too low for this network',
   away: 'Not accepting requests',

@@ -19,6 +19,7 @@ import type {
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, type QueryValue } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
+import { machineRefreshMs } from '../../features/machines/machine-refresh.js';
 import { useToast } from '../../ui/feedback/toast.js';
 
 const ADMIN_KEY = ['admin'] as const;
@@ -26,7 +27,7 @@ const ADMIN_KEY = ['admin'] as const;
 const LIVE_MS = 5000;
 const HISTORY_MS = 30_000;
 
-/** Call after a change by an operator: reports the change and fetches everything on the admin pages again. */
+/** Returns a function to call after a change by an operator: shows a message and fetches all data of the admin pages again. */
 export function useReportChange(): (done: string) => Promise<void> {
   const queryClient = useQueryClient();
   const toast = useToast();
@@ -70,7 +71,7 @@ export function useProvider(id: string) {
   return useQuery({
     queryKey: [...ADMIN_KEY, 'providers', 'one', id],
     queryFn: ({ signal }) => api.get<AdminProviderView>(providerPath(id), { signal }),
-    refetchInterval: (query) => (query.state.status === 'error' ? false : LIVE_MS),
+    refetchInterval: ({ state }) => machineRefreshMs(state.error, LIVE_MS),
   });
 }
 

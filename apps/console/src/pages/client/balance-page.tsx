@@ -1,4 +1,4 @@
-/** `/balance`: balance, adding credits, past deposits, billing details. */
+/** `/balance`: balance, adding credits, deposits and billing details, also the page after a checkout at the payment service. */
 import './client.css';
 import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
@@ -6,7 +6,7 @@ import { useEffect } from 'react';
 import { Link, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { useMe, usePermission, useSettings } from '../../api/session.js';
+import { usePermission, useSettings } from '../../api/session.js';
 import { MONEY_KEY, useBalance, useInvalidateMoney } from '../../features/account/balance.js';
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
@@ -23,7 +23,6 @@ import { DEPOSIT_METHODS, DepositState } from './deposit-state.js';
 import { LowBalanceCard } from './low-balance-card.js';
 
 export function Page() {
-  useMe();
   const canPay = usePermission('billing.write');
   const canRead = usePermission('billing.read');
   const balance = useBalance();
@@ -90,7 +89,7 @@ function DepositHistory() {
       empty={
         <EmptyState title="No deposits yet">
           {settings?.deposits.length === 0
-            ? 'Deposits of the operator appear here.'
+            ? 'Deposits that the operator adds appear here.'
             : 'Credits that you add above are available immediately.'}
         </EmptyState>
       }
@@ -100,9 +99,10 @@ function DepositHistory() {
   );
 }
 
-const ASK_EVERY_MS = 2000;
+/** Interval of queries while a payment is not confirmed, in milliseconds. */
+const POLL_MS = 2000;
 
-/** Result of a payment after the return from the payment service, whose webhook may arrive later than the user. */
+/** Result of a payment, after the payment service sent the browser back: with `?deposit=<id>`, or with `?cancelled`. */
 function CheckoutReturn() {
   const query = new URLSearchParams(useSearch());
   const id = query.get('deposit');
@@ -116,18 +116,19 @@ function CheckoutReturn() {
   return id === null ? null : <DepositStatus id={id} />;
 }
 
+/** State of one deposit, polled while open: the payment service confirms over a webhook, often after the browser's return. */
 function DepositStatus({ id }: { readonly id: string }) {
   const invalidateMoney = useInvalidateMoney();
   const { data: deposit } = useQuery({
     queryKey: [...MONEY_KEY, 'returned', id],
     queryFn: async ({ signal }): Promise<ConsoleDeposit | null> => {
       const { data } = await api.get<ConsoleDepositPage>('/console/v1/deposits', { signal });
-      return data.find((one) => one.id === id) ?? null;
+      return data.find((deposit) => deposit.id === id) ?? null;
     },
-    refetchInterval: ({ state }) => (state.data?.state === 'open' || state.data === undefined ? ASK_EVERY_MS : false),
+    refetchInterval: ({ state }) => (state.data?.state === 'open' || state.data === undefined ? POLL_MS : false),
   });
   const state = deposit?.state;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once per state
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the balance is fetched again once per state
   useEffect(() => {
     if (state === 'paid') void invalidateMoney();
   }, [state]);

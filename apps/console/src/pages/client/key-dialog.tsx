@@ -83,7 +83,7 @@ interface ModelChoiceProps {
 function ModelChoice({ chosen, onChange }: ModelChoiceProps) {
   const { data } = useModels();
   const ids = [...new Set([...chosen, ...(data ?? []).map(({ id }) => id)])].sort();
-  const toggle = (id: string, on: boolean): void => onChange(on ? [...chosen, id] : chosen.filter((one) => one !== id));
+  const toggle = (id: string, on: boolean): void => onChange(on ? [...chosen, id] : chosen.filter((chosenId) => chosenId !== id));
   return (
     <fieldset className="choices">
       <legend className="field-label">Models</legend>

@@ -45,7 +45,7 @@ function AlertForm({ threshold }: { readonly threshold: number | null }) {
       {me.email_verified ? null : (
         <Note tone="warn" title="Your email address is not verified.">
           <p>
-            Alerts are sent to verified addresses only. <Link href={PATHS.account}>Verify it in your account.</Link>
+            Alerts are sent to verified addresses only. <Link href={PATHS.account}>Verify the address in your account.</Link>
           </p>
         </Note>
       )}

@@ -116,7 +116,7 @@ function FirstRequest({ models, secret }: FirstRequestProps) {
               label="Model"
               hideLabel
               value={model.id}
-              options={texts.map((one) => ({ value: one.id, label: modelName(one) }))}
+              options={texts.map((text) => ({ value: text.id, label: modelName(text) }))}
               onValue={setSelected}
             />
           )

@@ -80,7 +80,7 @@ const ORDER_VALUES = ['time-desc', ...ORDERS.map(({ value }) => value)] as const
 /** Needs `key={query}`: another filter is another list. */
 export function UsageTable({ query, onList }: { readonly query: string; readonly onList: (list: RequestList) => void }) {
   const [chosen, setChosen] = useUrlChoice<Order>('sort', ORDER_VALUES);
-  const sort = SORTS.find((one) => chosen.startsWith(one)) ?? 'time';
+  const sort = SORTS.find((key) => chosen.startsWith(key)) ?? 'time';
   const order: SortOrder = chosen.endsWith('asc') ? 'asc' : 'desc';
   const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY_KEY, 'usage', query, sort, order], '/console/v1/usage', {
     ...Object.fromEntries(new URLSearchParams(query)),
@@ -99,7 +99,7 @@ export function UsageTable({ query, onList }: { readonly query: string; readonly
       rowKey={({ request_id }) => request_id}
       stacked="compact"
       sorting={{ key: sort, order }}
-      onSort={(next) => setChosen(ORDER_VALUES.find((one) => one === `${next.key}-${next.order}`) ?? 'time-desc')}
+      onSort={(next) => setChosen(ORDER_VALUES.find((value) => value === `${next.key}-${next.order}`) ?? 'time-desc')}
       empty={
         <EmptyState
           title="No requests match these filters"

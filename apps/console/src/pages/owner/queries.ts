@@ -4,6 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 import type { DayRange } from '../../features/account/utc-days.js';
+import { machineRefreshMs } from '../../features/machines/machine-refresh.js';
 
 export const MACHINES_KEY = ['machines'] as const;
 export const EARNINGS_KEY = ['earnings'] as const;
@@ -33,7 +34,7 @@ export function useMachine(id: string) {
   return useQuery({
     queryKey: machineKey(id),
     queryFn: ({ signal }) => api.get<ConsoleMachineView>(machinePath(id), { signal }),
-    refetchInterval: (query) => (query.state.status === 'error' ? false : ONE_LIVE_MS),
+    refetchInterval: ({ state }) => machineRefreshMs(state.error, ONE_LIVE_MS),
   });
 }
 

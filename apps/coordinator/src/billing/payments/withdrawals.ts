@@ -1,4 +1,8 @@
-/** `Withdrawals` by provider owners, decided by the operator: paid at most once, and never both paid and rejected. */
+/**
+ * `Withdrawals`: requested by owners at the console routes, each ended by an operator as paid by hand, transferred or rejected.
+ *
+ * An operator's call first claims one end in the database. The earliest claim stands, so no withdrawal is both paid and rejected.
+ */
 import { randomUUID } from 'node:crypto';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
 import type { WithdrawalEndClaim } from '../../database/tables/payments.js';
@@ -6,12 +10,16 @@ import type { Ledger, WithdrawalOutcome } from '../ledger/ledger.js';
 import { microUsd } from '../micro-usd.js';
 import { centsOf, type PaymentProcessor, TransferRefused } from './payment-processor.js';
 
+/** Result of an operator's call to end a withdrawal. */
 export type EndOutcome =
   | { readonly kind: 'ended'; readonly withdrawal: Withdrawal }
+  /** No withdrawal has the id. */
   | { readonly kind: 'unknown' }
-  /** Another operator ends or has ended the withdrawal differently. */
+  /** An earlier call claimed another end. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
+  /** The account cannot receive a transfer. The claim is dropped, so that the operator may choose another end. */
   | { readonly kind: 'no_payout_account' }
+  /** The processor refused the transfer for good. The claim is dropped. */
   | { readonly kind: 'transfer_refused' };
 
 export class Withdrawals {
@@ -25,7 +33,7 @@ export class Withdrawals {
     this.#now = options.now;
   }
 
-  /** Requests a payout of earnings, which leave the balance at once. `amount`: micro-USD, in whole cents. */
+  /** Requests a payout. The amount leaves the balance at once. `amount`: micro-USD, in whole cents. */
   async request(accountId: string, amount: number): Promise<{ readonly id: string; readonly outcome: WithdrawalOutcome }> {
     const id = randomUUID();
     return { id, outcome: await this.#ledger.requestWithdrawal({ id, accountId, amount: microUsd(amount), at: this.#now() }) };
@@ -36,7 +44,7 @@ export class Withdrawals {
     return this.#end(id, end, async () => null);
   }
 
-  /** Pays a withdrawal through the processor. Rejects if the processor is unreachable; repeat then. */
+  /** Pays a withdrawal through the processor. Rejects with an unknown result; a repeated call pays at most once. */
   async transfer(id: string, processor: PaymentProcessor): Promise<EndOutcome> {
     return this.#end(id, 'transfer', async (withdrawal) => {
       const payoutId = await this.#payments.findPayoutAccount(withdrawal.accountId);
@@ -52,13 +60,14 @@ export class Withdrawals {
     });
   }
 
-  async #end(id: string, end: WithdrawalEndClaim, act: (withdrawal: Withdrawal) => Promise<EndOutcome | null>): Promise<EndOutcome> {
+  /** Claims the end, pays, and posts to the ledger. `pay` resolves to null, or to the outcome of a payment that was refused. */
+  async #end(id: string, end: WithdrawalEndClaim, pay: (withdrawal: Withdrawal) => Promise<EndOutcome | null>): Promise<EndOutcome> {
     const withdrawal = await this.#payments.findWithdrawal(id);
     if (withdrawal === null) return { kind: 'unknown' };
     const claim = await this.#payments.claimEnd(id, end, this.#now());
     if (claim !== end) return { kind: 'otherwise_ended', end: claim };
     if (withdrawal.state === 'requested') {
-      const refused = await act(withdrawal);
+      const refused = await pay(withdrawal);
       if (refused !== null) {
         await this.#payments.dropClaim(id);
         return refused;

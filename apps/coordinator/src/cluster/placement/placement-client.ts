@@ -1,4 +1,8 @@
-/** `PlacementClient`: requests slots from peers and verifies the offered providers. `PlacementServer` is the counterpart. */
+/**
+ * `PlacementClient`: requests slots from peers for `ClusterPlacements`, and verifies the providers in the replies.
+ *
+ * The counterpart at the peer is `PlacementServer`. A provider's owner is here the coordinator that holds the connection.
+ */
 import type { ProviderId } from '@inference/protocol';
 import { extractPrefixes, offerTraits, type ProviderFilter, passesFilter } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -21,12 +25,12 @@ import { RemoteProvider } from './remote-provider.js';
 import { RemoteSlot } from './remote-slot.js';
 
 interface PlacementClientOptions {
-  /** Peer with this id; null: not live. */
-  readonly peer: (id: string) => Peer | null;
+  /** Peer by id. Null: not live. */
+  readonly findPeer: (id: string) => Peer | null;
   readonly rules: DescriptionRules;
-  /** Counts the outcomes of placement requests to peers, for metrics. */
+  /** Called with the outcome of each placement request, for metrics. `unverified`: the evidence did not verify. */
   readonly onOutcome: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
-  /** Called with the model's digest when a peer replies that no slot is free. */
+  /** Called with the newer digest of the model that a refusal may contain. */
   readonly onDigest: (peerId: string, model: string, digest: string) => void;
   readonly now: () => number;
 }
@@ -34,26 +38,29 @@ interface PlacementClientOptions {
 /** Maximum time for a peer's reply, beyond the wait in its queue. */
 const REPLY_TIMEOUT_MS = 3000;
 const MAX_REMOTE_PROVIDERS = 100_000;
+/** Maximum delay of `setTimeout`, in milliseconds; a longer delay would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {
   readonly #options: PlacementClientOptions;
   /** Verified providers by session id. All jobs on a connection share one object. */
   readonly #bySession = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
-  /** The newest connection of each provider. */
-  readonly #newest = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
+  /** The newest known connection of each provider. */
+  readonly #byProvider = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
 
   constructor(options: PlacementClientOptions) {
     this.#options = options;
   }
 
-  /** Coordinator of the provider's last slot; null: unknown. */
+  /** Id of the coordinator that last gave a slot of the provider. Null: unknown. */
   ownerOf(providerId: ProviderId): string | null {
-    return this.#newest.get(providerId)?.owner ?? null;
+    return this.#byProvider.get(providerId)?.owner ?? null;
   }
 
   /**
-   * Requests a slot from a peer. Refusals: `timeout` (no slot within `waitMs`), `none_routable` (the peer left).
+   * Requests a slot from a peer. Resolves to a slot or to a refusal: the peer's reason, or one of these.
+   *
+   * `timeout`: no slot within `waitMs`. `none_routable`: no reply, or an unverified provider. `aborted`: by `signal`.
    *
    * @param onReply Called with the first reply, before its verification.
    */
@@ -64,10 +71,10 @@ export class PlacementClient {
     signal: AbortSignal | null,
     onReply: () => void = () => {},
   ): Promise<Placement> {
-    const { peer, onOutcome, onDigest } = this.#options;
-    const target = peer(peerId);
-    if (target === null) return refused('none_routable');
-    const stream = target.openStream('placement', encodeMessage(requestMessage(request, waitMs)));
+    const { findPeer, onOutcome, onDigest } = this.#options;
+    const peer = findPeer(peerId);
+    if (peer === null) return refused('none_routable');
+    const stream = peer.openStream('placement', encodeMessage(requestMessage(request, waitMs)));
     const message = await firstReply(stream, waitMs + REPLY_TIMEOUT_MS, signal);
     if (message === null) {
       onOutcome('lost');
@@ -80,11 +87,7 @@ export class PlacementClient {
       stream.close();
       return message.type === 'refused' ? refused(reasonOf(message), message.retry_after_ms) : refused('none_routable');
     }
-    // A peer of an earlier version does not know candidates and filters.
-    const { provider_id: providerId } = message.provider;
-    const isSelected = (request.candidates?.has(providerId) ?? true) && passes(request, { ...UNDESCRIBED, providerId }, message);
-    const described = isSelected ? await this.#remoteProvider(target, message) : null;
-    const provider = described !== null && passes(request, factsOf(described), message) ? described : null;
+    const provider = await this.#selectedProvider(peer, request, message);
     if (provider === null || stream.isClosed || signal?.aborted === true) {
       onOutcome(provider === null ? 'unverified' : 'lost');
       stream.close();
@@ -96,15 +99,26 @@ export class PlacementClient {
     return { kind: 'placed', slot, estimate: message.estimate, why: message.why as Placed['why'] };
   }
 
-  /** Providers of a peer that claim a serial number. */
+  /** Providers of a peer that claim a serial number. Empty without a valid reply. */
   async claimants(peerId: string, serialNumber: string): Promise<readonly SerialClaimant[]> {
-    const target = this.#options.peer(peerId);
-    if (target === null) return [];
-    const answer = await target.request('claimants', Buffer.from(serialNumber), REPLY_TIMEOUT_MS).catch(() => null);
+    const peer = this.#options.findPeer(peerId);
+    if (peer === null) return [];
+    const answer = await peer.request('claimants', Buffer.from(serialNumber), REPLY_TIMEOUT_MS).catch(() => null);
     return answer === null ? [] : (parseClaimants(answer) ?? []);
   }
 
-  /** Verifies the provider of a placement, unless its description is cached and valid. Null: not verified. */
+  /** The verified provider of a placement. Null: not verified, or not selected by the request. */
+  async #selectedProvider(peer: Peer, request: SlotRequest, message: PlacedMessage): Promise<RemoteProvider | null> {
+    // Checked here too: a peer of an earlier version ignores candidates and filters.
+    const { provider_id: providerId } = message.provider;
+    if (request.candidates?.has(providerId) === false) return null;
+    // The id alone may already exclude the provider, which saves the request of a description.
+    if (!passes(request, { ...UNDESCRIBED, providerId }, message)) return null;
+    const provider = await this.#remoteProvider(peer, message);
+    return provider !== null && passes(request, factsOf(provider), message) ? provider : null;
+  }
+
+  /** Verifies the provider of a placement, unless a cached description is still valid. Null: not verified. */
   async #remoteProvider(peer: Peer, { provider: state }: PlacedMessage): Promise<RemoteProvider | null> {
     const known = this.#bySession.get(state.session_id);
     if (known?.covers(state)) {
@@ -120,9 +134,9 @@ export class PlacementClient {
     }
     const provider = new RemoteProvider(peer, state, verified, this.#options.now);
     this.#bySession.set(state.session_id, provider);
-    const older = this.#newest.get(state.provider_id);
+    const older = this.#byProvider.get(state.provider_id);
     if (older !== undefined) older.isReplaced = true;
-    this.#newest.set(state.provider_id, provider);
+    this.#byProvider.set(state.provider_id, provider);
     return provider;
   }
 }
@@ -145,7 +159,7 @@ function reasonOf({ reason, lacks_vision }: OwnerMessage & { readonly type: 'ref
   return reason === 'no_such_serial' && lacks_vision === true ? 'no_vision' : reason;
 }
 
-/** First message of the owning coordinator. Null: the stream ended, the reply was malformed, or none came in time. */
+/** First message of the owning coordinator. Null: none came in time, the message was malformed, or the stream ended. */
 function firstReply(stream: PeerStream, timeoutMs: number, signal: AbortSignal | null): Promise<OwnerMessage | null> {
   return new Promise((resolve) => {
     const finish = (reply: OwnerMessage | null): void => {

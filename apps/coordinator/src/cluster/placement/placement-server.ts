@@ -1,9 +1,9 @@
 /**
- * `PlacementServer`: serves PlacementClients of peers. Places their requests on providers connected here, and relays the jobs.
+ * `PlacementServer`: places requests of peers on providers connected here, and relays the jobs. Serves `PlacementClient`.
  *
  * Requests of peers wait in the same queue as local requests. Also answers descriptions of providers, and applies findings.
  */
-import { encodeFrame, type JobMessage, type ProviderId, RequestFrames } from '@inference/protocol';
+import { encodeFrame, FRAME_HEADER_BYTES, type JobMessage, type ProviderId, RequestFrames } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
 import type { NotPlacedReason, Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
 import { makesImages } from '../../inference/request/image-job.js';
@@ -12,6 +12,7 @@ import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { encodeMessage } from '../json-message.js';
 import type { PeerStream, StreamEvents } from '../peer.js';
 import {
+  type AskerMessage,
   type OwnerMessage,
   type PlacementRequestMessage,
   parseAskerMessage,
@@ -29,8 +30,8 @@ interface PlacementServerOptions {
 
 /** Maximum time from a placement to the last frame of the sealed request. Afterwards the slot is released. */
 const START_TIMEOUT_MS = 10_000;
-/** Maximum bytes of a sealed request, frame headers included. */
-const MAX_SEALED_BYTES = 10 * 1024 * 1024;
+/** Bytes of a sealed frame besides the content: header and authentication tag. */
+const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 16;
 const NOTHING = new Uint8Array();
 
 export class PlacementServer {
@@ -82,7 +83,7 @@ export class PlacementServer {
     return message.wait_ms > 0 ? requestQueue.place(request, message.wait_ms, signal) : requestQueue.placeNow(request);
   }
 
-  /** Current digest for a peer whose own copy was too optimistic. */
+  /** Current digest of a model, for a peer whose copy showed a free slot. Null: no local provider serves the model. */
   #digest(model: string): string | null {
     const { registry, requestQueue } = this.#options;
     const published = publishedModel(model, registry, requestQueue);
@@ -172,6 +173,21 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
   };
 }
 
+/** A job with the request frames received so far. */
+interface ReceivedRequest {
+  readonly job: JobMessage;
+  readonly frames: Uint8Array[];
+  /** Number of announced frames. */
+  readonly count: number;
+  /** Bytes that further frames may have together. */
+  leftBytes: number;
+}
+
+/** Maximum bytes of the frames of an announced request. The schema bounds `request_bytes`. */
+function maxSealedBytes({ job, frames }: AskerMessage & { readonly type: 'start' }): number {
+  return job.request_bytes + frames * FRAME_OVERHEAD_BYTES;
+}
+
 /** Placement request of a peer, and the job that follows. Relays messages between the peer and the provider. */
 class RelayedJob implements StreamEvents, JobSink {
   readonly #stream: PeerStream;
@@ -180,7 +196,7 @@ class RelayedJob implements StreamEvents, JobSink {
   readonly #waiting = new AbortController();
   #placed: Placed | null = null;
   #startTimer: NodeJS.Timeout | null = null;
-  #start: { readonly job: JobMessage; readonly frames: Uint8Array[]; readonly count: number; bytes: number } | null = null;
+  #start: ReceivedRequest | null = null;
   #handle: JobHandle | null = null;
   #startedAt = 0;
   #isOver = false;
@@ -198,7 +214,7 @@ class RelayedJob implements StreamEvents, JobSink {
 
   refuse(reason: NotPlacedReason | 'busy', retryAfterMs: number | null, digest: string | null = null): void {
     if (this.#isOver) return;
-    // Peers of earlier versions know the other reason only.
+    // Peers of earlier versions know only `no_such_serial`.
     const known = reason === 'no_vision' ? { reason: 'no_such_serial' as const, lacks_vision: true } : { reason };
     this.#send({ type: 'refused', ...known, retry_after_ms: retryAfterMs, ...(digest === null ? {} : { digest }) });
     this.#end();
@@ -220,7 +236,7 @@ class RelayedJob implements StreamEvents, JobSink {
     switch (message?.type) {
       case 'start':
         if (this.#placed === null || this.#start !== null) break;
-        this.#start = { job: message.job, frames: [], count: message.frames, bytes: 0 };
+        this.#start = { job: message.job, frames: [], count: message.frames, leftBytes: maxSealedBytes(message) };
         this.#startWhenComplete();
         return;
       default:
@@ -291,8 +307,8 @@ class RelayedJob implements StreamEvents, JobSink {
       this.#abort('bad_message');
       return;
     }
-    start.bytes += bytes.length;
-    if (start.bytes > MAX_SEALED_BYTES) this.#abort('too_large');
+    start.leftBytes -= bytes.length;
+    if (start.leftBytes < 0) this.#abort('too_large');
     else {
       start.frames.push(bytes);
       this.#startWhenComplete();

@@ -1,4 +1,4 @@
-/** `publishedModels`: models of this coordinator's providers, in the form of heartbeats. */
+/** `publishedModels`: models of this coordinator's providers, with the digests that heartbeats send to peers. */
 import type { ImageOffer } from '@inference/protocol';
 import { digestOf } from '@inference/scheduler';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
@@ -9,7 +9,7 @@ import type { PublishedModel } from '../membership/heartbeat.js';
 export function publishedModel(id: string, registry: ProviderRegistry, requestQueue: RequestQueue): PublishedModel | null {
   const pool = registry.models.poolNow(id);
   if (pool === null || pool.serving === 0) return null;
-  const type = registry.models.isOfType(id, 'image') ? 'image' : registry.models.isOfType(id, 'embedding') ? 'embedding' : 'text';
+  const type = typeOf(id, registry);
   const images = type === 'image' ? distinctOffers(registry.models.imageOffersOf(id)) : [];
   const digest = digestOf(pool, {
     queueLength: requestQueue.outlook(id).waiting,
@@ -19,6 +19,12 @@ export function publishedModel(id: string, registry: ProviderRegistry, requestQu
   return { id, type, images, vision: registry.models.vision(id), digest };
 }
 
+function typeOf(id: string, { models }: ProviderRegistry): PublishedModel['type'] {
+  if (models.isOfType(id, 'image')) return 'image';
+  return models.isOfType(id, 'embedding') ? 'embedding' : 'text';
+}
+
+/** All models of this coordinator's providers. */
 export function* publishedModels(registry: ProviderRegistry, requestQueue: RequestQueue): Iterable<PublishedModel> {
   for (const id of registry.models.ids()) {
     const model = publishedModel(id, registry, requestQueue);

@@ -1,4 +1,8 @@
-/** `AttemptPlacement` finds a slot for each attempt of a job, by the client's routing preferences and within the job's waits. */
+/**
+ * `AttemptPlacement` finds a slot for each attempt of a job, by the client's routing preferences. Used by `AttemptRunner`.
+ *
+ * Also decides how long a job waits for a slot, and the outcome of a job that got none.
+ */
 import { apiError } from '@inference/formats';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { JobObserver } from '../job-observer.js';
@@ -24,7 +28,7 @@ export interface AttemptPlacementOptions {
   readonly observer: JobObserver;
 }
 
-/** Maximum wait for a second provider after a proven one has refused, in milliseconds. */
+/** Maximum wait for a second provider that confirms a refusal of a proven provider, in milliseconds. */
 const CONFIRMATION_WAIT_MS = 2000;
 
 export class AttemptPlacement {
@@ -34,7 +38,7 @@ export class AttemptPlacement {
     this.#options = options;
   }
 
-  /** Waits for a slot. `isConfirmation`: to confirm a refusal, with a short wait and without a model load. */
+  /** Waits for a slot. `isConfirmation`: the attempt only confirms a refusal, so the wait is short and no model is loaded. */
   async place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
     const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
@@ -52,7 +56,11 @@ export class AttemptPlacement {
     return placement;
   }
 
-  /** Waits for an image provider after the last one left (spec: image rule). `none`: not in time; null: no wait. */
+  /**
+   * Waits for an image provider after the last one left (spec: image rule), once per attempt.
+   *
+   * `retry`: place again. `none`: no suitable provider in time. Null: the refusal stands, or the client disconnected.
+   */
   async waitForImages(running: RunningJob, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
     const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
@@ -80,10 +88,14 @@ export class AttemptPlacement {
   }
 }
 
-/** Reasons for which waiting would not help. */
+/** Reasons for which a provider does not serve the request at all. For other reasons, the provider is only busy. */
 const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'no_vision', 'none_routable', 'below_trust_floor']);
 
-/** Places by `order`, then on any other provider. Without fallbacks: on the first of `order` that serves the request. */
+/**
+ * Places by `order` without a wait, then on any other provider with the whole wait.
+ *
+ * Without fallbacks: waits for the first provider of `order` that serves the request, and for no other.
+ */
 async function placeByPreference(
   placements: Placements,
   request: SlotRequest,
@@ -91,28 +103,31 @@ async function placeByPreference(
 ): Promise<Placement> {
   if (routing === null || routing.preferences.order.length === 0) return placements.place(request, waitMs, signal);
   const { allowsFallbacks } = routing.preferences;
-  const waitsUntil = performance.now() + waitMs;
-  let lackVision = 0;
+  const waitEndsAt = performance.now() + waitMs;
+  let withoutVisionCount = 0;
   for (const providerId of routing.order) {
-    const first = { ...request, candidates: new Set([providerId]) };
-    const placement = await placements.place(first, allowsFallbacks ? 0 : waitMs, signal);
+    const onProvider = { ...request, candidates: new Set([providerId]) };
+    const placement = await placements.place(onProvider, allowsFallbacks ? 0 : waitMs, signal);
     if (placement.kind === 'placed' || placement.reason === 'aborted') return placement;
     if (!allowsFallbacks && !NOT_SERVING.has(placement.reason)) return placement;
-    if (placement.reason === 'no_vision') lackVision++;
+    if (placement.reason === 'no_vision') withoutVisionCount++;
   }
   if (!allowsFallbacks) {
-    const reason = lackVision > 0 && lackVision === routing.order.length ? 'no_vision' : 'no_such_serial';
+    const lacksVision = withoutVisionCount > 0 && withoutVisionCount === routing.order.length;
+    const reason = lacksVision ? 'no_vision' : 'no_such_serial';
     return { kind: 'refused', reason, retryAfterMs: null };
   }
-  return placements.place(request, waitMs === 0 ? 0 : Math.max(1, waitsUntil - performance.now()), signal);
+  // At least 1 ms is left, because a wait of 0 would not queue the request.
+  const restMs = waitMs === 0 ? 0 : Math.max(1, waitEndsAt - performance.now());
+  return placements.place(request, restMs, signal);
 }
 
-/** Outcome of an image job that waited for a provider in vain. */
+/** Outcome of an image job after {@link AttemptPlacement.waitForImages} found none. `last`: outcome of the last attempt. */
 export function noImageProvider(running: RunningJob, last: JobOutcome | null): JobOutcome {
   return failed(attemptSummary(last?.provider ?? null, running), apiError('no_provider'), 'no_image_provider');
 }
 
-/** Outcome of a job that got no slot. `last`: outcome of its last attempt. */
+/** Outcome of a job that got no slot. `last`: outcome of the last attempt; null: no attempt was made. */
 export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: RunningJob, last: JobOutcome | null): JobOutcome {
   const { job, routing, clientSignal } = running;
   return notPlaced(placement, {
@@ -127,6 +142,7 @@ export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, r
   });
 }
 
+/** Where the client named the provider, for the error's text. */
 function namedBy({ sealed, providerId, params }: JobRequest): 'candidates' | 'id' | 'serial' | 'preferences' {
   if (sealed !== null) return 'candidates';
   if (providerId !== null) return 'id';

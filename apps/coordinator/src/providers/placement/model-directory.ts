@@ -235,7 +235,7 @@ export class ModelDirectory {
   }
 
   #isProven(session: OnlineSession, model: string): boolean {
-    return session.statistics.hasAnswered(model) || this.#options.measurements.isProven(session, model);
+    return session.statistics.hasVerifiedAnswer(model) || this.#options.measurements.isProven(session, model);
   }
 
   #served(): IndexedModel[] {

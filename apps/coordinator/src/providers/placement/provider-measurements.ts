@@ -57,7 +57,7 @@ export class ProviderMeasurements {
     if (jobs !== null) this.#prefixAffinity.record(prefixes, cachedTokens, providerId, jobs, now());
     if (prefixes.length > 0) for (const listener of this.#prefixListeners) listener(prefixes);
     if (sample !== null) {
-      session.statistics.answerVerified(model);
+      session.statistics.recordVerifiedAnswer(model);
       index.recordAnswer(session, model, sample, now());
     }
     if (tokenCounts !== null) this.#answerLengthStats.add(providerId, model, tokenCounts);

@@ -35,7 +35,7 @@ export function providerFacts(
     trustValidUntil: trust.validUntil,
     backoffUntil: session.backoffUntil,
     slots,
-    usedSlots: session.jobs.used,
+    usedSlots: session.jobs.usedSlots,
     isBacklogged: session.isBacklogged,
     recentFailures: recentFailures(reputation, now),
     servesFallbackModels,

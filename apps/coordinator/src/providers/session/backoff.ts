@@ -1,4 +1,8 @@
-/** `Backoff`: pause of a provider with full slots, doubled by further reports, reset by a verified answer. */
+/**
+ * `Backoff`: pause of a provider that reported full slots. Part of `ProviderSession`.
+ *
+ * Further reports double the pause; a verified answer ends the pause.
+ */
 interface BackoffOptions {
   readonly firstMs: number;
   readonly maxMs: number;
@@ -39,7 +43,7 @@ export class Backoff {
     this.#timer = setTimeout(this.#onElapsed, ms + 1);
   }
 
-  /** The provider answered. True: a pause ended. */
+  /** Ends the pause after a verified answer. True: a pause was under way. */
   reset(): boolean {
     const wasPaused = this.#now() < this.#until;
     this.#count = 0;

@@ -29,7 +29,7 @@ export class GracefulShutdown {
 
   /** A provider changed and may have become idle. */
   changed(session: ProviderSession): void {
-    if (session.jobs.used === 0) this.#timer ??= setTimeout(() => this.#closeIdle(), CLOSE_IDLE_AFTER_MS);
+    if (session.jobs.usedSlots === 0) this.#timer ??= setTimeout(() => this.#closeIdle(), CLOSE_IDLE_AFTER_MS);
   }
 
   stop(): void {
@@ -45,7 +45,7 @@ export class GracefulShutdown {
       for (const { subject } of providersToRetain(demand, membersOf(demand.model), now())) retained.add(subject);
     }
     if (retained.size > 0) this.#timer = setTimeout(() => this.#closeIdle(), RECHECK_MS);
-    for (const session of [...connected]) if (session.jobs.used === 0 && !retained.has(session)) rejectShuttingDown(session);
+    for (const session of [...connected]) if (session.jobs.usedSlots === 0 && !retained.has(session)) rejectShuttingDown(session);
   }
 }
 

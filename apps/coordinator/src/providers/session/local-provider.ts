@@ -61,7 +61,7 @@ export class LocalProvider implements ProviderConnection {
   }
 
   get usedSlots(): number {
-    return this.#session.jobs.used;
+    return this.#session.jobs.usedSlots;
   }
 
   isProven(model: string): boolean {
@@ -96,8 +96,8 @@ export class LocalProvider implements ProviderConnection {
         connected.get(providerId)?.answerVerified();
         return;
       case 'answer_settled':
-        this.#session.statistics.jobBilled(finding.completionTokens);
-        this.#session.statistics.weightsSigned(finding.model, finding.weightsSha256);
+        this.#session.statistics.recordBilledJob(finding.completionTokens);
+        this.#session.statistics.recordSignedWeights(finding.model, finding.weightsSha256);
         measurements.record(this.#session, finding);
         return;
       default:
@@ -115,7 +115,7 @@ export class LocalSlot implements ProviderSlot {
   constructor(provider: LocalProvider, session: OnlineSession) {
     this.provider = provider;
     this.#session = session;
-    session.jobs.reserve();
+    session.jobs.reserveSlot();
   }
 
   start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
@@ -127,7 +127,7 @@ export class LocalSlot implements ProviderSlot {
   release(): void {
     if (this.#isUsed) return;
     this.#use();
-    this.#session.jobs.release();
+    this.#session.jobs.releaseSlot();
   }
 
   #use(): void {

@@ -1,7 +1,7 @@
-/** `MessageBudget` limits a session's messages that advance no job. A flooding provider is rejected. */
+/** `MessageBudget` limits the messages of one session that advance no job. `ProviderSession` rejects a provider above the limit. */
 import type { ProviderMessage } from '@inference/protocol';
 
-/** Message cost allowed in a burst, and budget regained per second. */
+/** Budget of a burst, and budget regained per second, both in message costs. */
 const BURST = 4000;
 const PER_SECOND = 200;
 

@@ -1,4 +1,8 @@
-/** `SessionOffers`: a provider's offers, evaluated against the catalogue on arrival and on its changes. Changed rejections are reported. */
+/**
+ * `SessionOffers`: the model offers of one session, evaluated against the catalogue. Part of `ProviderSession`.
+ *
+ * Offers are evaluated on arrival and after changes of the catalogue. Only changed rejections are reported to the provider.
+ */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
 /** Catalogue entry of one model. */
@@ -6,7 +10,7 @@ interface CatalogueTerms {
   readonly displayName: string;
   readonly quantization: string;
   readonly modelType: ModelOffer['model_type'];
-  /** SHA-256 of permitted files for this id. Empty: any file. */
+  /** SHA-256 of the permitted files. Empty: any file. */
   readonly fileSha256: readonly string[];
 }
 
@@ -22,10 +26,10 @@ export interface EvaluatedOffers {
 }
 
 const REMEDIES: Readonly<Record<ModelRefusal, string>> = {
-  not_catalogued: 'This network serves only models of its catalog. Choose one that GET /v1/catalogue lists.',
+  not_catalogued: 'This network serves only models of its catalog. Choose a model that GET /v1/catalogue lists.',
   hash_missing: 'The hash of the file is not reported yet. Wait until the provider has computed it.',
-  hash_differs: 'The file is not the one that the catalog lists. Pull the model again, or serve it under another id.',
-  other_type: 'The catalog lists this model for something else. Serve it under another id.',
+  hash_differs: 'The file differs from the files in the catalog. Pull the model again, or serve the file under another id.',
+  other_type: 'The catalog lists this id with another model type. Serve the model under another id.',
 };
 
 export function evaluateOffers(offers: readonly ModelOffer[], rules: OfferRules): EvaluatedOffers {

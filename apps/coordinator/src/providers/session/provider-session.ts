@@ -127,12 +127,12 @@ export class ProviderSession {
     return this.isOpen && this.#tokenHash !== null && isSameToken(hash, this.#tokenHash);
   }
 
-  /** Whether the provider takes jobs, by its own report. */
+  /** The provider's last report of whether new jobs are taken. */
   get availability(): ReportedAvailability {
     return this.#availability.reported;
   }
 
-  /** The provider reported a pause from new jobs. */
+  /** Whether the provider reported to take no new jobs: `leaving` or `away`. */
   get isAway(): boolean {
     return this.#availability.isAway;
   }
@@ -190,7 +190,7 @@ export class ProviderSession {
     if (this.#backoff.reset()) this.#changed();
   }
 
-  /** Account with the provider's earnings, after a check of its token on this connection; null: none. */
+  /** Account that the provider earns for, by a token checked on this connection; null: none. */
   get ownerAccountId(): string | null {
     return this.#links?.ownerAccountId ?? null;
   }
@@ -253,9 +253,9 @@ export class ProviderSession {
   }
 
   /** Registers the provider, if its evidence supports any trust level. */
-  #begin({ admitted, registration, models, availability, first }: Registered): void {
+  #begin({ admitted, registration, models, availability, firstChallenge }: Registered): void {
     this.#phase = 'online';
-    this.evidence.begin(admitted, first);
+    this.evidence.begin(admitted, firstChallenge);
     this.#offers.take(models);
     this.#availability.update(availability);
     this.registration = registration;
@@ -293,7 +293,7 @@ export class ProviderSession {
         this.#changed();
         return;
       case 'load':
-        if (this.registration !== null && this.statistics.loadReported(message, this.registration.hardware)) this.#changed();
+        if (this.registration !== null && this.statistics.recordLoad(message, this.registration.hardware)) this.#changed();
         return;
       case 'draining':
         this.drain();

@@ -1,7 +1,7 @@
 /**
- * `RunningJobs`: jobs in a provider's slots and their messages.
+ * `RunningJobs`: the slots of one session, their jobs, and the messages of those jobs. Created by `ProviderSession`.
  *
- * A cancelled job occupies its slot until the provider confirms, or a deadline.
+ * A job occupies a slot from `start` until the provider reports an end. After a stop request, the wait for the report is limited.
  */
 import type { Frame, JobFailure, JobId, JobMessage, ProviderMessage, RequestFrames } from '@inference/protocol';
 import type { JobHandle, JobSink } from '../provider-connection.js';
@@ -12,46 +12,49 @@ type JobReport = Extract<ProviderMessage, { type: 'job_accepted' | 'job_progress
 
 interface RunningJobsOptions {
   readonly socket: Pick<ProviderSocket, 'send' | 'sendJob' | 'hasSent' | 'withdrawJob'>;
-  /** Time after which a stopped job frees its slot without confirmation. */
+  /** Maximum wait for the end of a stopped job, in milliseconds. The slot is then freed without a report. */
   readonly cancelConfirmMs: number;
+  /** Called whenever a slot becomes free, except at the end of the session. */
   readonly onFreed: () => void;
 }
 
-interface Entry {
-  /** Null once cancelled. */
+interface OccupiedSlot {
+  /** Receives the events of the job. Null after `cancel`: the caller no longer listens. */
   sink: JobSink | null;
-  /** Starts with the stop request to the provider. */
-  timer: NodeJS.Timeout | null;
+  /** Runs from the stop request for `cancelConfirmMs`. Null: no stop was requested. */
+  stopTimer: NodeJS.Timeout | null;
 }
 
 export class RunningJobs {
   readonly #options: RunningJobsOptions;
-  readonly #jobs = new Map<JobId, Entry>();
-  #reserved = 0;
+  readonly #occupied = new Map<JobId, OccupiedSlot>();
+  #reservedSlots = 0;
   #isClosed = false;
 
   constructor(options: RunningJobsOptions) {
     this.#options = options;
   }
 
-  /** Slots in use, including reserved slots. */
-  get used(): number {
-    return this.#jobs.size + this.#reserved;
+  /** Occupied and reserved slots. */
+  get usedSlots(): number {
+    return this.#occupied.size + this.#reservedSlots;
   }
 
-  /** Jobs with a sink: neither cancelled nor finished. */
-  get running(): number {
+  /** Jobs neither cancelled nor ended. */
+  get runningCount(): number {
     let count = 0;
-    for (const { sink } of this.#jobs.values()) if (sink !== null) count++;
+    for (const { sink } of this.#occupied.values()) if (sink !== null) count++;
     return count;
   }
 
-  reserve(): void {
-    this.#reserved++;
+  /** Reserves a slot for a later `start`, or `releaseSlot` without a job. */
+  reserveSlot(): void {
+    this.#reservedSlots++;
   }
 
-  release(): void {
-    this.#reserved--;
+  /** Frees a reserved slot that gets no job. */
+  releaseSlot(): void {
+    this.#reservedSlots--;
     this.#options.onFreed();
   }
 
@@ -59,46 +62,47 @@ export class RunningJobs {
   start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     const { socket } = this.#options;
-    this.#reserved--;
-    this.#jobs.set(jobId, { sink, timer: null });
+    this.#reservedSlots--;
+    this.#occupied.set(jobId, { sink, stopTimer: null });
     socket.sendJob(message, frames);
     if (this.#isClosed) queueMicrotask(() => this.loseAll());
     return {
       isSent: () => socket.hasSent(jobId),
       grant: (bytes) => {
-        if (this.#jobs.get(jobId)?.sink != null) socket.send({ type: 'credit', job_id: jobId, bytes });
+        if (this.#sinkOf(jobId) !== null) socket.send({ type: 'credit', job_id: jobId, bytes });
       },
-      recall: () => this.#stop(jobId),
+      recall: () => this.#requestStop(jobId),
       cancel: () => {
-        const running = this.#jobs.get(jobId);
-        if (running !== undefined) running.sink = null;
-        this.#stop(jobId);
+        const slot = this.#occupied.get(jobId);
+        if (slot !== undefined) slot.sink = null;
+        this.#requestStop(jobId);
       },
     };
   }
 
-  /** Part of the send queue went out, and the rest of this job's request still waits. */
+  /** Passes on progress of the send queue: a part of the job's request, possibly the last, was sent. */
   sending(jobId: JobId): void {
-    this.#jobs.get(jobId)?.sink?.sending();
+    this.#sinkOf(jobId)?.sending();
   }
 
   /** Handles a provider's message about a job. False: the job is unknown. */
   receive(message: JobReport): boolean {
-    const entry = this.#jobs.get(message.job_id);
-    if (entry === undefined) return false;
+    const { job_id: jobId } = message;
+    const slot = this.#occupied.get(jobId);
+    if (slot === undefined) return false;
     switch (message.type) {
       case 'job_accepted':
-        entry.sink?.accepted();
+        slot.sink?.accepted();
         return true;
       case 'job_progress':
-        entry.sink?.progressed();
+        slot.sink?.progressed();
         return true;
       case 'job_failed':
-        this.#fail(message.job_id, entry, message.failure);
+        this.#fail(jobId, slot, message.failure);
         return true;
       case 'job_completed':
-        this.#free(message.job_id, entry);
-        entry.sink?.completed(message);
+        this.#free(jobId, slot);
+        slot.sink?.completed(message);
         return true;
       default:
         return message satisfies never;
@@ -107,45 +111,51 @@ export class RunningJobs {
 
   /** Handles a frame of a response. False: the job is unknown. */
   receiveFrame(frame: Frame): boolean {
-    const entry = this.#jobs.get(frame.jobId);
-    entry?.sink?.frame(frame);
-    return entry !== undefined;
+    const slot = this.#occupied.get(frame.jobId);
+    slot?.sink?.frame(frame);
+    return slot !== undefined;
   }
 
-  /** The connection ended; all jobs are lost. */
+  /** Ends all jobs as lost, because the connection ended. */
   loseAll(): void {
     this.#isClosed = true;
-    const entries = [...this.#jobs.values()];
-    this.#jobs.clear();
-    for (const entry of entries) {
-      if (entry.timer !== null) clearTimeout(entry.timer);
-      entry.sink?.lost();
+    const slots = [...this.#occupied.values()];
+    this.#occupied.clear();
+    for (const { sink, stopTimer } of slots) {
+      if (stopTimer !== null) clearTimeout(stopTimer);
+      sink?.lost();
     }
   }
 
-  /** Asks the provider to stop a job, once. The slot is freed when the provider confirms, or after `cancelConfirmMs`. */
-  #stop(jobId: JobId): void {
-    const entry = this.#jobs.get(jobId);
-    if (entry === undefined || entry.timer !== null) return;
+  #sinkOf(jobId: JobId): JobSink | null {
+    return this.#occupied.get(jobId)?.sink ?? null;
+  }
+
+  /** Asks the provider to stop a job, at most once. A job still in the send queue ends at once, as `cancelled`. */
+  #requestStop(jobId: JobId): void {
+    const slot = this.#occupied.get(jobId);
+    if (slot === undefined || slot.stopTimer !== null) return;
     const { socket, cancelConfirmMs } = this.#options;
-    entry.timer = setTimeout(() => this.#free(jobId, entry), cancelConfirmMs);
-    entry.timer.unref();
-    const isSent = socket.hasSent(jobId);
+    if (!socket.hasSent(jobId)) {
+      this.#fail(jobId, slot, { code: 'cancelled' });
+      return;
+    }
+    slot.stopTimer = setTimeout(() => this.#free(jobId, slot), cancelConfirmMs);
+    slot.stopTimer.unref();
     socket.withdrawJob(jobId);
-    if (isSent) socket.send({ type: 'cancel', job_id: jobId });
-    else this.#fail(jobId, entry, { code: 'cancelled' });
+    socket.send({ type: 'cancel', job_id: jobId });
   }
 
-  #fail(jobId: JobId, entry: Entry, failure: JobFailure): void {
-    this.#free(jobId, entry);
-    entry.sink?.failed(failure);
+  #fail(jobId: JobId, slot: OccupiedSlot, failure: JobFailure): void {
+    this.#free(jobId, slot);
+    slot.sink?.failed(failure);
   }
 
-  #free(jobId: JobId, entry: Entry): void {
-    if (entry.timer !== null) clearTimeout(entry.timer);
-    if (this.#jobs.get(jobId) !== entry) return;
-    this.#jobs.delete(jobId);
-    // A job that failed early has unsent frames.
+  #free(jobId: JobId, slot: OccupiedSlot): void {
+    if (slot.stopTimer !== null) clearTimeout(slot.stopTimer);
+    if (this.#occupied.get(jobId) !== slot) return;
+    this.#occupied.delete(jobId);
+    // A job that ended early may have unsent frames.
     this.#options.socket.withdrawJob(jobId);
     this.#options.onFreed();
   }

@@ -1,4 +1,4 @@
-/** `SessionAvailability`: whether a provider takes jobs, as last reported. Draining and away providers stay connected. */
+/** `SessionAvailability`: whether a provider takes new jobs, by the provider's last `availability` report. Part of `ProviderSession`. */
 import type { ReportedAvailability } from '@inference/protocol';
 
 const SERVING: ReportedAvailability = { state: 'serving' };
@@ -10,12 +10,12 @@ export class SessionAvailability {
     return this.#reported;
   }
 
-  /** The provider takes no new jobs. */
+  /** Whether the provider takes no new jobs: state `leaving` or `away`. The session stays connected. */
   get isAway(): boolean {
     return this.#reported.state !== 'serving';
   }
 
-  /** Stores a report, ignoring other members. True: the report differs from the last report. */
+  /** Stores a report: state, and for other states than `serving` the reason and expected end. True: changed. */
   update({ state, reason, until }: ReportedAvailability): boolean {
     const before = this.#reported;
     if (state === 'serving') this.#reported = SERVING;

@@ -128,7 +128,7 @@ interface SessionChallengesOptions {
   readonly timings: SessionTimings;
   readonly now: () => number;
   /** The challenge answered during registration. */
-  readonly first: ChallengeTranscript;
+  readonly firstChallenge: ChallengeTranscript;
   readonly send: (nonce: string) => void;
   readonly passed: (posture: Posture) => void;
   readonly missed: (inARow: number) => void;
@@ -142,12 +142,12 @@ export class SessionChallenges {
   #hasPassedLatest = true;
 
   constructor(options: SessionChallengesOptions) {
-    const { identity, timings, now, first } = options;
-    this.#transcript = first;
+    const { identity, timings, now, firstChallenge } = options;
+    this.#transcript = firstChallenge;
     this.#challenges = new PeriodicChallenge({
       identity,
-      sessionId: first.sessionId,
-      firstNonce: first.nonce,
+      sessionId: firstChallenge.sessionId,
+      firstNonce: firstChallenge.nonce,
       timings,
       now,
       events: {

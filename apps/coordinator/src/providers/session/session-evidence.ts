@@ -44,11 +44,11 @@ export class SessionEvidence {
   }
 
   /** Starts with the verified statements of the registration, and with its challenge. */
-  begin({ identity, posture, key }: Admitted, first: ChallengeTranscript): void {
+  begin({ identity, posture, key }: Admitted, firstChallenge: ChallengeTranscript): void {
     this.#identity = identity;
     this.#key = key;
     this.#trust.admitted(identity, posture, key);
-    this.#challenges = this.#startChallenges(identity, first);
+    this.#challenges = this.#startChallenges(identity, firstChallenge);
   }
 
   verdict(): TrustVerdict {
@@ -115,13 +115,13 @@ export class SessionEvidence {
     this.#trust.stop();
   }
 
-  #startChallenges(identity: Identity, first: ChallengeTranscript): SessionChallenges {
+  #startChallenges(identity: Identity, firstChallenge: ChallengeTranscript): SessionChallenges {
     const { timings, now } = this.#rules;
     return new SessionChallenges({
       identity,
       timings,
       now,
-      first,
+      firstChallenge,
       send: (nonce) => this.#events.sendChallenge(nonce),
       passed: (posture) => {
         this.#counters.passedChallenges++;

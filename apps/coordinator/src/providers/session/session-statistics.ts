@@ -1,42 +1,57 @@
-/** `SessionStatistics`: counts of one connection measured by the coordinator, and the load reported by the provider. */
+/**
+ * `SessionStatistics`: figures of one provider connection. Part of `ProviderSession`; read by placement and provider snapshots.
+ *
+ * Load and host state are the provider's claims; jobs, tokens and weights come from the coordinator's own records.
+ */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausible-hardware.js';
 
-/** Maximum models with a stored weights hash: as many as a provider may offer at once. */
-const MAX_MODELS = 64;
-
+/** Maximum models with a stored weights hash: the maximum of one `models` message. */
+const MAX_SIGNED_MODELS = 64;
+/** Maximum models with a stored verified answer. */
 const MAX_ANSWERED_MODELS = 256;
 
 export class SessionStatistics {
   /** Running jobs, as reported. */
   reportedJobs = 0;
-  /** Last reported rates in tokens per second, limited to the plausible. */
+  /** Last reported rates in tokens per second, lowered to the chip's plausible maximum. Null: not reported. */
   decodeTps: number | null = null;
   prefillTps: number | null = null;
-  /** State of the host, as far as reported. */
+  /** Reported state of the host. Unreported members have default values. */
   host: HostState = DEFAULT_HOST_STATE;
-  #requestsServed = 0;
-  #tokensGenerated = 0;
   /** Jobs placed on the provider. */
   placements = 0;
-  /** Models with a verified answer on this connection; the oldest are dropped beyond the bound. */
-  readonly #answeredModels = new BoundedMap<string, true>(MAX_ANSWERED_MODELS);
   /** Model of the newest job. */
   latestModel: string | null = null;
+  #requestsServed = 0;
+  #tokensGenerated = 0;
+  readonly #answeredModels = new BoundedMap<string, true>(MAX_ANSWERED_MODELS);
   #signedWeights: ReadonlyMap<string, string> = new Map();
 
+  /** Billed jobs. */
   get requestsServed(): number {
     return this.#requestsServed;
   }
 
+  /** Completion tokens of billed jobs. */
   get tokensGenerated(): number {
     return this.#tokensGenerated;
   }
 
-  /** Stores reported load. True: placement facts changed. */
-  loadReported(load: ProviderMessage & { type: 'load' }, hardware: Hardware): boolean {
+  /** SHA-256 of the weights in the newest verified receipt, by model. A new map after each change. */
+  get signedWeights(): ReadonlyMap<string, string> {
+    return this.#signedWeights;
+  }
+
+  /** Whether an answer of the model verified on this connection, among the last 256 models. */
+  hasVerifiedAnswer(model: string): boolean {
+    return this.#answeredModels.has(model);
+  }
+
+  /** Stores a load message. True: the state of the host changed, so placement must be evaluated again. */
+  recordLoad(load: ProviderMessage & { type: 'load' }, hardware: Hardware): boolean {
     this.reportedJobs = load.active_jobs;
     if (load.decode_tps !== undefined) this.decodeTps = plausibleDecodeTps(load.decode_tps, hardware);
     if (load.prefill_tps !== undefined) this.prefillTps = plausiblePrefillTps(load.prefill_tps, hardware);
@@ -49,32 +64,23 @@ export class SessionStatistics {
     return thermal !== this.host.thermal || memoryPressure !== this.host.memoryPressure || power !== this.host.power;
   }
 
-  /** SHA-256 of the weights in the newest verified receipt, by model. A new map after each change. */
-  get signedWeights(): ReadonlyMap<string, string> {
-    return this.#signedWeights;
+  recordVerifiedAnswer(model: string): void {
+    this.#answeredModels.set(model, true);
   }
 
-  /** Takes in the hash of the weights from a verified receipt; undefined: the receipt names none. */
-  weightsSigned(model: string, weightsSha256: string | undefined): void {
+  /** Stores the weights hash of a verified receipt. Undefined: the receipt names none, and the stored hash is removed. */
+  recordSignedWeights(model: string, weightsSha256: string | undefined): void {
     if (this.#signedWeights.get(model) === weightsSha256) return;
-    if (!this.#signedWeights.has(model) && this.#signedWeights.size >= MAX_MODELS) return;
-    const weights = new Map(this.#signedWeights);
+    const weights = new BoundedMap<string, string>(MAX_SIGNED_MODELS);
+    for (const [signedModel, sha256] of this.#signedWeights) weights.set(signedModel, sha256);
     if (weightsSha256 === undefined) weights.delete(model);
     else weights.set(model, weightsSha256);
     this.#signedWeights = weights;
   }
 
-  answerVerified(model: string): void {
-    this.#answeredModels.set(model, true);
-  }
-
-  hasAnswered(model: string): boolean {
-    return this.#answeredModels.has(model);
-  }
-
   /** Counts a billed job with its completion tokens. */
-  jobBilled(tokens: number): void {
+  recordBilledJob(completionTokens: number): void {
     this.#requestsServed++;
-    this.#tokensGenerated += tokens;
+    this.#tokensGenerated += completionTokens;
   }
 }

@@ -1,16 +1,23 @@
-/** Members of model list entries named as in OpenRouter's model list (openrouter.ai/docs/models), for its clients. */
+/**
+ * Members that OpenRouter's model list has (openrouter.ai/docs/models), computed for this network, with their schemas.
+ *
+ * Part of every entry of `GET /v1/models`, so that clients written for OpenRouter find names, prices and limits.
+ */
 import { DEFAULT_TEMPERATURE, supportedParameters } from '@inference/formats';
 import type { ModelType } from '@inference/protocol';
 import Type from 'typebox';
 import { cachedRate, type Rates } from '../../billing/prices/price.js';
 import type { ModelPart } from './model-parts.js';
 
-/** OpenRouter's name of tokenizers outside its list. */
+/** OpenRouter's value for a tokenizer without a name. */
 const TOKENIZER = 'Other';
 
+/** OpenRouter's names of output modalities. */
 const OUTPUTS = { text: 'text', embedding: 'embeddings', image: 'image' } as const satisfies Record<ModelType, string>;
+/** First words of descriptions. */
 const KINDS = { text: 'Text model', embedding: 'Embedding model', image: 'Image model' } as const satisfies Record<ModelType, string>;
 
+/** Members for one model at the current rates. Schema: {@link OPEN_ROUTER_MEMBERS}. */
 export function openRouterMembers(model: ModelPart, rates: Rates) {
   const { id, model_type, display_name, context_length, thinks = false, vision } = model;
   const inputs = vision === undefined ? (['text'] as const) : (['text', 'image'] as const);
@@ -48,7 +55,7 @@ function descriptionOf({ model_type, display_name, quantization, context_length,
   return `${facts.join('; ')}.`;
 }
 
-/** Image requests pay per image only, and embeddings have no completion. */
+/** Prices as decimal strings in USD. Image requests are charged per image only; embeddings have no completion. */
 function pricingOf(type: ModelType, rates: Rates) {
   const { promptPerMillion, completionPerMillion, perImage } = rates;
   return {
@@ -61,7 +68,7 @@ function pricingOf(type: ModelType, rates: Rates) {
   };
 }
 
-/** Exact: micro-USD per million tokens are 10⁻¹² USD per token. */
+/** Exact conversion: 1 micro-USD per million tokens is 10⁻¹² USD per token. */
 function usdPerToken(microUsdPerMillion: number): string {
   return decimal(microUsdPerMillion, 12);
 }
@@ -74,6 +81,7 @@ function decimal(units: number, places: number): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
+/** Schema of a token count that may be unknown. Also used by `model-schemas.ts`. */
 export const tokensOrNull = (description: string) => Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description });
 
 const usd = (description: string) => Type.String({ pattern: '^(0|[1-9][0-9]*)(\\.[0-9]+)?$', description });
@@ -99,7 +107,7 @@ export const OPEN_ROUTER_MEMBERS = {
       image: usd('USD per input image: always 0, because images are charged by their prompt tokens.'),
       input_cache_read: usd('USD per prompt token from the prefix cache (`cached_tokens`).'),
       image_output: Type.Optional(
-        usd('USD per generated image of 1024×1024 pixels; other sizes are charged by pixels. Only of image models.'),
+        usd('USD per generated image of 1024×1024 pixels; other sizes are charged by pixels. Only for image models.'),
       ),
     },
     { description: 'Prices of requests that begin now, as decimal numbers. `GET /v1/prices` has them in micro-USD.' },
@@ -114,10 +122,10 @@ export const OPEN_ROUTER_MEMBERS = {
   ),
   per_request_limits: Type.Null({ description: 'No limits besides the context.' }),
   supported_parameters: Type.Array(Type.String(), {
-    description: 'Parameters of `POST /v1/chat/completions` that take effect; of embedding and image models, of their own endpoint.',
+    description: 'Parameters that take effect: of `POST /v1/chat/completions`, or of the embeddings or images endpoint for such models.',
   }),
   default_parameters: Type.Union([Type.Object({ temperature: Type.Number() }), Type.Null()], {
-    description: 'Values of parameters that a request leaves out.',
+    description: 'Default values of parameters.',
   }),
   links: Type.Object({ details: Type.String({ description: 'Address of this entry with the demand for the model.' }) }),
 };

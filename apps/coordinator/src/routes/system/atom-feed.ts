@@ -1,4 +1,4 @@
-/** `atomFeed`: renders incidents and maintenance as an Atom feed (RFC 4287). */
+/** `atomFeed`: the Atom feed (RFC 4287) at `/status.atom`, with incidents and maintenance of the public status. */
 import type { Incident, NetworkStatus } from '@inference/formats';
 
 const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {
@@ -12,7 +12,7 @@ const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {
 };
 const MAX_ENTRIES = 50;
 
-/** `origin`: scheme and host of the console, such as `https://gateway.example`. */
+/** Renders the newest {@link MAX_ENTRIES} incidents. `origin`: scheme and host of the console, such as `https://gateway.example`. */
 export function atomFeed(status: NetworkStatus, origin: string): string {
   const incidents = [...status.open_incidents, ...status.maintenance, ...status.past_incidents]
     .sort((a, b) => Date.parse(updatedAt(b)) - Date.parse(updatedAt(a)))
@@ -41,12 +41,13 @@ function entryOf(incident: Incident, origin: string): string {
     `<published>${incident.created_at}</published>`,
     `<updated>${updatedAt(incident)}</updated>`,
     `<link rel="alternate" type="text/html" href="${escapeXml(`${origin}/status`)}"/>`,
-    // Feed readers unescape the XML and then parse HTML. Operators' texts are therefore escaped twice.
+    // Feed readers unescape the XML, then parse the HTML. Operators' texts are therefore escaped twice: here and in `contentOf`.
     `<content type="html">${escapeXml(contentOf(incident))}</content>`,
     '</entry>',
   ].join('\n');
 }
 
+/** HTML of an entry: the schedule of maintenance, then the updates, newest first. */
 function contentOf({ kind, starts_at, ends_at, updates }: Incident): string {
   const schedule = kind === 'maintenance' ? `<p>Scheduled from ${starts_at} to ${ends_at}.</p>` : '';
   const texts = updates.map(({ status, message, created_at }) => {
@@ -56,6 +57,7 @@ function contentOf({ kind, starts_at, ends_at, updates }: Incident): string {
   return schedule + texts.join('');
 }
 
+/** Time of the newest update. */
 function updatedAt({ updates, created_at }: Incident): string {
   return updates[0]?.created_at ?? created_at;
 }

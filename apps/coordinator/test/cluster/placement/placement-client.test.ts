@@ -61,7 +61,7 @@ function clientOf(reply: (handlers: StreamHandlers) => void) {
       }),
   };
   const client = new PlacementClient({
-    peer: (id) => (id === 'far' ? peer : null),
+    findPeer: (id) => (id === 'far' ? peer : null),
     rules: {
       allowSimulatedEnclave: true,
       anchor: APPLE_TRUST_ANCHOR,

@@ -1,7 +1,7 @@
 /**
- * `E2eResponse`: sealed answer of an end-to-end job. Padding hides sizes: Padmé for plain answers.
+ * `E2eResponse`: sealed answer of an end-to-end job, opened by `E2eChannel`. Padding hides the sizes of texts.
  *
- * Stream frames are multiples of 512 bytes at intervals of 50 ms, which also hide token times.
+ * Whole answers are padded to Padmé sizes. Stream frames are multiples of 512 bytes at intervals of 50 ms, which hides token times.
  */
 import type { E2eReceiptDraft, SignedE2eResponse } from '@inference/enclave';
 import type { HttpError } from '@inference/formats';
@@ -25,9 +25,9 @@ import type { JobOutcome, JobResponse } from './job-channel.js';
 
 /** Minimum time between two frames of a stream, in milliseconds. */
 const FLUSH_EVERY_MS = 50;
-/** Collected text that is sent at once. */
+/** Bytes of collected text at which a frame is sent without a wait. */
 const FLUSH_BYTES = 64 * 1024;
-/** Plaintext of a stream frame besides the text: headers of the body part and of the padding part. */
+/** Bytes of a stream frame besides the text: headers of the body part and of the padding part. */
 const FRAME_OVERHEAD_BYTES = 2 * E2E_PART_HEADER_BYTES;
 
 /** Hashes and size of a response's content, complete except for its proof. */
@@ -53,7 +53,7 @@ interface E2eResponseOptions {
   readonly commitImage: (index: number, sha256: string) => string;
   readonly sign: (content: SealedContent, end: ReceiptEnd) => Promise<SignedE2eResponse>;
   readonly sink: FrameSink;
-  /** Bytes of the sealed answer that may be sent. */
+  /** First credit: bytes of the sealed answer that may be sent. */
   readonly credit: number;
   readonly signal: AbortSignal;
 }
@@ -61,13 +61,15 @@ interface E2eResponseOptions {
 export class E2eResponse implements JobResponse {
   readonly #frames: ResponseFrames;
   readonly #hash = responseHash();
+  /** Null once sent. */
   #head: E2eAnswerHead | null;
+  /** Collected text that is not sealed yet. */
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
   #written = 0;
   #flushedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
-  /** Whether the oldest collected text has waited for one interval already. */
+  /** Whether the oldest collected text has waited for one interval already, and is sent in a padded frame at the next. */
   #isOverdue = false;
   /** The newest flush; settles when the frames have little unsent. */
   #flushed: Promise<void> = Promise.resolve();
@@ -75,8 +77,9 @@ export class E2eResponse implements JobResponse {
   constructor(private readonly options: E2eResponseOptions) {
     const { jobId, sink, credit, signal, head } = options;
     let seq = 0;
-    const clear = { seal: (payload: Uint8Array, final: boolean) => encodeFrame({ type: 'response', final, seq: seq++, jobId, payload }) };
-    this.#frames = new ResponseFrames(clear, null, sink, credit, signal);
+    // The parts are already sealed for the client, so the frames to the coordinator are not sealed again.
+    const framer = { seal: (payload: Uint8Array, final: boolean) => encodeFrame({ type: 'response', final, seq: seq++, jobId, payload }) };
+    this.#frames = new ResponseFrames(framer, null, sink, credit, signal);
     this.#head = head;
   }
 
@@ -105,12 +108,14 @@ export class E2eResponse implements JobResponse {
     else this.#timer ??= setTimeout(() => this.#intervalEnded(), Math.max(0, waitMs));
   }
 
-  /** Sends text that fills frames. The rest waits, because padding at each interval would double the bytes. */
+  /** Sends the text that fills frames. The rest waits one more interval, because padding at each would double the bytes. */
   #intervalEnded(): void {
     this.#timer = null;
     const frameCount = Math.floor((this.#pendingBytes + FRAME_OVERHEAD_BYTES) / E2E_STREAM_PADDING_BYTES);
     const fullBytes = frameCount * E2E_STREAM_PADDING_BYTES - FRAME_OVERHEAD_BYTES;
-    const flushed = frameCount > 0 ? this.#flush(fullBytes) : this.#isOverdue ? this.#flush() : Promise.resolve();
+    let flushed = Promise.resolve();
+    if (frameCount > 0) flushed = this.#flush(fullBytes);
+    else if (this.#isOverdue) flushed = this.#flush();
     const waitForMore = (): void => {
       if (this.#pendingBytes === 0) return;
       this.#isOverdue = true;
@@ -138,7 +143,7 @@ export class E2eResponse implements JobResponse {
     });
   }
 
-  /** Answers with an error in place of any content. Throws when content was sent. */
+  /** Answers with an error. Throws when a part of the answer was sent. */
   async refuse({ status, headers, body }: HttpError, startedAt: number): Promise<JobCompleted> {
     if (this.#head === null) throw new Error('the answer has begun');
     const { 'content-type': contentType = 'application/json', ...rest } = headers;
@@ -160,7 +165,7 @@ export class E2eResponse implements JobResponse {
     return { type: 'job_completed', job_id: jobId, response_sha256: sealedSha256, signature: sealedSignature, receipt };
   }
 
-  /** Overwrites unsent plaintext. */
+  /** Ends the response, and overwrites unsent plaintext. */
   erase(): void {
     this.#stopTimer();
     for (const bytes of this.#pending.splice(0)) bytes.fill(0);

@@ -1,7 +1,8 @@
 /**
- * `ModelPool`: models under a memory ceiling. Jobs lease models, which are loaded and unloaded as needed.
+ * `ModelPool`: the served models under one memory ceiling. Jobs lease models; the pool loads and unloads models as needed.
  *
- * Jobs of loaded models go first, until another job has waited `priorityAfterMs`. A lowered ceiling waits for unused models.
+ * Jobs of loaded models go first, until another job has waited `priorityAfterMs`. A model in use is never unloaded, so a lowered
+ * ceiling takes effect once models are unused.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { KeepAlive } from './keep-alive.js';
@@ -34,8 +35,11 @@ interface Lease {
   release(): void;
 }
 
+/** A job that waits for its lease. */
 interface Waiter {
+  /** Replaced when the model is. */
   model: ServedModel;
+  /** Start of the wait, by `performance.now`. */
   readonly since: number;
   readonly grant: (lease: Lease) => void;
   readonly refuse: (reason: unknown) => void;
@@ -51,11 +55,14 @@ export class ModelPool {
   #hasStarted = false;
   #isClosed = false;
   #isMemoryShort = false;
+  /** Whether loading is suspended between `rest` and `resume`. */
   #isResting = false;
   #ceiling: number;
   #isGranting = false;
+  /** Whether a change came while leases were granted. */
   #mustRunAgain = false;
-  #wake: NodeJS.Timeout | null = null;
+  /** Grants leases when a waiting job gets priority or reaches the maximum wait. */
+  #wakeTimer: NodeJS.Timeout | null = null;
 
   constructor(options: ModelPoolOptions) {
     this.#options = options;
@@ -155,8 +162,9 @@ export class ModelPool {
   }
 
   /**
-   * Unloads all models until `resume`, including those always loaded. Resolves when their processes have ended. Waiting jobs are
-   * refused.
+   * Unloads all models until `resume`, including always-loaded models, and refuses waiting jobs.
+   *
+   * Resolves when the engine processes have ended.
    */
   async rest(): Promise<void> {
     this.#isResting = true;
@@ -165,7 +173,7 @@ export class ModelPool {
     await Promise.all([...this.#models.values()].map((model) => model.rest()));
   }
 
-  /** Allows loading again and loads the models that are always loaded. */
+  /** Allows loading again, and loads the always-loaded models. */
   resume(): void {
     if (!this.#isResting) return;
     this.#isResting = false;
@@ -204,7 +212,7 @@ export class ModelPool {
   /** Ends every process. Waiting jobs are refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#wake !== null) clearTimeout(this.#wake);
+    if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
     for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('closed'));
     await Promise.all([...this.#models.values(), ...this.#leaving].map((model) => model.close()));
   }
@@ -215,6 +223,7 @@ export class ModelPool {
     return new ServedModel({ serving, start, onEvent, onChange, ...(timings === undefined ? {} : { timings }) });
   }
 
+  /** Ends a removed model after its last job. Waiting jobs get the model that now has the id, or are refused. */
   #retire(model: ServedModel): void {
     this.#leaving.add(model);
     const successor = this.#models.get(model.id);
@@ -239,6 +248,7 @@ export class ModelPool {
     this.#settle();
   }
 
+  /** Brings leases and idle models in line with a changed state. */
   #settle(): void {
     this.#grantLeases();
     for (const model of this.#models.values()) {
@@ -247,14 +257,15 @@ export class ModelPool {
     }
   }
 
+  /** Unloads an unused model at once if memory requires, otherwise after the keep-alive. */
   #onIdle(model: ServedModel): void {
     const isAwaited = [...this.#waiting].some((waiter) => waiter.model === model);
-    const isTooMuch = this.#isMemoryShort || this.memoryInUse > this.#ceiling;
-    if (!model.fits || (isTooMuch && !isAwaited && model.keep.kind !== 'always')) this.#unloadIdle(model);
+    const mustFreeMemory = this.#isMemoryShort || this.memoryInUse > this.#ceiling;
+    if (!model.fits || (mustFreeMemory && !isAwaited && model.keep.kind !== 'always')) this.#unloadIdle(model);
     else model.startIdleTimer(() => this.#unloadIdle(model));
   }
 
-  /** Grants leases, oldest job first where memory is contested. Called after every change. */
+  /** Grants leases until nothing changes any more. Called after every change. */
   #grantLeases(): void {
     this.#mustRunAgain = true;
     if (this.#isGranting || this.#isClosed) return;
@@ -266,6 +277,7 @@ export class ModelPool {
     this.#isGranting = false;
   }
 
+  /** Looks at each waiting job once, oldest first: grants, refuses, loads the model, or leaves the job waiting. */
   #grantOnce(): void {
     this.#loadAlwaysLoaded();
     const now = performance.now();
@@ -300,10 +312,7 @@ export class ModelPool {
           if (this.#isMemoryBeingFreed()) break;
           if (waited >= this.#timings.memoryWaitMs) waiter.refuse(new ModelUnavailable('no_room'));
           else if (waited >= this.#timings.priorityAfterMs) isDeferred = true;
-          nextWakeMs = Math.min(
-            nextWakeMs,
-            (waited < this.#timings.priorityAfterMs ? this.#timings.priorityAfterMs : this.#timings.memoryWaitMs) - waited,
-          );
+          nextWakeMs = Math.min(nextWakeMs, this.#nextLimitMs(waited) - waited);
           break;
         }
         default:
@@ -314,7 +323,13 @@ export class ModelPool {
     this.#wakeIn(nextWakeMs);
   }
 
-  /** Models that are always loaded are cold when new, after a disabled period and after a rest. */
+  /** The wait at which a job without memory next gets priority or is refused. */
+  #nextLimitMs(waitedMs: number): number {
+    const { priorityAfterMs, memoryWaitMs } = this.#timings;
+    return waitedMs < priorityAfterMs ? priorityAfterMs : memoryWaitMs;
+  }
+
+  /** Always-loaded models are cold when new, after a disabled period and after a rest. */
   #loadAlwaysLoaded(): void {
     if (!this.#hasStarted || this.#isResting) return;
     for (const model of this.#models.values()) {
@@ -329,8 +344,9 @@ export class ModelPool {
   }
 
   /**
-   * Whether the model fits now. Otherwise unloads unused models, least recently used first, except models that `older` jobs wait
-   * for.
+   * Whether memory for the model is free now. Otherwise unloads unused models, least recently used first, if that suffices.
+   *
+   * Models that `older` jobs wait for stay loaded.
    */
   #freeMemoryFor(model: ServedModel, older: ReadonlySet<ServedModel>): boolean {
     let missing = this.memoryInUse + model.serving.need - this.#ceiling;
@@ -341,14 +357,13 @@ export class ModelPool {
     // A model being unloaded counts as in use until its process has ended.
     for (const other of this.#models.values()) if (other.state === 'unloading') missing -= other.serving.need;
     for (const other of this.#leaving) if (other.isInMemory) missing -= other.serving.need;
-    const leaving: ServedModel[] = [];
+    const unneeded: ServedModel[] = [];
     for (const other of idle) {
       if (missing <= 0) break;
-      leaving.push(other);
+      unneeded.push(other);
       missing -= other.serving.need;
     }
-    // Unloads only if that frees enough memory.
-    if (missing <= 0) for (const other of leaving) void other.unload();
+    if (missing <= 0) for (const other of unneeded) void other.unload();
     return false;
   }
 
@@ -374,7 +389,7 @@ export class ModelPool {
   }
 
   #wakeIn(ms: number): void {
-    if (this.#wake !== null) clearTimeout(this.#wake);
-    this.#wake = ms === Number.POSITIVE_INFINITY ? null : setTimeout(() => this.#grantLeases(), ms);
+    if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
+    this.#wakeTimer = ms === Number.POSITIVE_INFINITY ? null : setTimeout(() => this.#grantLeases(), ms);
   }
 }

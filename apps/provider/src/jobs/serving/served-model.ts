@@ -333,7 +333,7 @@ export class ServedModel implements ModelOperations {
         this.#setState('loading');
         return;
       case 'given_up':
-        if (!this.#isClosed) this.#disable(`its process ended again and again: ${event.reason}`);
+        if (!this.#isClosed) this.#disable(`the engine process ended again and again: ${event.reason}`);
         return;
       default:
         event satisfies never;

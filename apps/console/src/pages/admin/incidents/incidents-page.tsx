@@ -188,7 +188,7 @@ function OpenDialog({ open, onOpen, onClose }: OpenDialogProps) {
             await reportChange('Deleted');
           }}
         >
-          <p>It disappears from the status page and the feed, with its updates. To end an incident, resolve it instead.</p>
+          <p>The incident and all updates disappear from the status page and the feed. To end an incident, use “Resolve” instead.</p>
         </ConfirmDialog>
       );
     default:

@@ -101,7 +101,7 @@ const END_TEXTS: Readonly<Record<End, { title: (amount: string) => string; confi
   paid: {
     title: (amount) => `Mark ${amount} as paid?`,
     confirm: 'Mark as paid',
-    about: 'Confirm only if you paid it by other means. This cannot be undone.',
+    about: 'Confirm only if you paid the amount by other means. This cannot be undone.',
     done: 'Withdrawal marked as paid',
   },
   rejected: {

@@ -1,10 +1,10 @@
-/** `/admin/providers/:id`: one machine with the status that its owner sees, its owner, and operator actions. */
+/** `/admin/providers/:id`: one machine for operators: the owner, the status that the owner sees, restrictions, and operator actions. */
 import type { AdminProviderView } from '@inference/formats';
 import { Link, useParams } from 'wouter';
 import { LoadedPage } from '../../../api/loaded-page.js';
 import { shortId } from '../../../features/machines/machine-name.js';
 import { MachineStatus, MachineStatusBadge } from '../../../features/machines/machine-status.js';
-import { disconnectText, gateText, humanizeCode, statusLabel } from '../../../features/machines/status-texts.js';
+import { disconnectText, gateText, statusLabel } from '../../../features/machines/status-texts.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { pluralize, Time } from '../../../ui/display/figures.js';
 import { Card, PageHeader } from '../../../ui/display/page.js';
@@ -15,6 +15,7 @@ import { LinkButton } from '../../../ui/forms/button.js';
 import { useProvider } from '../queries.js';
 import { AuditLog } from '../system/audit-log.js';
 import { ProviderActions } from './provider-actions.js';
+import { restrictionEnd, restrictionReason } from './restriction-texts.js';
 
 export function Page() {
   const { id = '' } = useParams();
@@ -61,20 +62,7 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
             </p>
           </Note>
         )}
-        {reputation.state === 'well' ? null : (
-          <Note tone="warn" title={gateText(reputation.state)}>
-            <p>
-              {[reputation.reason === null ? null : humanizeCode(reputation.reason), reputation.detail]
-                .filter((text) => text !== null)
-                .join(': ')}
-              {reputation.until === null ? null : (
-                <>
-                  , until <Time at={reputation.until} as="date-time" />
-                </>
-              )}
-            </p>
-          </Note>
-        )}
+        <RestrictionNote reputation={reputation} />
         {status === null ? (
           <Card title="Not connected">
             {last_seen === null ? (
@@ -92,5 +80,22 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
         <AuditLog title="Audit log" subject={provider_id} />
       </div>
     </>
+  );
+}
+
+/** Why the reputation of a machine delays or stops jobs. Nothing for a machine in good standing. */
+function RestrictionNote({ reputation }: { readonly reputation: AdminProviderView['reputation'] }) {
+  if (reputation.state === 'well') return null;
+  const reason = restrictionReason(reputation);
+  const end = restrictionEnd(reputation);
+  return (
+    <Note tone="warn" title={gateText(reputation.state)}>
+      {reason === '' ? null : <p>{reason}</p>}
+      {end === null ? null : (
+        <p>
+          Until <Time at={end} as="date-time" />.
+        </p>
+      )}
+    </Note>
   );
 }

@@ -1,10 +1,10 @@
-/** `/admin/providers`: connected machines, and machines that get no jobs. */
+/** `/admin/providers`: machines connected to any coordinator, and machines that are quarantined or restricted. */
 import type { AdminProvider, AdminProviderList } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { shortId } from '../../../features/machines/machine-name.js';
 import { MachineStatusBadge } from '../../../features/machines/machine-status.js';
-import { gateText, humanizeCode, statusLabel } from '../../../features/machines/status-texts.js';
+import { gateText, statusLabel } from '../../../features/machines/status-texts.js';
 import { MachineVerdictBadge } from '../../../features/trust/verdict-badge.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { formatRate, Time } from '../../../ui/display/figures.js';
@@ -16,6 +16,7 @@ import { Button } from '../../../ui/forms/button.js';
 import { Field, Select } from '../../../ui/forms/field.js';
 import { useProviders } from '../queries.js';
 import { filterProviders, STATES, type StateFilter } from './provider-filter.js';
+import { restrictionEnd, restrictionReason } from './restriction-texts.js';
 
 /** Rows shown initially, and added per click. */
 const ROWS = 100;
@@ -29,7 +30,7 @@ export function Page() {
   const found = data === undefined ? undefined : filterProviders(data.providers, { text, state });
   return (
     <>
-      <PageHeader title="All machines" about="Machines connected to this coordinator, and machines that get no jobs." />
+      <PageHeader title="All machines" about="Machines connected to the network, and machines that are quarantined or restricted." />
       <div className="stack">
         <Loaded query={providers} what="The machines" staleTitle="The information below is out of date.">
           <ExcludedMachines list={data} />
@@ -105,14 +106,19 @@ interface ExcludedRow {
   readonly by: 'Operator' | 'Reputation';
   readonly why: string;
   readonly since: string | number | null;
-  readonly until: number | null;
+  /** Milliseconds since 1970, or the event that ends the exclusion. */
+  readonly until: number | string;
 }
 
 function ExcludedMachines({ list }: { readonly list: AdminProviderList | undefined }) {
   return (
-    <Card title="Not receiving jobs" about="Quarantined by an operator until released, or in backoff after failed jobs." flush>
+    <Card
+      title="Quarantined and restricted"
+      about="By an operator until released, or by the reputation after failed jobs. On probation, a machine gets one job at a time."
+      flush
+    >
       <Table
-        caption="Machines that get no jobs"
+        caption="Quarantined and restricted machines"
         columns={EXCLUDED_COLUMNS}
         rows={list === undefined ? [] : excludedRows(list)}
         rowKey={({ provider_id, by }) => `${provider_id} ${by}`}
@@ -125,10 +131,18 @@ function ExcludedMachines({ list }: { readonly list: AdminProviderList | undefin
 
 function excludedRows({ held, restrained }: AdminProviderList): ExcludedRow[] {
   return [
-    ...held.map(({ provider_id, reason, since }): ExcludedRow => ({ provider_id, by: 'Operator', why: reason, since, until: null })),
-    ...restrained.map(({ provider_id, state, reason, detail, since, until }): ExcludedRow => {
-      const why = [gateText(state), reason === null ? null : humanizeCode(reason), detail].filter((text) => text !== null).join(': ');
-      return { provider_id, by: 'Reputation', why, since, until };
+    ...held.map(
+      ({ provider_id, reason, since }): ExcludedRow => ({
+        provider_id,
+        by: 'Operator',
+        why: reason,
+        since,
+        until: 'an operator releases the machine',
+      }),
+    ),
+    ...restrained.map(({ provider_id, since, ...reputation }): ExcludedRow => {
+      const why = [gateText(reputation.state), restrictionReason(reputation)].filter((text) => text !== '').join(': ');
+      return { provider_id, by: 'Reputation', why, since, until: restrictionEnd(reputation) ?? 'one request succeeds' };
     }),
   ];
 }
@@ -147,5 +161,5 @@ const EXCLUDED_COLUMNS: readonly Column<ExcludedRow>[] = [
   { key: 'by', header: 'By', cell: ({ by }) => by },
   { key: 'why', header: 'Why', cell: ({ why }) => why },
   { key: 'since', header: 'Since', cell: ({ since }) => (since === null ? '—' : <Time at={since} />) },
-  { key: 'until', header: 'Until', cell: ({ until }) => (until === null ? 'released by an operator' : <Time at={until} as="date-time" />) },
+  { key: 'until', header: 'Until', cell: ({ until }) => (typeof until === 'string' ? until : <Time at={until} as="date-time" />) },
 ];

@@ -19,7 +19,7 @@ export function Page() {
   const { data } = rollouts;
   const current = data?.rollouts.filter(({ state }) => state !== 'complete') ?? [];
   const newest = current.length > 0 ? current : (data?.rollouts.slice(0, 1) ?? []);
-  const shareOf = (version: string): number => data?.fleet.versions.find((one) => one.version === version)?.share ?? 0;
+  const shareOf = (version: string): number => data?.fleet.versions.find((entry) => entry.version === version)?.share ?? 0;
   return (
     <>
       <PageHeader
@@ -34,7 +34,7 @@ export function Page() {
             {newest.length === 0 ? (
               <Card>
                 <EmptyState title="No releases">
-                  Publish a version in the release file (AGENT_RELEASES). It appears here within a minute.
+                  Publish a version in the release file (AGENT_RELEASES). The version appears here within a minute.
                 </EmptyState>
               </Card>
             ) : (

@@ -1,5 +1,5 @@
-/** One rollout: state, stage, progress, acts, and the comparison of updated machines with the others. */
-import type { AdminRollout, RolloutAct, RolloutComparison } from '@inference/formats';
+/** `RolloutCard`: state, stage and progress of one rollout, with the operator's actions. Part of the releases page. */
+import type { AdminRollout, RolloutAct, RolloutComparison, RolloutState } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
 import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
@@ -13,7 +13,7 @@ import { ACTS, actsOf, cohortText, MEASURES, partText, STATES, VERDICTS } from '
 
 interface RolloutCardProps {
   readonly rollout: AdminRollout;
-  /** Share of the connected machines that run the version. */
+  /** Share of the connected machines that run the version, from 0 to 1. */
   readonly share: number;
 }
 
@@ -52,13 +52,16 @@ export function RolloutCard({ rollout, share }: RolloutCardProps) {
         )}
         {checked_at === null ? null : (
           <p className="card-about">
-            Checked <Time at={checked_at} />, every minute.
+            Last check <Time at={checked_at} />. The network repeats the check every minute.
           </p>
         )}
       </div>
     </Card>
   );
 }
+
+/** Label of the time at which a rollout reached the state. */
+const END_LABELS: Readonly<Record<RolloutState, string>> = { active: 'Ended', paused: 'Paused', halted: 'Halted', complete: 'Completed' };
 
 function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
   const { state, stage, stages, percent, stage_started_at, started_at, ended_at, machines } = rollout;
@@ -73,7 +76,7 @@ function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
         <Time at={started_at} as="date-time" />
       </Fact>
       {ended_at === null ? null : (
-        <Fact label={state === 'halted' ? 'Halted' : state === 'paused' ? 'Paused' : 'Completed'}>
+        <Fact label={END_LABELS[state]}>
           <Time at={ended_at} as="date-time" />
         </Fact>
       )}
@@ -88,21 +91,24 @@ function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
   );
 }
 
+const BUTTON_KINDS: Readonly<Partial<Record<RolloutAct, 'primary' | 'danger'>>> = { resume: 'primary', halt: 'danger' };
+
+/** Buttons of the actions that the state permits. Each action asks for confirmation; `act`: the action being confirmed. */
 function RolloutActs({ rollout }: { readonly rollout: AdminRollout }) {
   const [act, setAct] = useState<RolloutAct | null>(null);
   const reportChange = useReportChange();
   const { version } = rollout;
   return (
     <>
-      {actsOf(rollout).map((one) => (
+      {actsOf(rollout).map((permitted) => (
         <Button
-          key={one}
+          key={permitted}
           size="small"
-          kind={one === 'resume' ? 'primary' : one === 'halt' ? 'danger' : 'secondary'}
-          onClick={() => setAct(one)}
-          aria-label={`${ACTS[one].button}: ${version}`}
+          kind={BUTTON_KINDS[permitted] ?? 'secondary'}
+          onClick={() => setAct(permitted)}
+          aria-label={`${ACTS[permitted].button}: ${version}`}
         >
-          {ACTS[one].button}
+          {ACTS[permitted].button}
         </Button>
       ))}
       {act === null ? null : (

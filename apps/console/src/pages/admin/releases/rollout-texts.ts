@@ -1,4 +1,4 @@
-/** Words for states, measures and acts of rollouts. */
+/** Texts for states, measures, results and operator actions of rollouts, on the releases page. */
 import type { AdminRollout, RolloutAct, RolloutComparison, RolloutMeasure, RolloutState } from '@inference/formats';
 import { formatCount, formatShare, pluralize } from '../../../ui/display/figures.js';
 import type { Tone } from '../../../ui/feedback/note.js';
@@ -25,7 +25,7 @@ export const VERDICTS: Readonly<Record<RolloutComparison['verdict'], { readonly 
   not_enough_data: { label: 'Not enough data', tone: 'neutral' },
 };
 
-/** `3 of 20 (15%)`, or the relative speed. */
+/** Figure of the updated or other machines: `3 of 20 (15%)`, or the relative speed. */
 export function partText({ measure }: RolloutComparison, { bad, count, machines, value }: RolloutComparison['updated']): string {
   if (value === null) return '—';
   if (measure === 'slower') return `${formatShare(value)} (${pluralize(machines, 'machine')})`;
@@ -49,7 +49,7 @@ export const ACTS: Readonly<Record<RolloutAct, ActText>> = {
   pause: {
     button: 'Pause',
     title: (version) => `Pause the rollout of ${version}?`,
-    text: 'No further machine is offered the version. Machines that run it stay on it.',
+    text: 'No further machine is offered the version. Machines on the version keep the version.',
     done: 'Rollout paused',
     error: 'The rollout was not paused.',
   },
@@ -63,14 +63,14 @@ export const ACTS: Readonly<Record<RolloutAct, ActText>> = {
   halt: {
     button: 'Halt',
     title: (version) => `Halt the rollout of ${version}?`,
-    text: 'Nobody is offered the version. Machines that run it stay on it until a newer version is published.',
+    text: 'No machine is offered the version. Machines on the version keep the version until a newer version is published.',
     done: 'Rollout halted',
     error: 'The rollout was not halted.',
   },
   advance: {
     button: 'Next stage',
     title: (version) => `Start the next stage of ${version} now?`,
-    text: 'More machines are offered the version at once. Its comparison continues, and still halts the rollout.',
+    text: 'More machines are offered the version at once. The comparison continues, and can still halt the rollout.',
     done: 'Next stage started',
     error: 'The next stage was not started.',
   },

@@ -1,9 +1,9 @@
-/** `/admin/actions`: audit log of operator actions. */
+/** `/admin/actions`: audit log of all operator actions, with downloads. The log of one machine is on the page of the machine. */
 import { PageHeader } from '../../../ui/display/page.js';
 import { DownloadLink } from '../../../ui/forms/download-link.js';
 import { AuditLog } from './audit-log.js';
 
-const EXPORT = '/admin/v1/actions/export';
+const EXPORT_URL = '/admin/v1/actions/export';
 
 export function Page() {
   return (
@@ -13,10 +13,10 @@ export function Page() {
         about="Every operator action, recorded before it takes effect."
         actions={
           <>
-            <DownloadLink href={`${EXPORT}?format=csv`} fileName="audit-log.csv">
+            <DownloadLink href={`${EXPORT_URL}?format=csv`} fileName="audit-log.csv">
               Download CSV
             </DownloadLink>
-            <DownloadLink href={`${EXPORT}?format=jsonl`} fileName="audit-log.jsonl">
+            <DownloadLink href={`${EXPORT_URL}?format=jsonl`} fileName="audit-log.jsonl">
               Download JSON
             </DownloadLink>
           </>

@@ -1,4 +1,4 @@
-/** Audit log, newest first, optionally for one subject. */
+/** `AuditLog`: operator actions, newest first, of all subjects or of one. Part of the pages for operators. */
 import type { AdminAction } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
@@ -37,9 +37,15 @@ const COLUMNS: readonly Column<AdminAction>[] = [
   { key: 'outcome', header: 'Result', cell: ({ outcome }) => outcomeText(outcome) },
 ];
 
+/** Page about the subject of an action. Null: subjects of such actions have no page. */
+function pageOf(action: string): Parameters<typeof pathWithId>[0] | null {
+  if (action.includes('/providers/')) return PATHS.adminProvider;
+  return action.includes('/accounts/') ? PATHS.adminAccount : null;
+}
+
 function Subject({ action: { action, subject } }: { readonly action: AdminAction }) {
   if (subject === null) return '—';
-  const path = action.includes('/providers/') ? PATHS.adminProvider : action.includes('/accounts/') ? PATHS.adminAccount : null;
+  const path = pageOf(action);
   const text = <code>{subject}</code>;
   return path === null ? text : <Link href={pathWithId(path, subject)}>{text}</Link>;
 }

@@ -1,4 +1,8 @@
-/** `/admin/health`: state of this coordinator, now and over the last hour. */
+/**
+ * `/admin/health`: state of the network, now and over the last hour, from `GET /admin/v1/health`.
+ *
+ * Jobs, machines and recent codes are sums over all coordinators. Readiness and process facts are of the coordinator that answered.
+ */
 import type { AdminHealth } from '@inference/formats';
 import type { ReactNode } from 'react';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
@@ -15,7 +19,10 @@ export function Page() {
   const { data } = health;
   return (
     <>
-      <PageHeader title="Health" about="State of the coordinator that answered. Database figures and charts cover all coordinators." />
+      <PageHeader
+        title="Health"
+        about="Requests, machines, database and charts cover all coordinators. Readiness and process are those of the coordinator that answered."
+      />
       <div className="stack">
         <Loaded query={health} what="The health of the coordinator" staleTitle="The information below is out of date.">
           <Readiness health={data} />
@@ -32,7 +39,7 @@ export function Page() {
   );
 }
 
-interface Part {
+interface HealthProps {
   /** Undefined while loading. */
   readonly health: AdminHealth | undefined;
 }
@@ -40,11 +47,11 @@ interface Part {
 const REASONS: Readonly<Record<string, string>> = {
   draining: 'Shutting down: running jobs finish, new requests are refused.',
   database_unreachable: 'The database did not answer within two seconds. Requests fail with “billing_unavailable”.',
-  database_migrations_missing: 'The database lacks migrations of this version. Was an older backup restored?',
-  database_too_new: 'A newer coordinator has migrated the database. Upgrade this one.',
+  database_migrations_missing: 'The database lacks migrations of this version. Check whether an older backup was restored.',
+  database_too_new: 'A newer coordinator has migrated the database. Upgrade this coordinator.',
 };
 
-function Readiness({ health }: Part) {
+function Readiness({ health }: HealthProps) {
   if (health === undefined) {
     return (
       <Note title="Loading">
@@ -72,29 +79,33 @@ function Readiness({ health }: Part) {
   );
 }
 
-function Figures({ health }: Part) {
-  const of = (read: (health: AdminHealth) => ReactNode): ReactNode | undefined => (health === undefined ? undefined : read(health));
+function Figures({ health }: HealthProps) {
+  const figure = (read: (health: AdminHealth) => ReactNode): ReactNode | undefined => (health === undefined ? undefined : read(health));
   const hint = (read: (health: AdminHealth) => string): string => (health === undefined ? '…' : read(health));
   return (
     <Stats>
-      <Stat label="Running jobs" value={of(({ queues }) => <Count value={queues.running_jobs} />)} hint="on machines and in the queue" />
+      <Stat
+        label="Running jobs"
+        value={figure(({ queues }) => <Count value={queues.running_jobs} />)}
+        hint="on machines and in the queue"
+      />
       <Stat
         label="Waiting requests"
-        value={of(({ queues }) => <Count value={queues.waiting_requests + queues.waiting_for_images} />)}
+        value={figure(({ queues }) => <Count value={queues.waiting_requests + queues.waiting_for_images} />)}
         hint={hint(({ queues }) => `${queues.waiting_for_images} for images`)}
       />
       <Stat
         label="Eligible machines"
-        value={of(({ fleet }) => (
+        value={figure(({ fleet }) => (
           <>
             <Count value={fleet.routable} /> of <Count value={fleet.providers} />
           </>
         ))}
-        hint={hint(({ fleet }) => `${fleet.held} quarantined, ${fleet.restrained} in backoff`)}
+        hint={hint(({ fleet }) => `${fleet.held} quarantined, ${fleet.restrained} restricted`)}
       />
       <Stat
         label="Slots in use"
-        value={of(({ fleet }) => (
+        value={figure(({ fleet }) => (
           <>
             <Count value={fleet.used_slots} /> of <Count value={fleet.slots} />
           </>
@@ -105,10 +116,21 @@ function Figures({ health }: Part) {
   );
 }
 
-function LedgerCard({ health }: Part) {
+function LedgerCard({ health }: HealthProps) {
   const ledger = health?.ledger;
   return (
-    <Card title="Ledger" about={ledger ? <>Short check {<Time at={ledger.checked_at} />}</> : 'Short check'}>
+    <Card
+      title="Ledger"
+      about={
+        ledger ? (
+          <>
+            Short check <Time at={ledger.checked_at} />
+          </>
+        ) : (
+          'Short check'
+        )
+      }
+    >
       <div className="stack-small">
         {ledger === null ? <Note tone="bad">The database did not answer.</Note> : null}
         {ledger?.problems.map((problem) => (
@@ -131,9 +153,9 @@ function LedgerCard({ health }: Part) {
   );
 }
 
-function ProcessCard({ health }: Part) {
+function ProcessCard({ health }: HealthProps) {
   return (
-    <Card title="Process and database" about="This coordinator">
+    <Card title="Process and database" about="Version, start and memory of the coordinator that answered">
       <Facts>
         <Fact label="Version">{health && `${health.version}, Node ${health.node_version.replace(/^v/, '')}`}</Fact>
         <Fact label="Started">{health && <Time at={health.started_at} as="date-time" />}</Fact>
@@ -152,9 +174,9 @@ function databaseText({ kind, state, answer_ms }: AdminHealth['database']): stri
   return [kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', humanizeCode(state), `answered in ${answer_ms} ms`].join(', ');
 }
 
-type Counted = AdminHealth['recent']['jobs'][number];
+type CodeCount = AdminHealth['recent']['jobs'][number];
 
-function RecentCards({ health }: Part) {
+function RecentCards({ health }: HealthProps) {
   const minutes = health?.recent.minutes ?? 60;
   return (
     <div className="columns">
@@ -182,7 +204,7 @@ function RecentCards({ health }: Part) {
   );
 }
 
-function columns(header: string): readonly Column<Counted>[] {
+function columns(header: string): readonly Column<CodeCount>[] {
   return [
     { key: 'code', header, rowHeader: true, cell: ({ code }) => codeText(code) },
     { key: 'count', header: 'Times', numeric: true, cell: ({ count }) => <Count value={count} /> },
@@ -195,7 +217,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ledger_failed: 'Ledger error',
 };
 
-/** Codes are `kind` or `kind:reason`. */
+/** Text of a code, which is `kind` or `kind:reason`. */
 function codeText(code: string): string {
   const [what = '', why] = code.split(':', 2);
   return why === undefined ? humanizeCode(what) : `${PROBLEMS[what] ?? humanizeCode(what)}: ${humanizeCode(why)}`;

@@ -1,4 +1,8 @@
-/** Handshake of a connection: hello, welcome and register, in order and in time. Ends verified or refused. */
+/**
+ * `Handshake`: the messages before registration, in this order: `hello`, `welcome`, `register`. Run by `ProviderSession`.
+ *
+ * Ends with a verified registration, with a {@link Refusal}, or with the call of `tooSlow`.
+ */
 import {
   type CoordinatorMessage,
   negotiateVersion,
@@ -27,65 +31,64 @@ export interface Registered {
   readonly registration: Registration;
   readonly models: Register['models'];
   readonly availability: ReportedAvailability;
-  /** The challenge answered during registration. */
-  readonly first: ChallengeTranscript;
+  /** The answer to the challenge of `welcome`. */
+  readonly firstChallenge: ChallengeTranscript;
 }
 
 export class Handshake {
   readonly #sessionId: string;
-  readonly #rules: SessionOptions;
+  readonly #options: SessionOptions;
   readonly #events: HandshakeEvents;
   readonly #nonce = newNonce();
   #waitsFor: 'hello' | 'register' = 'hello';
   #agent = { name: '', version: '' };
+  /** Runs until the next message is due. */
   #deadline: NodeJS.Timeout;
 
-  constructor(sessionId: string, rules: SessionOptions, events: HandshakeEvents) {
+  constructor(sessionId: string, options: SessionOptions, events: HandshakeEvents) {
     this.#sessionId = sessionId;
-    this.#rules = rules;
+    this.#options = options;
     this.#events = events;
-    this.#deadline = this.#expect();
+    this.#deadline = this.#startDeadline();
   }
 
-  /** Null: the handshake continues. Throws {@link Refusal}. */
+  /** Handles the next message. Null: the handshake continues. Throws {@link Refusal} for a wrong or unverified message. */
   receive(message: ProviderMessage): Registered | null {
-    if (message.type !== this.#waitsFor) throw outOfTurn(message.type);
-    if (message.type === 'register') return this.#register(message);
-    if (message.type === 'hello') this.#hello(message.versions, message.agent);
+    const isExpected = message.type === this.#waitsFor;
+    if (isExpected && message.type === 'register') return this.#register(message);
+    if (!isExpected || message.type !== 'hello') throw outOfTurn(message.type);
+    this.#welcome(message.versions, message.agent);
     return null;
   }
 
-  /** Cancels the deadline. */
+  /** Cancels the deadline: `tooSlow` is not called any more. */
   stop(): void {
     clearTimeout(this.#deadline);
   }
 
-  #hello(versions: readonly number[], agent: { name: string; version: string }): void {
+  #welcome(versions: readonly number[], agent: { name: string; version: string }): void {
     const version = negotiateVersion(versions);
     if (version === null) throw new Refusal('version_unsupported', 'no protocol version in common');
     this.#agent = agent;
     this.#waitsFor = 'register';
     this.stop();
-    this.#deadline = this.#expect();
-    const server_time = this.#rules.now();
-    const receipts = [...RECEIPT_VERSIONS];
-    const { heartbeatMs } = this.#rules;
-    const heartbeat = heartbeatMs === undefined ? {} : { heartbeat_ms: heartbeatMs };
+    this.#deadline = this.#startDeadline();
+    const { now, heartbeatMs } = this.#options;
     this.#events.welcome({
       type: 'welcome',
       version,
       session_id: this.#sessionId,
       nonce: this.#nonce,
-      server_time,
-      receipts,
+      server_time: now(),
+      receipts: [...RECEIPT_VERSIONS],
       remote_control_versions: [...REMOTE_CONTROL_VERSIONS],
-      ...heartbeat,
+      ...(heartbeatMs === undefined ? {} : { heartbeat_ms: heartbeatMs }),
     });
   }
 
   #register(message: Register): Registered {
-    const now = this.#rules.now();
-    const { allowSimulatedEnclave } = this.#rules;
+    const now = this.#options.now();
+    const { allowSimulatedEnclave } = this.#options;
     const admitted = admit(message, { now, allowSimulatedEnclave, nonce: this.#nonce, sessionId: this.#sessionId });
     this.stop();
     const registration = {
@@ -101,12 +104,12 @@ export class Handshake {
       agentVersion: this.#agent.version,
       registeredAt: now,
     };
-    const first = { statement: message.challenge, nonce: this.#nonce, sessionId: this.#sessionId, answeredAt: now };
+    const firstChallenge = { statement: message.challenge, nonce: this.#nonce, sessionId: this.#sessionId, answeredAt: now };
     const { models, availability = { state: 'serving' } } = message;
-    return { admitted, registration, models, availability, first };
+    return { admitted, registration, models, availability, firstChallenge };
   }
 
-  #expect(): NodeJS.Timeout {
-    return setTimeout(() => this.#events.tooSlow(this.#waitsFor), this.#rules.timings.handshakeMs);
+  #startDeadline(): NodeJS.Timeout {
+    return setTimeout(() => this.#events.tooSlow(this.#waitsFor), this.#options.timings.handshakeMs);
   }
 }

@@ -1,9 +1,15 @@
-/** Reads the facts about a Mac in a leaf certificate. Each extension has one fixed form; guessing would misread freshness codes. */
+/**
+ * Facts about a Mac in the extensions of a leaf certificate, read by `verifyDeviceChain`.
+ *
+ * Each extension has one fixed form. A parser that also tried inner ASN.1 would misread freshness codes, which are random bytes.
+ */
 import type { ChainRejection, DeviceField } from '@inference/protocol';
 import { type Certificate, extensionValues } from './certificate.js';
 
+/** Apple's arc for attested device properties. */
 const ARC = '1.2.840.113635.100.8';
 
+/** Extension of each field, by the field's name in rejections. */
 export const DEVICE_OIDS: Readonly<Record<DeviceField, string>> = {
   serial: `${ARC}.9.1`,
   udid: `${ARC}.9.2`,
@@ -22,17 +28,24 @@ export type SecureBootLevel = (typeof SECURE_BOOT_LEVELS)[number];
 
 export interface DeviceFacts {
   readonly serialNumber: string;
+  /** UDID with the chip in digits 5 to 8, such as `00006041-00112233AABBCCDC`. */
   readonly provisioningUdid: string;
+  /** Model of the main board, such as `J616cAP`. Field `board` of rejections. */
   readonly softwareUpdateDeviceId: string;
   readonly osVersion: string;
+  /** Version of the operating system of the Secure Enclave. */
   readonly sepOsVersion: string;
+  /** Version of the low-level bootloader. */
   readonly llbVersion: string;
-  /** 32 bytes. */
+  /** Freshness code, 32 bytes. */
   readonly freshness: Uint8Array;
+  /** System Integrity Protection. */
   readonly sipEnabled: boolean;
   readonly secureBoot: SecureBootLevel;
   readonly thirdPartyKextsAllowed: boolean;
 }
+
+const VERSION = /^\d{1,4}(\.\d{1,4}){0,4}$/;
 
 /** Reads all facts. Passes the rejection of an absent or malformed value to `refuse`, which must throw. */
 export function readDeviceFacts(leaf: Certificate, refuse: (code: ChainRejection) => never): DeviceFacts {
@@ -49,16 +62,14 @@ export function readDeviceFacts(leaf: Certificate, refuse: (code: ChainRejection
     sepOsVersion: read('sepos_version', textLike(VERSION)),
     llbVersion: read('llb_version', textLike(VERSION)),
     freshness: read('freshness', (value) => (value.length === 32 ? Uint8Array.from(value) : null)),
-    // For both INTEGERs 0 is the protected state: no protection disabled, no extension allowed.
+    // 0 is the protected state of both INTEGERs: no protection is disabled, no kernel extension is allowed.
     sipEnabled: read('sip', zeroOrOne) === 0,
     secureBoot: read('secure_boot', secureBootLevel),
     thirdPartyKextsAllowed: read('kexts', zeroOrOne) === 1,
   };
 }
 
-const VERSION = /^\d{1,4}(\.\d{1,4}){0,4}$/;
-
-/** Bare ASCII, no inner ASN.1. */
+/** Parser of text that matches `pattern`: bare ASCII without inner ASN.1. */
 function textLike(pattern: RegExp): (value: Uint8Array) => string | null {
   return (value) => {
     if (value.length > 64) return null;
@@ -71,7 +82,7 @@ function textLike(pattern: RegExp): (value: Uint8Array) => string | null {
 function zeroOrOne(value: Uint8Array): 0 | 1 | null {
   const [tag, length, number] = value;
   if (value.length !== 3 || tag !== 0x02 || length !== 0x01) return null;
-  return number === 0 ? 0 : number === 1 ? 1 : null;
+  return number === 0 || number === 1 ? number : null;
 }
 
 function secureBootLevel(value: Uint8Array): SecureBootLevel | null {
@@ -79,6 +90,7 @@ function secureBootLevel(value: Uint8Array): SecureBootLevel | null {
   return SECURE_BOOT_LEVELS.find((level) => level === text) ?? null;
 }
 
+/** Chip names by chip identifier. A chip may have several identifiers. */
 const CHIPS: Readonly<Record<string, string>> = {
   '8103': 'Apple M1',
   '6000': 'Apple M1 Pro',
@@ -98,7 +110,7 @@ const CHIPS: Readonly<Record<string, string>> = {
   '6041': 'Apple M4 Max',
 };
 
-/** Chip of a UDID such as `00006041-00112233AABBCCDC`; null for an unknown identifier. */
+/** Chip of a UDID. Null: the identifier is unknown, so callers cannot compare the chip. */
 export function chipOfUdid(provisioningUdid: string): string | null {
   return CHIPS[provisioningUdid.slice(4, 8)] ?? null;
 }

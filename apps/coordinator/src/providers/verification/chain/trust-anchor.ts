@@ -1,12 +1,16 @@
-/** Trust anchor of certificate chains: name and public key (RFC 5280 section 6.1.1 d). Other anchors count as simulated. */
+/**
+ * Trust anchors of device certificate chains: name and public key (RFC 5280 section 6.1.1 d). The wiring of devices chooses one.
+ *
+ * Only Apple's anchor proves hardware. Every anchor from a file is simulated.
+ */
 import { fromBase64, fromHex } from '@inference/protocol';
 import { nameAttributes, parseCertificate } from './certificate.js';
 import { pointOf } from './p384.js';
 
 export interface TrustAnchor {
-  /** Common name, for people. */
+  /** Common name, for display. */
   readonly commonName: string;
-  /** Encoded Name. */
+  /** Subject of the root certificate: a Name in DER. */
   readonly name: Uint8Array;
   /** 97-byte uncompressed point of P-384. */
   readonly publicKey: Uint8Array;
@@ -28,13 +32,14 @@ export const APPLE_TRUST_ANCHOR: TrustAnchor = {
   isSimulated: false,
 };
 
-/** Reads a simulated authority's root certificate (PEM), whose common name must contain `simulat`. Throws Error. */
+/** Parses the root certificate (PEM) of a simulated authority. Throws unless the common name contains `simulat`. */
 export function parseSimulatedAnchor(pem: string): TrustAnchor {
   const [, base64 = ''] = /^-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/.exec(pem) ?? [];
   const certificate = parseCertificate(fromBase64(base64.replace(/\s/g, '')));
   const publicKey = pointOf(certificate.publicKeyInfo);
-  if (publicKey === null) throw new Error('its key is no point of P-384');
+  if (publicKey === null) throw new Error('the key of the certificate is not on P-384');
   const [commonName] = nameAttributes(certificate.subject, '2.5.4.3');
-  if (commonName === undefined || !/simulat/i.test(commonName)) throw new Error('its common name does not say that it is simulated');
+  if (commonName === undefined || !/simulat/i.test(commonName))
+    throw new Error('the common name of the certificate does not say that it is simulated');
   return { commonName, name: Uint8Array.from(certificate.subject), publicKey, isSimulated: true };
 }

@@ -1,0 +1,24 @@
+/** Figures of a connection: the weights of the newest models stay known when a provider changes its models many times. */
+import { expect, test } from 'vitest';
+import { SessionStatistics } from '../../../src/providers/session/session-statistics.js';
+
+const sha256 = 'ab'.repeat(32);
+
+test('a new model replaces the oldest signed weights at the maximum of 64 models', () => {
+  const statistics = new SessionStatistics();
+  for (let number = 0; number < 64; number++) statistics.recordSignedWeights(`model-${number}`, sha256);
+  const full = statistics.signedWeights;
+  statistics.recordSignedWeights('model-64', sha256);
+  expect(full.size).toBe(64);
+  expect(statistics.signedWeights.size).toBe(64);
+  expect(statistics.signedWeights.get('model-64')).toBe(sha256);
+  expect(statistics.signedWeights.has('model-0')).toBe(false);
+  expect(full.has('model-64')).toBe(false);
+});
+
+test('a receipt without a hash removes the stored hash', () => {
+  const statistics = new SessionStatistics();
+  statistics.recordSignedWeights('model', sha256);
+  statistics.recordSignedWeights('model', undefined);
+  expect(statistics.signedWeights.has('model')).toBe(false);
+});
