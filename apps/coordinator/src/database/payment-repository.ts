@@ -164,7 +164,7 @@ export class PaymentRepository {
   }
 
   /** Claims the end of a withdrawal. Resolves to the valid claim, which may be earlier. */
-  async claimEnd(withdrawalId: string, end: WithdrawalEndClaim, at: number): Promise<WithdrawalEndClaim> {
+  async claimEnd(withdrawalId: string, end: WithdrawalEndClaim, at: number): Promise<{ end: WithdrawalEndClaim; claimedAt: number }> {
     await this.#database
       .insertInto('withdrawal_ends')
       .values({ withdrawal_id: withdrawalId, end, transfer_id: null, claimed_at: at })
@@ -172,10 +172,10 @@ export class PaymentRepository {
       .execute();
     const row = await this.#database
       .selectFrom('withdrawal_ends')
-      .select('end')
+      .select(['end', 'claimed_at'])
       .where('withdrawal_id', '=', withdrawalId)
       .executeTakeFirstOrThrow();
-    return row.end;
+    return { end: row.end, claimedAt: row.claimed_at };
   }
 
   async noteTransfer(withdrawalId: string, transferId: string): Promise<void> {
@@ -186,9 +186,14 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Removes a claim whose transfer the processor refused. */
-  async dropClaim(withdrawalId: string): Promise<void> {
-    await this.#database.deleteFrom('withdrawal_ends').where('withdrawal_id', '=', withdrawalId).where('transfer_id', 'is', null).execute();
+  /** Removes a claim whose transfer the processor refused, unless a later claim has taken its place. */
+  async dropClaim(withdrawalId: string, claimedAt: number): Promise<void> {
+    await this.#database
+      .deleteFrom('withdrawal_ends')
+      .where('withdrawal_id', '=', withdrawalId)
+      .where('claimed_at', '=', claimedAt)
+      .where('transfer_id', 'is', null)
+      .execute();
   }
 
   async findPayoutAccount(accountId: string): Promise<string | null> {

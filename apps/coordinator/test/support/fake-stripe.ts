@@ -25,7 +25,9 @@ export class FakeStripe {
   payoutsEnabled = false;
   isLive = false;
   readonly webhookEndpoints: { url: string; status: string; enabled_events: readonly string[] }[] = [];
-  readonly #answered = new Map<string, object>();
+  /** Balance for transfers, in cents. */
+  availableCents = Number.POSITIVE_INFINITY;
+  readonly #answered = new Map<string, { status: number; body: object }>();
   readonly #server: Server;
   readonly #signer = new Stripe(STRIPE_KEY);
 
@@ -75,14 +77,15 @@ export class FakeStripe {
     if (request.headers.authorization !== `Bearer ${STRIPE_KEY}`) return refusal(401, 'Invalid API Key provided');
     if (this.failWith !== null && this.failWith.times-- > 0) return refusal(this.failWith.status, 'no');
     const known = idempotencyKey === null ? undefined : this.#answered.get(idempotencyKey);
-    if (known !== undefined) return { status: 200, body: known };
+    if (known !== undefined) return known;
     const body = this.#route(`${request.method} ${path}`, fields, url.searchParams);
     if (body === null) return refusal(404, 'Unrecognized request URL');
-    if (idempotencyKey !== null) this.#answered.set(idempotencyKey, body);
-    return { status: 200, body };
+    const answer = body === 'insufficient' ? refusal(400, 'Insufficient available funds in your Stripe account.') : { status: 200, body };
+    if (idempotencyKey !== null) this.#answered.set(idempotencyKey, answer);
+    return answer;
   }
 
-  #route(call: string, fields: URLSearchParams, query: URLSearchParams): object | null {
+  #route(call: string, fields: URLSearchParams, query: URLSearchParams): object | 'insufficient' | null {
     if (call === 'POST /v1/checkout/sessions') {
       const id = `cs_test_${randomBytes(8).toString('hex')}`;
       const checkout = {
@@ -116,6 +119,7 @@ export class FakeStripe {
       return { object: 'list', data, has_more: false, url: '/v1/transfers' };
     }
     if (call === 'POST /v1/transfers') {
+      if (Number(fields.get('amount')) > this.availableCents) return 'insufficient';
       const transfer = {
         id: `tr_${randomBytes(6).toString('hex')}`,
         object: 'transfer',

@@ -11,8 +11,20 @@ export interface PaymentProcessor {
   openPayoutAccount(owner: { readonly accountId: string; readonly email: string }): Promise<string>;
   /** Page where the owner completes the processor's onboarding, and whether payouts are possible yet. */
   payoutAccount(payoutId: string, returnUrl: string): Promise<{ readonly ready: boolean; readonly onboardingUrl: string | null }>;
-  /** Pays a withdrawal. Idempotent by withdrawal id. Throws {@link TransferRefused} if the processor refuses. */
-  transfer(transfer: { readonly withdrawalId: string; readonly payoutId: string; readonly cents: number }): Promise<string>;
+  /**
+   * Pays a withdrawal, at most once for its id. Resolves to the processor's id of the transfer.
+   *
+   * @throws {TransferRefused} Also for every repetition with the same `claimedAt`.
+   */
+  transfer(transfer: Transfer): Promise<string>;
+}
+
+export interface Transfer {
+  readonly withdrawalId: string;
+  /** Time of the operator's claim, in milliseconds. A claim after a refusal is a new attempt. */
+  readonly claimedAt: number;
+  readonly payoutId: string;
+  readonly cents: number;
 }
 
 export interface CheckoutRequest {

@@ -6,6 +6,7 @@ import {
   type PaymentEvent,
   type PaymentEventContent,
   type PaymentProcessor,
+  type Transfer,
   TransferRefused,
 } from './payment-processor.js';
 
@@ -87,7 +88,7 @@ export class StripeProcessor implements PaymentProcessor {
     return { ready: false, onboardingUrl: link.url };
   }
 
-  async transfer(transfer: { withdrawalId: string; payoutId: string; cents: number }): Promise<string> {
+  async transfer(transfer: Transfer): Promise<string> {
     // Stripe forgets idempotency keys after a day, but keeps the transfer group.
     const transfers = await this.#stripe.transfers.list({ transfer_group: transfer.withdrawalId, limit: 1 });
     const [first] = transfers.data;
@@ -101,7 +102,8 @@ export class StripeProcessor implements PaymentProcessor {
           transfer_group: transfer.withdrawalId,
           metadata: { withdrawal_id: transfer.withdrawalId },
         },
-        { idempotencyKey: `transfer-${transfer.withdrawalId}` },
+        // Stripe repeats a refusal for its key, although the balance may suffice by now.
+        { idempotencyKey: `transfer-${transfer.withdrawalId}-${transfer.claimedAt}` },
       );
       return created.id;
     } catch (error) {

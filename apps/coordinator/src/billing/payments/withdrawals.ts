@@ -17,7 +17,7 @@ export type EndOutcome =
   | { readonly kind: 'unknown' }
   /** An earlier call claimed another end. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
-  /** The account cannot receive a transfer. The claim is dropped, so that the operator may choose another end. */
+  /** The account cannot receive a transfer. The operator may choose another end. */
   | { readonly kind: 'no_payout_account' }
   /** The processor refused the transfer for good. The claim is dropped. */
   | { readonly kind: 'transfer_refused' };
@@ -46,12 +46,16 @@ export class Withdrawals {
 
   /** Pays a withdrawal through the processor. Rejects with an unknown result; a repeated call pays at most once. */
   async transfer(id: string, processor: PaymentProcessor): Promise<EndOutcome> {
-    return this.#end(id, 'transfer', async (withdrawal) => {
-      const payoutId = await this.#payments.findPayoutAccount(withdrawal.accountId);
-      const cents = centsOf(withdrawal.amount);
+    const withdrawal = await this.#payments.findWithdrawal(id);
+    if (withdrawal === null) return { kind: 'unknown' };
+    const payoutId = await this.#payments.findPayoutAccount(withdrawal.accountId);
+    const cents = centsOf(withdrawal.amount);
+    // Checked before the claim: a concurrent call that shares the claim may be paying.
+    if (withdrawal.state === 'requested' && (payoutId === null || cents === null)) return { kind: 'no_payout_account' };
+    return this.#end(id, 'transfer', async (claimedAt) => {
       if (payoutId === null || cents === null) return { kind: 'no_payout_account' };
       try {
-        await this.#payments.noteTransfer(id, await processor.transfer({ withdrawalId: id, payoutId, cents }));
+        await this.#payments.noteTransfer(id, await processor.transfer({ withdrawalId: id, claimedAt, payoutId, cents }));
         return null;
       } catch (error) {
         if (!(error instanceof TransferRefused)) throw error;
@@ -61,15 +65,15 @@ export class Withdrawals {
   }
 
   /** Claims the end, pays, and posts to the ledger. `pay` resolves to null, or to the outcome of a payment that was refused. */
-  async #end(id: string, end: WithdrawalEndClaim, pay: (withdrawal: Withdrawal) => Promise<EndOutcome | null>): Promise<EndOutcome> {
+  async #end(id: string, end: WithdrawalEndClaim, pay: (claimedAt: number) => Promise<EndOutcome | null>): Promise<EndOutcome> {
     const withdrawal = await this.#payments.findWithdrawal(id);
     if (withdrawal === null) return { kind: 'unknown' };
     const claim = await this.#payments.claimEnd(id, end, this.#now());
-    if (claim !== end) return { kind: 'otherwise_ended', end: claim };
+    if (claim.end !== end) return { kind: 'otherwise_ended', end: claim.end };
     if (withdrawal.state === 'requested') {
-      const refused = await pay(withdrawal);
+      const refused = await pay(claim.claimedAt);
       if (refused !== null) {
-        await this.#payments.dropClaim(id);
+        await this.#payments.dropClaim(id, claim.claimedAt);
         return refused;
       }
       await this.#ledger.endWithdrawal(id, end === 'rejected' ? 'rejected' : 'paid', this.#now());
