@@ -83,7 +83,7 @@ export class SessionJobs {
 
   /** Late frames of finished or refused jobs are dropped. */
   frame(frame: Frame): void {
-    this.#running.get(frame.jobId)?.job.frame(frame);
+    this.#running.get(frame.jobId)?.job.acceptFrame(frame);
   }
 
   /**
@@ -95,13 +95,13 @@ export class SessionJobs {
     this.#isDraining = true;
     this.#send({ type: 'draining' });
     const running = [...this.#running.values()];
-    const leaveAll = (): void => running.forEach(({ job }) => void job.leave('draining'));
-    for (const { job } of running) if (!job.accepted) job.leave('draining');
-    const timer = setTimeout(leaveAll, graceMs);
-    forced?.addEventListener('abort', leaveAll, { once: true });
-    if (forced?.aborted) leaveAll();
+    const handBackAll = (): void => running.forEach(({ job }) => void job.handBack('draining'));
+    for (const { job } of running) if (!job.accepted) job.handBack('draining');
+    const timer = setTimeout(handBackAll, graceMs);
+    forced?.addEventListener('abort', handBackAll, { once: true });
+    if (forced?.aborted) handBackAll();
     await Promise.all(running.map(({ done }) => done));
-    forced?.removeEventListener('abort', leaveAll);
+    forced?.removeEventListener('abort', handBackAll);
     clearTimeout(timer);
   }
 
@@ -117,13 +117,13 @@ export class SessionJobs {
   ): Promise<void> {
     const code = this.options.away?.() ?? 'busy';
     const running = [...this.#running.values()];
-    for (const { job } of running) if (!job.accepted) job.leave(code);
-    const leaveAll = (): void => running.forEach(({ job }) => void job.leave(code));
-    let timer = setTimeout(leaveAll, times.graceMs);
+    for (const { job } of running) if (!job.accepted) job.handBack(code);
+    const handBackAll = (): void => running.forEach(({ job }) => void job.handBack(code));
+    let timer = setTimeout(handBackAll, times.graceMs);
     const onForced = (): void => {
-      for (const { job } of running) if (!job.begun) job.leave(code);
+      for (const { job } of running) if (!job.hasOutput) job.handBack(code);
       clearTimeout(timer);
-      timer = setTimeout(leaveAll, Math.min(times.forcedMs, times.graceMs));
+      timer = setTimeout(handBackAll, Math.min(times.forcedMs, times.graceMs));
     };
     let onStay = (): void => {};
     const stays = new Promise<void>((resolve) => (onStay = resolve));
