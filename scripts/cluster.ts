@@ -47,7 +47,7 @@ async function startAll(args: readonly string[]): Promise<number> {
         managed: true,
         onChange: (topology) => up !== null && write(up, topology),
       }),
-    onUp: (network) => {
+    onReady: (network) => {
       up = network;
       write(network, network.topology);
       const agents = `${settings.providers} agent${settings.providers === 1 ? '' : 's'} serving ${network.models.join(', ')}`;

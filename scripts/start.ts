@@ -25,7 +25,7 @@ async function main(): Promise<number> {
     dataDir: rest.dataDir,
     start: (control) =>
       startNetwork({ ...rest, ...control, ...(modelPath === null ? { providerArgs: DEMO_MODEL_ARGS } : { modelPath }), managed: true }),
-    onUp: (network) => {
+    onReady: (network) => {
       writeDemoFile(rest.dataDir, demoOf(network));
       console.log(
         usageText(network, rest.dataDir, `The network is up: ${rest.providers} provider(s) serving ${network.models.join(', ')}.`),

@@ -1,4 +1,4 @@
-/** The Helm chart, and the values with which `npm run check-deploy` renders the chart into deploy/helm/rendered. */
+/** Paths of the Helm chart, and the sets of values that `npm run check-deploy` renders into deploy/helm/rendered. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,13 +8,14 @@ import { filesBelow } from '../release/stage.js';
 export const CHART = join(ROOT, 'deploy/helm/inference-coordinator');
 export const RENDERED = join(ROOT, 'deploy/helm/rendered');
 
+/** Values without which the chart does not render. */
 const REQUIRED = {
   publicUrl: 'https://gateway.example',
   existingSecret: 'inference-secrets',
   nats: { url: 'tls://nats.messages:4222', nkeySecret: 'inference-nkeys' },
 };
 
-/** Values by name of the rendered file. */
+/** Values of the chart, by the name of the rendered file. */
 export const CASES: Readonly<Record<string, object>> = {
   cluster: REQUIRED,
   single: { ...REQUIRED, replicaCount: 1, nats: { enabled: false }, networkPolicy: { enabled: false }, migration: { enabled: false } },
@@ -44,7 +45,7 @@ export const CASES: Readonly<Record<string, object>> = {
   },
 };
 
-/** Hash of everything that a rendered file depends on, the alert rules of the chart included. */
+/** SHA-256 of the values and all files of the chart, including alert rules. Marks rendered files as current. */
 export function chartDigest(): string {
   const hash = createHash('sha256').update(JSON.stringify(CASES));
   for (const file of filesBelow(CHART)) hash.update(`${file}\0`).update(readFileSync(join(CHART, file)));

@@ -1,8 +1,8 @@
 /**
- * `npm run check-deploy [-- --write]`: checks deploy/ with the real programs, if installed or downloadable.
+ * `npm run check-deploy [-- --write]`: checks the files in deploy/ with Helm, Docker Compose and Caddy. Run by CI.
  *
- * Helm lints and renders the chart. deploy/helm/rendered must equal the output; `--write` updates the files. Compose parses
- * deploy/compose.yaml, and Caddy and nginx parse their files. `npm test` checks the rest without these programs.
+ * Helm lints and renders the chart. The output must equal deploy/helm/rendered; `--write` updates these files. A missing program is
+ * reported, not an error. `npm test` checks the rest without the programs.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,19 +14,20 @@ import { run, works } from './run-program.js';
 
 const isWriting = process.argv.includes('--write');
 const folder = mkdtempSync(join(tmpdir(), 'check-deploy-'));
-const notTried: string[] = [];
+/** Files whose program is not installed. */
+const skipped: string[] = [];
 try {
   await checkChart();
   await checkCompose();
   await checkCaddy();
-  console.log(notTried.length === 0 ? 'everything was checked' : `NOT CHECKED, because it is not installed: ${notTried.join(', ')}`);
+  console.log(skipped.length === 0 ? 'all files were checked' : `NOT CHECKED, because the program is not installed: ${skipped.join(', ')}`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
 async function checkChart(): Promise<void> {
   const helm = await findHelm(join(folder, 'helm-program'));
-  // Packed with the alert rules, as docs/deployment.md says.
+  // The packed chart contains the alert rules (docs/deployment.md).
   const chart = join(folder, 'inference-coordinator');
   cpSync(CHART, chart, { recursive: true });
   if (existsSync(join(ROOT, 'deploy/prometheus/rules'))) {
@@ -44,23 +45,24 @@ async function checkChart(): Promise<void> {
     const text = `# Rendered by \`npm run check-deploy -- --write\`. Chart: ${chartDigest()}\n${stdout}`;
     const file = join(RENDERED, `${name}.yaml`);
     if (isWriting) writeFileSync(file, text);
-    else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) throw new Error(`${file} is old: npm run check-deploy -- --write`);
-    console.log(`chart: ${name} is linted and rendered`);
+    else if (!existsSync(file) || readFileSync(file, 'utf8') !== text)
+      throw new Error(`${file} is out of date: run npm run check-deploy -- --write`);
+    console.log(`chart: linted and rendered ${name}`);
   }
 }
 
 async function checkCompose(): Promise<void> {
-  if (!(await works('docker', ['compose', 'version']))) return void notTried.push('deploy/compose.yaml (docker compose)');
+  if (!(await works('docker', ['compose', 'version']))) return void skipped.push('deploy/compose.yaml (docker compose)');
   const copy = join(folder, 'compose');
   cpSync(join(ROOT, 'deploy'), copy, { recursive: true });
   cpSync(join(copy, 'settings.env.example'), join(copy, 'settings.env'));
   const env = { ...process.env, PUBLIC_HOST: 'gateway.example' };
   await run('docker', ['compose', '-f', join(copy, 'compose.yaml'), 'config', '--quiet'], { env });
-  console.log('compose: resolved');
+  console.log('compose: valid');
 }
 
 async function checkCaddy(): Promise<void> {
-  if (!(await works('caddy', ['version']))) return void notTried.push('deploy/Caddyfile (caddy)');
+  if (!(await works('caddy', ['version']))) return void skipped.push('deploy/Caddyfile (caddy)');
   const env = { ...process.env, PUBLIC_HOST: 'gateway.example', COORDINATORS: '127.0.0.1:8081 127.0.0.1:8082', HOME: folder };
   await run('caddy', ['validate', '--adapter', 'caddyfile', '--config', join(ROOT, 'deploy/Caddyfile')], { env });
   console.log('caddy: valid');

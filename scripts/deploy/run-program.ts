@@ -1,4 +1,4 @@
-/** Runs a program to its end. */
+/** `run` and `works`: run a program until exit, and collect the output. For the scripts in this folder. */
 import { spawn } from 'node:child_process';
 
 interface Output {
@@ -9,11 +9,11 @@ interface Output {
 interface RunOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** Prints output immediately. */
+  /** Copies the output to stdout while the program runs. Default: false. */
   readonly isShown?: boolean;
 }
 
-/** Rejects with the program's last output after a failure, or if the program is missing. */
+/** Resolves to the output after exit code 0. Rejects otherwise, with the last 15 lines of output, or if the program is missing. */
 export function run(program: string, args: readonly string[], { cwd, env, isShown = false }: RunOptions = {}): Promise<Output> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -27,13 +27,13 @@ export function run(program: string, args: readonly string[], { cwd, env, isShow
     child.once('error', (error) => reject(new Error(`${program} cannot be started: ${error.message}`)));
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(output);
-      const lastWords = (output.stderr || output.stdout).trim().split('\n').slice(-15).join('\n');
-      reject(new Error(`${program} ${args[0] ?? ''} ended with ${signal ?? `exit code ${code}`}:\n${lastWords}`));
+      const lastLines = (output.stderr || output.stdout).trim().split('\n').slice(-15).join('\n');
+      reject(new Error(`${program} ${args[0] ?? ''} ended with ${signal ?? `exit code ${code}`}:\n${lastLines}`));
     });
   });
 }
 
-/** Whether a program starts and succeeds. */
+/** Whether a program starts and exits with code 0. */
 export async function works(program: string, args: readonly string[]): Promise<boolean> {
   return await run(program, args).then(
     () => true,

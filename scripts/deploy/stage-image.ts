@@ -1,8 +1,8 @@
 /**
- * Writes the contents of a container image into a folder, after the build: `tsx scripts/deploy/stage-image.ts coordinator|agent FOLDER`.
+ * `tsx scripts/deploy/stage-image.ts coordinator|agent FOLDER`: writes the contents of a container image. Run by the Dockerfiles.
  *
- * The folder gets the package of a release, its commands under their names, and a bill of materials. The coordinator's unbundled
- * packages are left to `npm ci`, because one is compiled.
+ * FOLDER gets the released package, links to its commands, and a bill of materials. The coordinator's Dockerfile then runs `npm ci`
+ * there, because an unbundled package (better-sqlite3) is compiled. Needs `npm run build` first.
  */
 import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -35,13 +35,13 @@ async function writeCoordinator(): Promise<void> {
   stageCoordinator({ folder, version });
 }
 
-/** Updates are new images, so that the image's agent accepts no release. */
+/** No release keys: containers are updated by new images, never by the agent. */
 async function writeAgent(): Promise<void> {
   stage({ folder, version, releaseKeys: [], demoModels: true });
   await installDependencies(folder, PLATFORM);
 }
 
-/** Links commands by their names beside their files, for a PATH that contains `/app/bin`. */
+/** Links `bin/COMMAND` to `bin/COMMAND.js`: the image's PATH contains `/app/bin`. */
 function linkCommands(): void {
   const bin = readManifest(folder).bin as Readonly<Record<string, string>>;
   for (const [command, file] of Object.entries(bin)) symlinkSync(basename(file), join(folder, dirname(file), command));

@@ -1,40 +1,40 @@
-/** `Child`: a process of a local network that logs to a file. Ends with its parent, by the closed IPC channel. */
+/** `spawnChild`: starts a process that logs to a file. A Node.js child exits when this process does, by the closed IPC channel. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 
 interface ChildOptions {
   readonly name: string;
-  /** Program other than Node.js, without an IPC channel. */
+  /** Program to run instead of Node.js; has no IPC channel. Default: Node.js. */
   readonly program?: string;
-  /** Arguments; for Node.js, the script first. */
+  /** Arguments. For Node.js, the first is the script. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logFile: string;
   /** User of the process. Default: the user of this process. */
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** A process group of its own, which the terminal's Ctrl-C does not reach. */
+  /** Starts a new process group, so that Ctrl-C in the terminal does not signal the process. Default: false. */
   readonly detached?: boolean;
 }
 
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** Resolves when the process has ended and its output is written. */
+  /** Resolves when the process has exited and the log is written. */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   /** First message from the child over IPC. */
   readonly message: Promise<Record<string, unknown>>;
-  /** Sends a message and resolves to the next message from the child. Rejects when the child ends instead. */
+  /** Sends a message and resolves to the child's next message. Rejects if the child exits first. */
   ask(message: object): Promise<Record<string, unknown>>;
-  /** Last lines of stderr, or else how the process ended. */
-  lastWords(): string;
+  /** End of stderr; without stderr, the exit code or signal. */
+  exitReason(): string;
   kill(signal: NodeJS.Signals): void;
-  /** Sends a signal (default SIGTERM), then SIGKILL after `graceMs`. */
+  /** Sends `signal` (default SIGTERM), and SIGKILL after `graceMs` (default 10 s). Resolves after the exit. */
   stop(graceMs?: number, signal?: NodeJS.Signals): Promise<void>;
 }
 
-const KEPT_STDERR_CHARACTERS = 4000;
+const MAX_STDERR_CHARACTERS = 4000;
 
-/** Starts a child. Rejects when the start fails. */
+/** Starts a process. Rejects if the program cannot be started. */
 export async function spawnChild(options: ChildOptions): Promise<Child> {
   const log = createWriteStream(options.logFile, { flags: 'a', mode: 0o600 });
   const { program, user, detached = false } = options;
@@ -50,7 +50,7 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
   });
   child.stderr?.on('data', (chunk: Buffer) => {
     log.write(chunk);
-    stderr = (stderr + chunk.toString('utf8')).slice(-KEPT_STDERR_CHARACTERS);
+    stderr = (stderr + chunk.toString('utf8')).slice(-MAX_STDERR_CHARACTERS);
   });
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.once('close', (code, signal) => log.end(() => resolve({ code, signal })));
@@ -70,7 +70,7 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
       const ended = exited.then(() => Promise.reject(new Error(`${options.name} ended: ${stderr.trim()}`)));
       return Promise.race([answer, ended]);
     },
-    lastWords: () => stderr.trim() || describeEnd(child),
+    exitReason: () => stderr.trim() || describeExit(child),
     kill: (signal) => void child.kill(signal),
     stop: (graceMs = 10_000, signal = 'SIGTERM') => stop(child, exited, graceMs, signal),
   };
@@ -90,9 +90,9 @@ async function stop(child: ChildProcess, exited: Promise<unknown>, graceMs: numb
   clearTimeout(timer);
 }
 
-function describeEnd(child: ChildProcess): string {
-  if (child.signalCode !== null) return `it was ended by ${child.signalCode}`;
-  return child.exitCode === null ? 'it is running' : `it ended with exit code ${child.exitCode}`;
+function describeExit(child: ChildProcess): string {
+  if (child.signalCode !== null) return `signal ${child.signalCode}`;
+  return child.exitCode === null ? 'still running' : `exit code ${child.exitCode}`;
 }
 
 function definedOnly(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {

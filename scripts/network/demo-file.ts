@@ -1,4 +1,4 @@
-/** `demo.json`: addresses and keys of a network on this machine, for programs that use the network. */
+/** `demo.json` in the data directory: address, keys and models of a running local network. Read by tests and example programs. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -11,14 +11,14 @@ export interface Demo {
   readonly vision_model?: string;
 }
 
-/** Replaces the file at once. Readable by the owner only, because of the keys. */
+/** Replaces the file atomically. Mode 0600, because the file contains keys. */
 export function writeDemoFile<Contents extends Demo>(dataDir: string, demo: Contents): void {
   const path = join(dataDir, 'demo.json');
   writeFileSync(`${path}.new`, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
-/** Facts of a network for its users. */
+/** A started network, as described in `demo.json` and in the usage text. */
 export interface RunningNetwork {
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -29,7 +29,7 @@ export interface RunningNetwork {
   readonly logDir: string;
 }
 
-/** Members of `demo.json` that every network has. */
+/** Contents of `demo.json` for any network; a cluster adds its topology. */
 export function demoOf(network: RunningNetwork): Demo {
   const [imageModel] = network.imageModels;
   const [visionModel] = network.visionModels;

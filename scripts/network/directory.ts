@@ -1,8 +1,8 @@
-/** Creates private directories. */
+/** `makeDirectory`: creates a private directory for the start scripts. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Creates a directory (mode 0700) and its ancestors, without Node's recursive `mkdir`, which never returns under /proc. */
+/** Creates a directory and missing ancestors, mode 0700. Avoids Node's recursive `mkdir`, which never returns under /proc. */
 export function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });

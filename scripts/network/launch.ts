@@ -1,4 +1,4 @@
-/** Shared by the start scripts: builds the packages, and runs a network until a signal or a failure. */
+/** Common part of `npm start` and `npm run cluster`: builds the packages, and runs a network until a signal or a failure. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,26 +8,29 @@ import { StartError } from './start-error.js';
 
 const VISION_MODEL = join(ROOT, 'apps/provider/demo-models/viso/viso.gguf');
 
-/** Arguments of an agent that serves the demo models: text, loaded at once; images and vision, loaded on demand. */
+/** Agent arguments for the demo models. The text model is loaded at start, the image and vision models on demand. */
 export const DEMO_MODEL_ARGS = ['demo-text', 'demo-image', ...(existsSync(VISION_MODEL) ? ['demo-vision'] : [])].flatMap((model) => [
   '--model',
   model,
 ]);
 
-/** Callbacks of a network to its start script, and the signal that interrupts a start. */
+/** Callbacks of a network to the start script, and the signal that cancels a start. */
 export interface StartControl {
   readonly signal: AbortSignal;
+  /** Called with a line for the user, such as a restart of a process. */
   readonly onNotice: (text: string) => void;
+  /** Called after the network failed and was stopped. */
   readonly onFailure: (reason: string) => void;
 }
 
 interface LaunchOptions<Network> {
   readonly dataDir: string;
   readonly start: (control: StartControl) => Promise<Network>;
-  readonly onUp: (network: Network) => void;
+  /** Called when all models are served. */
+  readonly onReady: (network: Network) => void;
 }
 
-/** Runs a network until a signal or a failure. Resolves to the exit code. */
+/** Locks the data directory, builds, and runs a network. Resolves to the exit code: 0 after a signal, 1 after a failure. */
 export async function launch<Network extends { stop(): Promise<void> }>(options: LaunchOptions<Network>): Promise<number> {
   const unlock = lockDirectory(options.dataDir);
   try {
@@ -37,7 +40,7 @@ export async function launch<Network extends { stop(): Promise<void> }>(options:
   }
 }
 
-async function run<Network extends { stop(): Promise<void> }>({ start, onUp }: LaunchOptions<Network>): Promise<number> {
+async function run<Network extends { stop(): Promise<void> }>({ start, onReady }: LaunchOptions<Network>): Promise<number> {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
   console.log('Building and starting; this takes a few seconds.');
@@ -59,13 +62,13 @@ async function run<Network extends { stop(): Promise<void> }>({ start, onUp }: L
     if (interrupted.signal.aborted && !failed) return 0;
     throw error;
   }
-  onUp(network);
+  onReady(network);
   if (!interrupted.signal.aborted) await new Promise((resolve) => interrupted.signal.addEventListener('abort', resolve));
   await network.stop();
   return failed ? 1 : 0;
 }
 
-/** Ends this process with the exit code of a start script. */
+/** Exits with the resolved code, or with 1 and a message after an error. */
 export function exitWith(code: Promise<number>): void {
   void code
     .catch((error: unknown) => {
@@ -75,7 +78,7 @@ export function exitWith(code: Promise<number>): void {
     .then((value) => process.exit(value));
 }
 
-/** Builds every package. Throws {@link StartError}. */
+/** Builds all packages. Throws {@link StartError} with the output of a failed build. */
 function build(): void {
   const turbo = join(ROOT, 'node_modules/.bin/turbo');
   if (!existsSync(turbo)) throw new StartError('the dependencies are not installed: run npm ci first');

@@ -1,10 +1,10 @@
-/** One network per data directory: two would share a database and enclave keys. */
+/** `lockDirectory`: allows one network per data directory, because two would share a database and enclave keys. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectory } from './directory.js';
 import { StartError } from './start-error.js';
 
-/** Locks the directory, which is created if missing. Returns the unlock function. Throws {@link StartError}. */
+/** Creates and locks a directory. Returns the unlock function. Throws {@link StartError} if another network is running there. */
 export function lockDirectory(directory: string): () => void {
   const path = join(directory, 'start.pid');
   try {
@@ -20,7 +20,7 @@ export function lockDirectory(directory: string): () => void {
   return () => rmSync(path, { force: true });
 }
 
-/** Process that holds the lock, or null when there is no live holder. */
+/** Process id of the lock's live holder; null: the directory is free. */
 function holderOf(path: string): number | null {
   let pid: number;
   try {

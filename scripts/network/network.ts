@@ -1,4 +1,4 @@
-/** Starts a network on this machine: a coordinator and agents with simulated enclaves, as separate processes. */
+/** `startNetwork`: runs a coordinator and agents with simulated enclaves as processes on this machine. For `npm start` and tests. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,25 +8,26 @@ import { StartError } from './start-error.js';
 import { type Supervised, supervise } from './supervise.js';
 
 export interface NetworkOptions {
-  /** 0 lets the system choose. */
+  /** Port of the coordinator; 0 lets the system choose. */
   readonly port: number;
   readonly dataDir: string;
-  /** Number of providers to start. 0: only external providers will connect. */
+  /** Number of agents to start. 0: agents started elsewhere will connect. */
   readonly providers: number;
   /** GGUF file to serve instead of the demo model. */
   readonly modelPath?: string;
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
   readonly providerArgs?: readonly string[];
-  /** Arguments for Node in place of the coordinator's program. */
+  /** Arguments for Node.js that replace the coordinator's script. */
   readonly coordinatorArgv?: readonly string[];
-  /** Coordinator address for a provider (counted from 1), if a proxy stands between the two. */
+  /** Returns the address at which an agent (counted from 1) reaches the coordinator, such as a proxy. */
   readonly route?: (provider: number, baseUrl: string) => Promise<string>;
   /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
   readonly managed?: boolean;
-  /** Milliseconds without progress after which a start fails. */
+  /** Milliseconds that each step of the start may take. Default: 50 s. */
   readonly startDeadlineMs?: number;
-  /** Aborts the start; the promise rejects, with nothing left running. */
+  /** Cancels the start: stops all processes and rejects. */
   readonly signal?: AbortSignal;
+  /** Called with a line for the user after a process was restarted. */
   readonly onNotice?: (text: string) => void;
   /** Called with the reason, after the network failed and was stopped. */
   readonly onFailure?: (reason: string) => void;
@@ -38,9 +39,9 @@ export interface Network {
   readonly adminKey: string;
   /** Model ids: text models first, then vision models. */
   readonly models: readonly string[];
-  /** Image models among `models`. */
+  /** Members of `models` with image output. */
   readonly imageModels: readonly string[];
-  /** Models among `models` that read images. */
+  /** Members of `models` with image input. */
   readonly visionModels: readonly string[];
   readonly coordinator: Supervised;
   readonly providers: readonly Supervised[];
@@ -56,70 +57,64 @@ const PROVIDER = join(ROOT, 'apps/provider/dist/main.js');
 const DEVICE_SIMULATION = join(ROOT, 'packages/device-simulation/dist/main.js');
 const POLL_MS = 100;
 
-/** A program of the network: its first process, and a restart function. */
+/** A program of the network: the running process, and a function that starts the next after a crash. */
 export interface Program {
   readonly child: Child;
   readonly start: () => Promise<Child>;
 }
 
-/** Starts a network and waits until every provider serves. Throws {@link StartError}; nothing is left running then. */
+/** Starts a network and waits until every agent serves. Stops all processes and throws {@link StartError} if the start fails. */
 export async function startNetwork(options: NetworkOptions): Promise<Network> {
-  const deadlineMs = options.startDeadlineMs ?? 50_000;
   const logDir = join(options.dataDir, 'logs');
   makeDataDirectory(logDir);
   const programs: Program[] = [];
-  const interrupted = aborted(options.signal);
+  const waitFor = waiter(options);
   let simulation: Simulation | null = null;
   try {
     if (options.managed === true) {
       simulation = await startSimulation(options.dataDir, logDir);
-      await Promise.race([
-        simulation.ready,
-        endOf(simulation.child),
-        deadline(deadlineMs, 'the device simulation did not start'),
-        interrupted,
-      ]);
+      await waitFor(simulation.ready, [simulation.child], 'the device simulation did not start');
     }
-    const facts = await simulation?.ready;
-    const coordinatorEnv = { ...facts?.coordinator_env, ...options.coordinatorEnv };
+    const management = await simulation?.ready;
+    const coordinatorEnv = { ...management?.coordinator_env, ...options.coordinatorEnv };
     const coordinator = await startCoordinator({ ...options, coordinatorEnv }, logDir);
     programs.push(coordinator);
-    const baseUrl = await Promise.race([
-      coordinator.listening,
-      endOf(coordinator.child),
-      deadline(deadlineMs, 'the coordinator did not listen'),
-      interrupted,
-    ]);
+    const baseUrl = await waitFor(coordinator.listening, [coordinator.child], 'the coordinator did not listen');
     await simulation?.child.ask({ coordinator: baseUrl });
     const keys = readDevelopmentKeys(options.dataDir);
-    const managementArgs = facts === undefined ? [] : ['--simulated-management', facts.management_url];
+    const managementArgs = management === undefined ? [] : ['--simulated-management', management.management_url];
     const providerArgs = [...managementArgs, ...(options.providerArgs ?? [])];
     for (let number = 1; number <= options.providers; number++) {
       const address = (await options.route?.(number, baseUrl)) ?? baseUrl;
       programs.push(await startProvider({ ...options, providerArgs }, number, address, logDir));
     }
     const agents = programs.slice(1).map((program) => program.child);
-    const served =
-      agents.length === 0 ? { models: [], imageModels: [], visionModels: [] } : waitUntilServed(baseUrl, keys.apiKey, agents.length);
-    const models = await Promise.race([
-      served,
-      ...agents.map(endOf),
-      deadline(deadlineMs, 'no model came up at every provider'),
-      interrupted,
-    ]);
+    const models =
+      agents.length === 0
+        ? { models: [], imageModels: [], visionModels: [] }
+        : await waitFor(waitUntilServed(baseUrl, keys.apiKey, agents.length), agents, 'no model was served by every agent');
     const [supervisedCoordinator, ...providers] = superviseAll(programs, options);
     if (supervisedCoordinator === undefined) throw new StartError('there is no coordinator');
     const stop = async (): Promise<void> => {
       await stopInOrder([supervisedCoordinator, ...providers]);
       await simulation?.child.stop();
     };
-    const managementUrl = facts?.management_url ?? null;
+    const managementUrl = management?.management_url ?? null;
     return { baseUrl, ...keys, ...models, coordinator: supervisedCoordinator, providers, managementUrl, logDir, stop };
   } catch (error) {
     await stopInOrder(programs.map((program) => program.child));
     await simulation?.child.stop();
     throw error;
   }
+}
+
+type WaitFor = <Value>(ready: Promise<Value>, children: readonly Child[], failure: string) => Promise<Value>;
+
+/** Returns a function that waits for a step of the start. Rejects if a child exits, the deadline passes or the start is cancelled. */
+function waiter({ startDeadlineMs = 50_000, signal }: NetworkOptions): WaitFor {
+  const interrupted = rejectOnAbort(signal);
+  return (ready, children, failure) =>
+    Promise.race([ready, ...children.map(rejectOnExit), rejectAfter(startDeadlineMs, failure), interrupted]);
 }
 
 export interface CoordinatorAlone {
@@ -130,8 +125,8 @@ export interface CoordinatorAlone {
 }
 
 /**
- * Starts a coordinator without providers, for scripted providers. `argv`: Node arguments that replace the program. Throws {@link
- * StartupError}.
+ * Starts a coordinator without agents, for tests and benches with scripted providers. `argv`: arguments for Node.js that replace the
+ * coordinator's script. Throws {@link StartError}.
  */
 export async function startCoordinatorAlone(
   dataDir: string,
@@ -141,11 +136,11 @@ export async function startCoordinatorAlone(
   const logDir = join(dataDir, 'logs');
   makeDataDirectory(logDir);
   const { child, listening } = await startCoordinator({ port: 0, dataDir, providers: 0, coordinatorEnv, coordinatorArgv: argv }, logDir);
-  const baseUrl = await Promise.race([listening, endOf(child), deadline(20_000, 'the coordinator did not listen')]);
+  const baseUrl = await Promise.race([listening, rejectOnExit(child), rejectAfter(20_000, 'the coordinator did not listen')]);
   return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
 }
 
-/** Stops providers first, so that their jobs can end while the coordinator still listens. */
+/** Stops the agents before the coordinator, so that running jobs can finish. */
 async function stopInOrder([coordinator, ...providers]: readonly { stop(): Promise<void> }[]): Promise<void> {
   await Promise.all(providers.map((provider) => provider.stop()));
   await coordinator?.stop();
@@ -155,9 +150,9 @@ function superviseAll(programs: readonly Program[], options: NetworkOptions): Su
   const supervised: Supervised[] = programs.map(({ child, start }) =>
     supervise(child, {
       start,
-      onRestart: (ended) => options.onNotice?.(`the ${ended.name} ended (${ended.lastWords()}); starting it again`),
+      onRestart: (ended) => options.onNotice?.(`the ${ended.name} ended (${ended.exitReason()}); starting it again`),
       onFailed: (ended) => {
-        void stopInOrder(supervised).then(() => options.onFailure?.(`the ${ended.name} ended again and again: ${ended.lastWords()}`));
+        void stopInOrder(supervised).then(() => options.onFailure?.(`the ${ended.name} ended again and again: ${ended.exitReason()}`));
       },
     }),
   );
@@ -165,7 +160,7 @@ function superviseAll(programs: readonly Program[], options: NetworkOptions): Su
 }
 
 async function startCoordinator(options: NetworkOptions, logDir: string): Promise<Program & { readonly listening: Promise<string> }> {
-  // A restarted coordinator keeps its port, where providers and clients expect the coordinator.
+  // A restart reuses the first port: agents and clients know the address.
   let port = options.port;
   const { dataDir, coordinatorEnv, coordinatorArgv } = options;
   const start = (): Promise<Child> =>
@@ -191,11 +186,11 @@ interface CoordinatorOptions {
   readonly dataDir: string;
   readonly logDir: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Arguments for Node in place of the coordinator's program. */
+  /** Arguments for Node.js that replace the coordinator's script. */
   readonly argv?: readonly string[];
 }
 
-/** Starts a coordinator in development mode. */
+/** Starts a coordinator process in development mode. Resolves before the process listens. */
 export function spawnCoordinator({ name, port, dataDir, logDir, env, argv = [COORDINATOR] }: CoordinatorOptions): Promise<Child> {
   return spawnChild({
     name,
@@ -214,18 +209,19 @@ export function spawnCoordinator({ name, port, dataDir, logDir, env, argv = [COO
   });
 }
 
-/** Address of a coordinator, once the process listens. */
+/** Resolves to a coordinator's address once the process listens. */
 export async function listeningAddress(child: Child): Promise<string> {
   return (await child.message).address as string;
 }
 
+/** Process that plays the management server and certificate authorities of simulated Macs (packages/device-simulation). */
 export interface Simulation {
   readonly child: Child;
-  readonly ready: Promise<SimulationFacts>;
+  readonly ready: Promise<SimulationReady>;
 }
 
-/** Facts that the device simulation sends to its parent. */
-interface SimulationFacts {
+/** First IPC message of the device simulation. `coordinator_env`: settings that make a coordinator trust the simulation. */
+interface SimulationReady {
   readonly coordinator_env: Readonly<Record<string, string>>;
   readonly management_url: string;
 }
@@ -237,10 +233,10 @@ export async function startSimulation(dataDir: string, logDir: string): Promise<
     env: { ...process.env, PORT: '0', DATA_DIR: join(dataDir, 'device-simulation') },
     logFile: join(logDir, 'device-simulation.log'),
   });
-  return { child, ready: child.message as Promise<unknown> as Promise<SimulationFacts> };
+  return { child, ready: child.message as Promise<unknown> as Promise<SimulationReady> };
 }
 
-/** Starts an agent with a simulated enclave. */
+/** Starts an agent with a simulated enclave. `number`: from 1. */
 export async function startProvider(
   options: Pick<NetworkOptions, 'dataDir' | 'modelPath' | 'providerArgs'>,
   number: number,
@@ -258,7 +254,7 @@ export async function startProvider(
         ...['--data-dir', join(options.dataDir, name)],
         '--simulated-enclave',
         ...['--drain', '4'],
-        // Simulated providers ignore this machine's heat and battery.
+        // A simulated host, so that this machine's heat and battery do not pause the agent.
         ...(options.providerArgs?.includes('--simulated-host') ? [] : ['--simulated-host', join(options.dataDir, name, 'simulated-host')]),
         ...(options.modelPath === undefined ? [] : ['--model', options.modelPath]),
         ...(options.providerArgs ?? []),
@@ -269,7 +265,7 @@ export async function startProvider(
   return { child: await start(), start };
 }
 
-/** Waits until a model has the given number of providers; resolves to the ids of such models. */
+/** Polls until some model has at least `providers` providers. Resolves to the ids of all such models. */
 export async function waitUntilServed(
   baseUrl: string,
   apiKey: string,
@@ -298,8 +294,8 @@ interface ListedModel {
 
 async function listModels(baseUrl: string, apiKey: string): Promise<ListedModel[]> {
   const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } });
-  if (!response.ok) throw new StartError(`the coordinator refused its own development key with status ${response.status}`);
-  // The shape is that of the public API.
+  if (!response.ok) throw new StartError(`the coordinator rejected the development key with status ${response.status}`);
+  // Part of the response of GET /v1/models.
   const list = (await response.json()) as {
     data: {
       id: string;
@@ -315,26 +311,29 @@ async function listModels(baseUrl: string, apiKey: string): Promise<ListedModel[
   }));
 }
 
-export async function endOf(child: Child): Promise<never> {
+/** Rejects when a process exits, with its exit reason. */
+export async function rejectOnExit(child: Child): Promise<never> {
   await child.exited;
-  throw new StartError(`the ${child.name} did not start: ${child.lastWords()}`);
+  throw new StartError(`the ${child.name} did not start: ${child.exitReason()}`);
 }
 
-/** Rejects on abort; never settles without a signal. */
-export function aborted(signal: AbortSignal | undefined): Promise<never> {
+/** Rejects when the signal aborts; never settles otherwise. */
+export function rejectOnAbort(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
-    const stop = (): void => reject(new StartError('interrupted'));
+    const stop = (): void => reject(new StartError('the start was interrupted'));
     if (signal?.aborted) stop();
     else signal?.addEventListener('abort', stop, { once: true });
   });
 }
 
-export function deadline(ms: number, what: string): Promise<never> {
+/** Rejects after a time. `failure`: a clause such as "the coordinator did not listen". */
+export function rejectAfter(ms: number, failure: string): Promise<never> {
   return new Promise((_, reject) => {
-    setTimeout(() => reject(new StartError(`${what} within ${Math.round(ms / 1000)} s`)), ms).unref();
+    setTimeout(() => reject(new StartError(`${failure} within ${Math.round(ms / 1000)} s`)), ms).unref();
   });
 }
 
+/** Throws {@link StartError}. */
 export function makeDataDirectory(path: string): void {
   try {
     makeDirectory(path);
@@ -343,9 +342,10 @@ export function makeDataDirectory(path: string): void {
   }
 }
 
+/** Keys that a coordinator in development mode writes into its data directory. Throws {@link StartError}. */
 export function readDevelopmentKeys(dataDir: string): { apiKey: string; adminKey: string } {
   const keys = JSON.parse(readFileSync(join(dataDir, 'coordinator', 'development-keys.json'), 'utf8')) as Record<string, string>;
   const { api_key: apiKey, admin_key: adminKey } = keys;
-  if (apiKey === undefined || adminKey === undefined) throw new StartError('the coordinator made no development keys');
+  if (apiKey === undefined || adminKey === undefined) throw new StartError('the coordinator wrote no development keys');
   return { apiKey, adminKey };
 }

@@ -1,4 +1,4 @@
-/** Settings that `npm start` and `npm run cluster` share, from the environment. */
+/** Environment variables of `npm start` and `npm run cluster`: PORT, DATA_DIR, PROVIDERS and MODEL_PATH. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { StartError } from './start-error.js';
@@ -6,14 +6,16 @@ import { StartError } from './start-error.js';
 export interface Settings {
   readonly port: number;
   readonly dataDir: string;
+  /** Number of agents. */
   readonly providers: number;
+  /** GGUF file; null: the demo models. */
   readonly modelPath: string | null;
 }
 
-/** `defaultProviders`: agents without `PROVIDERS`. Throws {@link StartError}. */
+/** `defaultProviders`: number of agents if PROVIDERS is unset. Throws {@link StartError} that names the wrong variable. */
 export function readSettings(env: NodeJS.ProcessEnv, defaultProviders: number): Settings {
   const modelPath = env.MODEL_PATH ? resolve(env.MODEL_PATH) : null;
-  if (modelPath !== null && !existsSync(modelPath)) throw new StartError(`MODEL_PATH: there is no file ${modelPath}`);
+  if (modelPath !== null && !existsSync(modelPath)) throw new StartError(`MODEL_PATH: the file ${modelPath} does not exist`);
   return {
     port: readInteger(env, 'PORT', 8080, 0, 65_535),
     dataDir: resolve(env.DATA_DIR || '.data'),

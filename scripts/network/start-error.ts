@@ -1,4 +1,4 @@
-/** A failed start, with a message for the user. */
+/** A start script failed. The message is shown to the user, without a stack. */
 export class StartError extends Error {
   constructor(message: string) {
     super(message);

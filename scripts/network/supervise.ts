@@ -1,4 +1,4 @@
-/** `supervise` restarts a child after an unrequested exit, with a pause, up to a limit. */
+/** `supervise`: restarts a process after an unexpected exit, after a pause. Gives up at `MAX_EXITS` exits per minute. */
 import type { Child } from './child.js';
 
 export interface Supervised {
@@ -9,35 +9,36 @@ export interface Supervised {
 
 export interface SuperviseOptions {
   readonly start: () => Promise<Child>;
-  /** Called on every unrequested exit that leads to a restart. */
+  /** Called after an unexpected exit, before the restart. */
   readonly onRestart: (ended: Child) => void;
-  /** Called with each restarted process. */
+  /** Called with the new process. */
   readonly onRestarted?: (child: Child) => void;
-  /** How the child is stopped. Default: `Child.stop`. */
+  /** Stops the process. Default: `Child.stop`. */
   readonly stop?: (child: Child) => Promise<void>;
-  /** Called when the child ended too often, or could not be started again. */
+  /** Called when the process exited too often, or could not be restarted. */
   readonly onFailed: (ended: Child) => void;
 }
 
 const RESTART_PAUSE_MS = 500;
-const MAX_ENDS = 5;
+const MAX_EXITS = 5;
 const WINDOW_MS = 60_000;
 
-/** Supervises a running child. */
+/** Supervises a running process until `stop`. */
 export function supervise(first: Child, options: SuperviseOptions): Supervised {
   let current = first;
   let stopping = false;
   let pause: NodeJS.Timeout | undefined;
-  const ends: number[] = [];
+  /** Times of unexpected exits within the window, in milliseconds. */
+  const exits: number[] = [];
   const stopChild = options.stop ?? ((child: Child) => child.stop());
 
   const watch = (child: Child): void => {
     void child.exited.then(() => {
       if (stopping) return;
       const now = Date.now();
-      ends.push(now);
-      while ((ends[0] ?? now) < now - WINDOW_MS) ends.shift();
-      if (ends.length >= MAX_ENDS) {
+      exits.push(now);
+      while ((exits[0] ?? now) < now - WINDOW_MS) exits.shift();
+      if (exits.length >= MAX_EXITS) {
         options.onFailed(child);
         return;
       }

@@ -41,7 +41,7 @@ export async function installDependencies(folder: string, platform: ReleasePlatf
   }
 }
 
-/** Native packages by platform. npm treats native packages as optional, and would omit a missing package without an error. */
+/** Required native packages by platform. To npm, these are optional dependencies, omitted without an error. */
 const ENGINES: Readonly<Record<ReleasePlatform, readonly string[]>> = {
   'darwin-arm64': enginesOf('darwin-arm64', 'mac-arm64-metal'),
   'linux-x64': enginesOf('linux-x64', 'linux-x64'),
@@ -87,7 +87,7 @@ function withoutEnclave({ [ENCLAVE]: _, ...others }: Manifest['dependencies']): 
   return others;
 }
 
-/** onnxruntime-node has libraries for all systems: 288 MB, of which a machine loads a tenth. */
+/** Removes libraries of other systems from onnxruntime-node: 90 % of 288 MB. */
 function dropOtherSystems(bin: string, os: string, cpu: string): void {
   for (const api of existsSync(bin) ? readdirSync(bin) : []) {
     for (const system of readdirSync(join(bin, api))) {

@@ -1,4 +1,4 @@
-/** Makes every file of a release in a folder: packages, bills of materials, and `SHA256SUMS`. Equal sources give equal bytes. */
+/** `makeArtifacts`: writes all files of a release: packages, bills of materials and `SHA256SUMS`. Equal sources give equal bytes. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ export interface ArtifactOptions {
 }
 
 const SUMS = 'SHA256SUMS';
-/** Programs with their folders, published names, and the begin of their file names. */
+/** Published programs. `file`: prefix of the file names. */
 const PROGRAMS = [
   { workspace: 'apps/provider', name: 'inference-provider', file: 'inference-provider' },
   { workspace: 'apps/coordinator', name: COORDINATOR_PACKAGE, file: COORDINATOR_PACKAGE },

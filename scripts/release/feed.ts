@@ -1,4 +1,4 @@
-/** Release feed that a coordinator serves (`AGENT_RELEASES`). A published version is never republished with other bytes. */
+/** Release feed (`releases.json`), served by a coordinator with `AGENT_RELEASES`. The bytes of a published version never change. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { compareVersions, type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
@@ -9,19 +9,19 @@ const feed = Compile(ReleaseFeedSchema);
 export function readFeed(file: string): ReleaseFeed {
   if (!existsSync(file)) return { releases: [] };
   const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-  if (!feed.Check(value)) throw new Error(`${file} is no list of releases`);
+  if (!feed.Check(value)) throw new Error(`${file} is not a release feed`);
   return value;
 }
 
-/** Newest first. Throws when the feed has this version and platform with another hash. */
+/** Adds or replaces a release; the newest version comes first. Throws if the version was published with another hash. */
 export function addRelease(file: string, release: Release): void {
   const { releases } = readFeed(file);
   const isSame = ({ version, platform }: Release): boolean => version === release.version && platform === release.platform;
   const known = releases.find(isSame);
   if (known !== undefined && known.sha256 !== release.sha256) {
-    throw new Error(`${release.version} for ${release.platform} was released with other bytes: give it a new version`);
+    throw new Error(`${release.version} for ${release.platform} was released with other bytes: use a new version`);
   }
-  const all = [...releases.filter((one) => !isSame(one)), release];
+  const all = [...releases.filter((other) => !isSame(other)), release];
   all.sort((a, b) => compareVersions(b.version, a.version) || (a.platform < b.platform ? -1 : 1));
   writeFileSync(`${file}.new`, `${JSON.stringify({ releases: all }, null, 2)}\n`);
   renameSync(`${file}.new`, file);

@@ -1,6 +1,6 @@
 /**
- * Inputs of the macOS package: payload, scripts, distribution and the script that builds the package on a Mac. The payload is the
- * released darwin-arm64 archive; the build adds Node, and the programs in Swift.
+ * `stageMacPackage`: writes the inputs of the macOS package, for `build-package.sh` on a Mac. The payload is the released
+ * darwin-arm64 archive; `build-package.sh` adds Node.js and the Swift programs.
  */
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `npm run release -- COMMAND` creates the operator's key, packs the agent, signs archives into the feed (docs/releasing.md). */
+/** `npm run release -- COMMAND`: creates release keys, packs programs and signs releases. For operators (docs/releasing.md) and CI. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -18,24 +18,25 @@ import { prepareVersion, recordRelease } from './version.js';
 
 const USAGE = `Usage: npm run release -- COMMAND
 
-  key --out FILE                     makes a release key; FILE must lie outside of the repository
+  key --out FILE                     creates a release key; FILE must be outside the repository
   pack --out DIR [--version X.Y.Z] [--public-key BASE64]… [--platform NAME]… [--demo-models]
-                                     archives for npm and for each platform (${RELEASE_PLATFORMS.join(', ')})
+                                     packs the agent for npm and for each platform (${RELEASE_PLATFORMS.join(', ')})
   sign --out DIR --key FILE --base-url URL [--version X.Y.Z] [--notes FILE]
                                      signs the archives in DIR into DIR/releases.json; writes DIR/install.sh and,
                                      for darwin-arm64, the Homebrew formula DIR/inference-provider.rb
   macos --out DIR [--version X.Y.Z]  inputs of the macOS package, from the darwin-arm64 archive in DIR
 
-Every program at once, for a tagged release (docs/releases.md):
+All programs, for a tagged release (docs/releases.md):
   version                            applies the changesets: versions, changelogs, lock file
   changelog --version X.Y.Z          prints the changelog's section of a version
   artifacts --out DIR [--version X.Y.Z] [--public-key BASE64]… [--platform NAME]… [--repository URL]
                                      packages of agent, coordinator and client, their SBOMs, and SHA256SUMS
-  verify-reproducible [--against DIR] [the flags of artifacts]
-                                     builds the commit twice and compares the files, also with those in DIR
+  verify-reproducible [--against DIR] [flags of artifacts]
+                                     builds the commit twice and compares the files, also with the files in DIR
   record --version X.Y.Z             adds the tagged coordinator to coordinator-releases.json
 `;
 
+/** Minimum version of Node.js for the released agent. */
 const NODE = '20.19.0';
 
 const { positionals, values } = parseArgs({
@@ -100,7 +101,7 @@ function verifyReproducible(version: string): void {
     values.against === undefined ? null : resolve(values.against),
   );
   if (different.length > 0) throw new Error(`these files differ between builds of the same sources: ${different.join(', ')}`);
-  process.stdout.write('every file is the same\n');
+  process.stdout.write('all files are identical\n');
 }
 
 function printLine(text: string): void {

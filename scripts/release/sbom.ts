@@ -18,16 +18,16 @@ interface Bom {
 export interface SbomOptions {
   /** Folder of the program, such as `apps/provider`. */
   readonly workspace: string;
-  /** Name and version of the package that is published. */
+  /** Name and version of the published package. */
   readonly name: string;
   readonly version: string;
-  /** Time in the document: that of the commit where equal sources must give equal bytes. */
+  /** Time in the document. Reproducible builds use the time of the commit. */
   readonly createdAt: Date;
   /** Leaves out packages for other platforms. Default: none. */
   readonly platform?: ReleasePlatform;
 }
 
-/** JSON text. Serial number and time follow from the content and the commit. Rejects when npm fails. */
+/** CycloneDX document as JSON text. Deterministic: the serial number is a hash of the content. Rejects if npm fails. */
 export async function sbomOf(options: SbomOptions): Promise<string> {
   const work = mkdtempSync(join(tmpdir(), 'sbom-'));
   try {
@@ -57,7 +57,7 @@ function writeLock(folder: string, { workspace, name, version, platform }: SbomO
     const closure = Object.entries(lockedClosure(lock, member, names));
     const admitted = new Map(closure.filter(([, entry]) => platform === undefined || admits(entry, platform)));
     Object.assign(packages, Object.fromEntries(admitted));
-    // npm refuses a dependency that the lock file lacks, also an optional one.
+    // npm fails on a dependency outside the lock file, even if optional.
     Object.assign(dependencies, Object.fromEntries(own.filter(([dependency]) => admitted.has(`node_modules/${dependency}`))));
   }
   const { license } = readManifest(join(ROOT, workspace));

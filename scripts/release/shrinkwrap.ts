@@ -22,7 +22,7 @@ export function readLock(): Lock {
   return JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
 }
 
-/** Dependencies of a workspace that stay outside its bundles, with their versions. */
+/** Dependencies excluded from a workspace's bundles (`external` in scripts/bundle), with their versions. */
 export function unbundledDependencies(workspace: string): Record<string, string> {
   const { dependencies } = readManifest(join(ROOT, workspace));
   return Object.fromEntries(Object.entries(dependencies).filter(([name]) => BUNDLE.external?.includes(name) === true));
@@ -55,7 +55,7 @@ export function isWorkspace(lock: Lock, name: string): boolean {
   return lock.packages[`node_modules/${name}`]?.link === true;
 }
 
-/** Entries by path, such as `node_modules/sharp`. Throws on an unlocked package, or when two versions collide at one path. */
+/** Lock entries of packages and their dependencies, by path. Throws if a package is not locked, or two versions have the same path. */
 export function lockedClosure(lock: Lock, workspace: string, roots: readonly string[]): Record<string, LockEntry> {
   const entries: Record<string, LockEntry> = {};
   const waiting = roots.map((name) => ({ name, from: workspace, optional: false }));
@@ -90,7 +90,7 @@ function resolveIn({ packages }: Lock, from: string, name: string): string | nul
   }
 }
 
-/** Whether a package is for a platform. Packages for Linux are for glibc: agents and images have no other C library. */
+/** Whether a package can be installed on a platform. On Linux: with glibc only, as in agents and images. */
 export function admits({ os, cpu, libc }: LockEntry, platform: ReleasePlatform): boolean {
   const [system = '', processor = ''] = platform.split('-');
   const lists = (list: unknown, value: string): boolean => !Array.isArray(list) || list.includes(value);

@@ -1,4 +1,4 @@
-/** Stages the coordinator's package: bundled programs, the console, and a manifest that pins unbundled dependencies. */
+/** `stageCoordinator`: writes the coordinator's package: bundled programs, console, and a manifest with pinned dependencies. */
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, readManifest, repositoryField, writeJson } from './manifest.js';

@@ -1,4 +1,4 @@
-/** Stages the package for owners: bundled programs, the enclave helper, and a manifest that pins unbundled dependencies. */
+/** `stage`: writes the agent's package into a folder: bundled programs, enclave helper, and a manifest with pinned dependencies. */
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE_KEYS_FIELD } from '../../apps/provider/src/update/release-keys.js';

@@ -14,7 +14,7 @@ import { ROOT } from './manifest.js';
 const ANSWER_MS = 120_000;
 
 const [program, model = join(ROOT, 'apps/provider/demo-models/pico/pico.gguf')] = process.argv.slice(2);
-if (program === undefined) throw new Error('which program? scripts/release/try.ts PROGRAM [MODEL.gguf]');
+if (program === undefined) throw new Error('usage: scripts/release/try.ts PROGRAM [MODEL.gguf]');
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'try-'));
 const dataDir = join(folder, 'agent');
@@ -29,7 +29,7 @@ try {
   console.log(await askForAnswer());
   const report = await run(program, ['doctor', '--json', '--data-dir', dataDir]).catch((error: { stdout: string }) => error);
   const { took_ms, checks } = JSON.parse(report.stdout) as { took_ms: number; checks: { name: string; state: string; text: string }[] };
-  console.log(`doctor looked at ${checks.length} things in ${took_ms} ms`);
+  console.log(`doctor: ${checks.length} checks in ${took_ms} ms`);
   for (const { name, state, text } of checks) if (state === 'problem') console.log(`  ${name}: ${text}`);
 } finally {
   agent.kill('SIGTERM');
@@ -38,7 +38,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** One response, as soon as the agent is up. */
+/** Waits until the agent serves a model. Returns the text of a response. */
 async function askForAnswer(): Promise<string> {
   const deadline = performance.now() + ANSWER_MS;
   for (;;) {
@@ -56,7 +56,7 @@ async function askForAnswer(): Promise<string> {
       if (response.ok && text !== undefined) return `${first.id}: ${text} (signed: ${response.headers.has('x-se-signature')})`;
       throw new Error(`status ${response.status}: ${JSON.stringify(answer)}`);
     }
-    if (performance.now() > deadline) throw new Error('the agent did not come up');
+    if (performance.now() > deadline) throw new Error(`the agent served no model within ${ANSWER_MS / 1000} s`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }

@@ -1,4 +1,4 @@
-/** Builds a release twice, in folders, time zones, languages and umasks that differ, and compares every byte. */
+/** `differingFiles`: builds a release twice, with different folder, time zone, language and umask, and compares the bytes. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,8 +17,8 @@ const PLACES: readonly Place[] = [
 ];
 
 /**
- * Names of files that differ between two builds of the commit, or from the files in `against`. Copies the installed packages;
- * uses no build cache. `flags`: flags of `artifacts`.
+ * Builds the current commit twice, without build cache. Returns the names of different files, also compared with the folder `against`.
+ * `flags`: flags of `npm run release -- artifacts`.
  */
 export function differingFiles(flags: readonly string[], against: string | null): string[] {
   const work = mkdtempSync(join(tmpdir(), 'reproducible-'));

@@ -1,18 +1,18 @@
-/** `ClusterOwner`: simulated coordinator of a cluster. Gives slots of its machines to all coordinators, and computes digests. */
+/** `ClusterOwner`: simulated coordinator of a cluster. Places jobs of all coordinators on its machines, and publishes digests. */
 import { digestOf, EMPTY_DIGEST, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
 import { type OwnerDependencies, type Placeable, type Reservation, SimulatedOwner } from './owner.js';
 
-/** Entry in the queue of one owner. */
+/** Queued request at one coordinator. A request may have tickets at several coordinators. */
 export interface Ticket extends Queued {
   readonly request: Placeable;
   readonly owner: ClusterOwner;
-  /** Called with a slot; the receiver must start or release the reservation. */
+  /** Called with a free slot. The callee must start or release the reservation. */
   granted(reservation: Reservation): void;
-  /** Called when the full queue displaces the ticket. */
+  /** Called when the queue is full and drops the ticket. */
   displaced(): void;
-  /** Called when the owner dies. */
+  /** Called when the coordinator dies. */
   lost(): void;
 }
 
@@ -56,7 +56,7 @@ export class ClusterOwner {
     });
   }
 
-  /** Digest of a model; computed anew, with the next sequence number, if outdated. */
+  /** Current digest of a model. An outdated digest is recomputed, with the next sequence number. */
   digest(model: string): NumberedDigest {
     const known = this.#current.get(model);
     if (known !== undefined && !this.#outdated.has(model)) return known;
@@ -76,7 +76,7 @@ export class ClusterOwner {
     return this.#current.keys();
   }
 
-  /** Reserves a slot. `busy` while requests queue, unless a machine could load the model and `loadedOnly` is false. */
+  /** Reserves a slot. Returns `busy` while requests queue, unless `loadedOnly` is false and a machine can load the model. */
   place(request: Placeable, expectedWaitMs: number | null, loadedOnly: boolean): Reservation | 'busy' | 'none' {
     const { model } = request.job;
     if (this.#queues.has(model) && (loadedOnly || this.owner.coldOf(model) === 0)) return 'busy';
@@ -84,6 +84,7 @@ export class ClusterOwner {
     return typeof picked === 'string' ? picked : this.owner.reserve(request, picked);
   }
 
+  /** Queues a ticket. `hopeless`: the expected wait exceeds the maximum. */
   enqueue(ticket: Ticket): 'queued' | 'hopeless' | 'queue_full' {
     const { model } = ticket.request.job;
     const queue = this.#queues.get(model) ?? new FairQueue<Ticket>(MAX_WAITING_PER_MODEL);
@@ -106,7 +107,7 @@ export class ClusterOwner {
     this.#endQueue(model, queue);
   }
 
-  /** Ends the coordinator: machines disconnect, jobs fail, tickets are lost. The result lists the machines. */
+  /** Kills the coordinator: machines disconnect, jobs fail, tickets are lost. Returns the disconnected machines. */
   die(): readonly SimulatedOwnerMac[] {
     this.isAlive = false;
     const tickets = [...this.#queues.values()].flatMap((queue) => [...queue.inOrder()]);
@@ -118,6 +119,7 @@ export class ClusterOwner {
     return macs;
   }
 
+  /** Grants free slots to queued tickets, in fair order. */
   #serve(model: string): void {
     const queue = this.#queues.get(model);
     if (queue === undefined) return;

@@ -1,7 +1,8 @@
 /**
- * `ClusterRequests`: places requests in a simulated cluster by the same rules as the coordinator's `ClusterPlacements`.
+ * `ClusterRequests`: places clients' requests in a simulated cluster, with the rules of the coordinator's `ClusterPlacements`.
  *
- * One difference: a request without a usable digest is refused, not queued.
+ * A request first asks coordinators for a slot, in the order of `chooseOwner`. Without a free slot, the request queues at several
+ * coordinators; the first grant wins. Unlike `ClusterPlacements`, a request without a usable digest is refused instead of queued.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -28,6 +29,7 @@ export interface ClusterRequestsParts {
   readonly events: EventQueue;
   readonly random: Random;
   readonly statistics: Statistics;
+  /** Called after a successful job, so that its conversation can continue. */
   readonly answered: (job: Job) => void;
   readonly owners: ReadonlyMap<OwnerId, ClusterOwner>;
   readonly traffic: DigestTraffic;
@@ -43,10 +45,10 @@ interface Request {
   readonly excludedProviders: Map<OwnerId, number>;
   client: ClusterOwner;
   attempts: number;
-  /** Incremented to invalidate earlier messages about the request. */
+  /** Incremented by each state change, so that messages about an earlier state are ignored. */
   epoch: number;
   readonly tickets: Set<Ticket>;
-  /** Queues that have not answered yet. */
+  /** Number of coordinators without a reply to the queue request. */
   unansweredQueues: number;
   isRetrying: boolean;
   lastRetryAt: number;
@@ -54,7 +56,7 @@ interface Request {
 
 type Ask = Extract<OwnerChoice, { readonly kind: 'ask' }>;
 
-/** One-way delay between two coordinators, in milliseconds. */
+/** One-way network delay between coordinators, in milliseconds. */
 export const LINK_MS = 0.5;
 /** Same values as `MAX_CONTACTED_PEERS` and `RETRY_INTERVAL_MS` of `ClusterPlacements`. */
 const MAX_ASKS = 4;
@@ -95,7 +97,7 @@ export class ClusterRequests {
     });
   }
 
-  /** Removes the requests of a dead coordinator. Each returned function resumes a request at its client's next coordinator. */
+  /** Removes the requests of a dead coordinator. Each returned function resubmits a request at another coordinator. */
   abandon(victim: ClusterOwner): ((client: ClusterOwner) => void)[] {
     const abandoned = [...(this.#requests.get(victim) ?? [])];
     this.#requests.delete(victim);
@@ -115,7 +117,7 @@ export class ClusterRequests {
     });
   }
 
-  /** Retries queued requests of a coordinator that received digests. */
+  /** Retries a coordinator's queued requests for the models of newly received digests. */
   digestsChanged(client: ClusterOwner, models: Iterable<string>): void {
     const { now } = this.#parts.events;
     const queued = this.#queued.get(client);
@@ -172,23 +174,23 @@ export class ClusterRequests {
     });
   }
 
-  /** Asks owners in turn for a slot. `asked`: owners already asked, extended by each owner asked here. */
+  /** Asks coordinators in turn for a slot, at most `MAX_ASKS`. `asked`: coordinators asked so far; extended here. */
   #placeNow(
     request: Request,
     asked: Set<OwnerId>,
-    to: { isOver(): boolean; placed(owner: ClusterOwner, reservation: Reservation): void; full(): void },
+    callbacks: { isOver(): boolean; placed(owner: ClusterOwner, reservation: Reservation): void; full(): void },
   ): void {
     const choice = asked.size < MAX_ASKS ? this.#choose(request, asked) : null;
     if (choice?.kind !== 'ask') {
-      to.full();
+      callbacks.full();
       return;
     }
     asked.add(choice.owner);
     this.#ask(request, choice, (owner, reservation) => {
       if (reservation === null) {
-        if (!to.isOver()) this.#placeNow(request, asked, to);
-      } else if (to.isOver()) this.#sendBetween(request.client, owner, () => reservation.release());
-      else to.placed(owner, reservation);
+        if (!callbacks.isOver()) this.#placeNow(request, asked, callbacks);
+      } else if (callbacks.isOver()) this.#sendBetween(request.client, owner, () => reservation.release());
+      else callbacks.placed(owner, reservation);
     });
   }
 
@@ -200,7 +202,7 @@ export class ClusterRequests {
     return chooseOwner(client.digests.of(job.model), demand, client.id, events.now, random.next, policy.constants);
   }
 
-  /** Asks an owner for a slot. `reply` gets the slot, or null. */
+  /** Asks a coordinator for a slot. `reply` receives the reservation, or null. */
   #ask(request: Request, choice: Ask, reply: (owner: ClusterOwner, reservation: Reservation | null) => void): void {
     const { client, job } = request;
     const owner = this.#parts.owners.get(choice.owner) as ClusterOwner;
@@ -208,7 +210,7 @@ export class ClusterRequests {
     if (owner !== client) this.counts.asks++;
     this.#sendBetween(client, owner, () => {
       if (!owner.isAlive) {
-        // NATS reports at once that a subject has no responders.
+        // NATS reports a subject without responders at once.
         this.#sendBetween(client, owner, () => {
           answered();
           client.digests.remove(owner.id);
@@ -228,7 +230,7 @@ export class ClusterRequests {
     });
   }
 
-  /** Queues a request locally and at peers. */
+  /** Queues a request at its coordinator and at peers. */
   #queue(request: Request, peers: readonly OwnerId[]): void {
     const { events, owners } = this.#parts;
     const { client, epoch } = request;
@@ -245,10 +247,10 @@ export class ClusterRequests {
         this.#sendBetween(client, owner, () => {
           if (request.epoch !== epoch) return;
           request.unansweredQueues--;
-          if (outcome !== 'queued') this.#withoutTicket(request, ticket, outcome);
+          if (outcome !== 'queued') this.#ticketEnded(request, ticket, outcome);
         });
       });
-      // The own queue granted or refused the request.
+      // The local queue has already granted or refused the request.
       if (request.epoch !== epoch) return;
     }
     events.after(JOB_TIMINGS.queueMs, () => {
@@ -277,11 +279,11 @@ export class ClusterRequests {
         }),
       displaced: () =>
         this.#sendBetween(client, owner, () => {
-          if (request.epoch === epoch) this.#withoutTicket(request, ticket, 'queue_full');
+          if (request.epoch === epoch) this.#ticketEnded(request, ticket, 'queue_full');
         }),
       lost: () =>
         this.#parts.events.after(PEER_SILENCE_MS, () => {
-          if (request.epoch === epoch) this.#withoutTicket(request, ticket, 'lost');
+          if (request.epoch === epoch) this.#ticketEnded(request, ticket, 'lost');
         }),
     };
     return ticket;
@@ -292,7 +294,8 @@ export class ClusterRequests {
     this.#start(request, owner, reservation);
   }
 
-  #withoutTicket(request: Request, ticket: Ticket, reason: 'hopeless' | 'queue_full' | 'lost'): void {
+  /** Handles the end of a ticket without a slot. After the last ticket, the request is refused or placed anew. */
+  #ticketEnded(request: Request, ticket: Ticket, reason: 'hopeless' | 'queue_full' | 'lost'): void {
     request.tickets.delete(ticket);
     if (request.tickets.size > 0 || request.unansweredQueues > 0) return;
     this.#leaveQueues(request);
@@ -320,7 +323,7 @@ export class ClusterRequests {
     else if (queued.delete(request) && queued.size === 0) models.delete(job.model);
   }
 
-  /** Starts the job; at a peer, after the one-way delay. */
+  /** Starts the job: locally at once, at a peer after the one-way delay. */
   #start(request: Request, owner: ClusterOwner, reservation: Reservation): void {
     const { job, client } = request;
     request.attempts++;
@@ -366,7 +369,7 @@ export class ClusterRequests {
   }
 }
 
-/** Part of the request that an owner gets. */
+/** Request as sent to a coordinator: a peer receives at most `MAX_PREFIXES` prompt prefixes. */
 function placeableAt(owner: ClusterOwner, request: Request): Placeable {
   const { job, work, exclude, promptPrefixes, client } = request;
   return owner === client ? request : { job, work, exclude, promptPrefixes: extractPrefixes(promptPrefixes, MAX_PREFIXES) };

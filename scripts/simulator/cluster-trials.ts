@@ -1,4 +1,4 @@
-/** Trials of several coordinators against one coordinator, and the columns of the result table. */
+/** Cluster trials of `npm run simulate -- --owners N`: options of each trial, and columns of the result table. */
 import type { ClusterOptions, ClusterReport } from './cluster.js';
 import { percent, seconds } from './figures.js';
 import type { Report } from './statistics.js';
@@ -6,15 +6,16 @@ import type { Report } from './statistics.js';
 interface Row {
   readonly name: string;
   readonly report: Report;
-  /** Null: one coordinator. */
+  /** Null for the row of a single coordinator. */
   readonly cluster: ClusterReport | null;
+  /** Report of a single coordinator, for comparison. */
   readonly single: Report;
 }
 
 const DELAYS_MS = [100, 250, 1000];
 const LOSS_SHARE = 0.01;
 
-/** Every trial loses 1 % of the messages and one coordinator. */
+/** In each trial, 1 % of the messages are lost and one coordinator dies. */
 export function clusterTrials(owners: number): { readonly title: string; readonly options: ClusterOptions }[] {
   const lossy = { owners, lossShare: LOSS_SHARE, hasDeath: true };
   return [

@@ -4,7 +4,15 @@ import type { ClusterOptions } from './cluster.js';
 import { SCHEDULER } from './policies.js';
 import { type Scenario, simulate, simulateCluster } from './simulate.js';
 
-const WORLD: Scenario = { seed: 5, providers: 120, accounts: 40, requestsPerProvider: 120, hours: 0.25, burstShare: 0.15, inMemory: 0.85 };
+const WORLD: Scenario = {
+  seed: 5,
+  providers: 120,
+  accounts: 40,
+  requestsPerProvider: 120,
+  hours: 0.25,
+  burstShare: 0.15,
+  loadedShare: 0.85,
+};
 const OPTIONS: ClusterOptions = { owners: 3, digestDelayMs: 100, lossShare: 0.01, hasDeath: false, hasPrefixHints: true };
 
 describe('several coordinators', () => {

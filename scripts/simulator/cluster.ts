@@ -1,4 +1,4 @@
-/** `SimulatedCluster`: several simulated coordinators. A coordinator may die, and its machines and clients move to the others. */
+/** `SimulatedCluster`: several coordinators. When one dies, its machines and clients move to the others. */
 import { ClusterOwner } from './cluster-owner.js';
 import { ClusterRequests } from './cluster-requests.js';
 import { DigestTraffic } from './digest-traffic.js';
@@ -12,31 +12,31 @@ import type { Job } from './workload.js';
 
 export interface ClusterOptions {
   readonly owners: number;
-  /** Delay of digests, in milliseconds, besides the minimum interval between publications. */
+  /** Transmission delay of digests, in milliseconds; the publication interval comes on top. */
   readonly digestDelayMs: number;
-  /** Share of lost digests, heartbeats and prefix hints. */
+  /** Share of lost messages: digests, heartbeats and prefix hints. */
   readonly lossShare: number;
-  /** A coordinator dies halfway through the run. */
+  /** Whether a coordinator dies halfway through the run. */
   readonly hasDeath: boolean;
-  /** Owners publish hashes of cached prompt prefixes. */
+  /** Whether coordinators publish hashes of cached prompt prefixes. */
   readonly hasPrefixHints: boolean;
 }
 
 export interface ClusterReport {
   readonly owners: number;
-  /** Slot requests to other coordinators, and `busy` replies. */
+  /** Requests for a slot to other coordinators, and the share replied with `busy`. */
   readonly asks: number;
   readonly busyReplies: number;
   readonly busyShare: number;
-  /** Share of jobs that ran at another coordinator than the client's. */
+  /** Share of jobs on machines of another coordinator than the client's. */
   readonly remoteShare: number;
-  /** Queued requests, and slots granted to requests that already had a slot. */
+  /** Queued requests, and granted slots that the request no longer needed. */
   readonly queued: number;
   readonly declinedGrants: number;
   readonly publishedDigests: number;
-  /** Characters. */
+  /** Size of an encoded digest, in characters. */
   readonly digestSize: { readonly mean: number; readonly max: number };
-  /** Requests that clients repeated because a coordinator died. */
+  /** Requests repeated after the death of the client's coordinator. */
   readonly movedByDeath: number;
 }
 
@@ -47,10 +47,11 @@ export interface ClusterParts {
   readonly statistics: Statistics;
   readonly answered: (job: Job) => void;
   readonly options: ClusterOptions;
+  /** Virtual time of a coordinator's death, in milliseconds; null: none dies. */
   readonly deathAtMs: number | null;
 }
 
-/** Maximum time until machines of a dead coordinator reconnect, in milliseconds. */
+/** Maximum delay before a dead coordinator's machine reconnects, in milliseconds. */
 const RECONNECT_MS = 5000;
 const CLIENT_RETRY_MS = 1000;
 
@@ -58,7 +59,7 @@ export class SimulatedCluster implements SimulatedNetwork {
   readonly #parts: ClusterParts;
   readonly #owners: readonly ClusterOwner[];
   readonly #ownerOf = new Map<SimulatedMac, ClusterOwner>();
-  /** Number of connections so far, by connected machine. */
+  /** Online machines, with the number of times each came online. */
   readonly #present = new Map<SimulatedMac, number>();
   readonly #traffic: DigestTraffic;
   readonly #requests: ClusterRequests;
@@ -153,7 +154,7 @@ export class SimulatedCluster implements SimulatedNetwork {
     owner.owner.join(mac);
   }
 
-  /** A random living coordinator, as a load balancer chooses. */
+  /** A random live coordinator, as a load balancer would choose. */
   #anyOwner(): ClusterOwner {
     const { random } = this.#parts;
     for (;;) {

@@ -1,4 +1,4 @@
-/** `DigestTraffic`: carries digests, prefix hints and heartbeats between simulated coordinators, with delay and loss. */
+/** `DigestTraffic`: transmits digests, prefix hints and heartbeats between simulated coordinators, with delay and loss. */
 import { decodeDigest, encodeDigest } from '@inference/scheduler';
 import type { ClusterOwner, NumberedDigest } from './cluster-owner.js';
 import type { EventQueue } from './event-queue.js';
@@ -12,7 +12,7 @@ export interface DigestTrafficOptions {
   readonly delayMs: number;
   /** Share of lost messages. */
   readonly lossShare: number;
-  /** Called when a coordinator has received digests of a peer. */
+  /** Called when a coordinator receives digests from a peer. */
   readonly onReceived: (receiver: ClusterOwner, models: Iterable<string>) => void;
 }
 
@@ -20,7 +20,7 @@ export interface DigestTrafficOptions {
 const MIN_PUBLISH_MS = 250;
 const PUBLISH_MS_PER_OWNER = 5;
 const HEARTBEAT_MS = 1000;
-/** Every n-th digest is encoded to measure sizes; encoding each would take too long. */
+/** One of so many digests is encoded, to measure sizes; encoding all would take too long. */
 const MEASURED_DIGESTS = 64;
 
 type Published = readonly (readonly [model: string, NumberedDigest])[];
@@ -29,7 +29,7 @@ export class DigestTraffic {
   readonly #options: DigestTrafficOptions;
   readonly #outdated = new Map<ClusterOwner, Set<string>>();
   readonly #publishedAt = new Map<ClusterOwner, number>();
-  /** Owners of whom each coordinator missed a digest. */
+  /** By receiver: peers whose digest was lost, until a heartbeat reveals the loss. */
   readonly #gaps = new Map<ClusterOwner, Set<ClusterOwner>>();
   #published = 0;
   readonly #sizes = { count: 0, sum: 0, max: 0 };
@@ -43,12 +43,13 @@ export class DigestTraffic {
     return this.#published;
   }
 
-  /** Characters. */
+  /** Sizes of the encoded digests, in characters. */
   get digestSize(): { readonly mean: number; readonly max: number } {
     const { count, sum, max } = this.#sizes;
     return { mean: sum / Math.max(1, count), max };
   }
 
+  /** Publishes a model's digest at the end of the publication interval, together with other outdated digests. */
   publishSoon(owner: ClusterOwner, model: string): void {
     const outdated = this.#outdated.get(owner);
     if (outdated !== undefined) {
@@ -94,7 +95,7 @@ export class DigestTraffic {
     });
   }
 
-  /** Sends heartbeats. A peer that missed a digest detects the gap and requests all digests. */
+  /** Sends heartbeats. After a lost digest, the receiver detects the gap and requests all digests. */
   #heartbeat(): void {
     const { events, random, owners, lossShare, delayMs } = this.#options;
     const heard: [ClusterOwner, ClusterOwner][] = [];
@@ -134,7 +135,7 @@ export class DigestTraffic {
     return gaps;
   }
 
-  /** Counts the size of a digest, and checks that decoding returns the digest. */
+  /** Records the encoded size of a sample of digests. Throws if the encoded digest cannot be decoded. */
   #measure(digest: NumberedDigest['digest']): void {
     if (this.#published++ % MEASURED_DIGESTS !== 0) return;
     const text = encodeDigest(digest);

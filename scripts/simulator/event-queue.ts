@@ -1,4 +1,4 @@
-/** `EventQueue` is virtual time: pending events by time, then by order of creation. */
+/** `EventQueue`: virtual time of the simulator. Runs events by time, and events of the same time in order of creation. A binary heap. */
 
 interface Event {
   readonly at: number;
@@ -8,12 +8,13 @@ interface Event {
 
 export class EventQueue {
   readonly #heap: Event[] = [];
-  #made = 0;
-  /** Milliseconds. */
+  #created = 0;
+  /** Current virtual time, in milliseconds. */
   now = 0;
 
+  /** Schedules an event at a time in milliseconds; a past time means now. */
   at(time: number, run: () => void): void {
-    const event = { at: Math.max(time, this.now), order: this.#made++, run };
+    const event = { at: Math.max(time, this.now), order: this.#created++, run };
     const heap = this.#heap;
     let place = heap.push(event) - 1;
     while (place > 0) {
@@ -29,7 +30,7 @@ export class EventQueue {
     this.at(this.now + ms, run);
   }
 
-  /** Runs all events up to a time, in milliseconds. */
+  /** Runs all events up to and including a time, in milliseconds. */
   runUntil(end: number): void {
     for (let event = this.#heap[0]; event !== undefined && event.at <= end; event = this.#heap[0]) {
       this.#removeFirst();

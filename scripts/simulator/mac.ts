@@ -1,11 +1,11 @@
-/** `SimulatedMac`: hardware and job execution of one machine. Jobs share its rates; each slot caches its last prompt. */
+/** `SimulatedMac`: one machine. Concurrent jobs slow each other down; each slot caches the last prompt; models load on demand. */
 import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
 import type { EventQueue } from './event-queue.js';
 import { CHIPS, type Chip, MODELS } from './hardware.js';
 import { type Random, WeightedIndex } from './random.js';
 import type { Job } from './workload.js';
 
-/** Job events that a machine reports. */
+/** Callbacks for the events of a job. */
 export interface JobEvents {
   firstToken(): void;
   done(cachedTokens: number): void;
@@ -23,7 +23,7 @@ interface Running {
   remainingTokens: number;
 }
 
-/** Slot of the engine, with the prompt that its KV cache holds. */
+/** Slot of the engine, with the prompt in the KV cache. */
 interface PromptSlot {
   conversation: number;
   account: number;
@@ -36,16 +36,17 @@ interface PromptSlot {
 export interface MacOptions {
   readonly events: EventQueue;
   readonly random: Random;
+  /** Called when the machine's models or temperature changed. */
   readonly changed: (mac: SimulatedMac) => void;
-  /** Probability that a model is loaded at the start, if memory suffices. */
-  readonly inMemory: number;
+  /** Probability that an installed model is loaded at the start, memory permitting. */
+  readonly loadedShare: number;
 }
 
 interface InstalledModel {
   state: 'ready' | 'loading' | 'on_demand';
   readonly gigabytes: number;
   readonly loadMs: number;
-  /** True rates of a job alone on a cool machine, in tokens per second. */
+  /** True rates in tokens per second, for a single job on a cool machine. */
   readonly prefillTps: number;
   readonly decodeTps: number;
   usedAt: number;
@@ -54,24 +55,26 @@ interface InstalledModel {
 
 const CHIP_WEIGHTS = new WeightedIndex(CHIPS.map(({ weight }) => weight));
 const MODEL_WEIGHTS = MODELS.map((_, rank) => (rank + 1) ** -0.6);
-/** Share of memory available to models. */
+/** Share of a machine's memory for models. */
 const MODEL_MEMORY_SHARE = 0.7;
-const HOT = 0.85;
-const COOL = 0.5;
-/** Busy time until a fanless machine is hot, and idle time until cool, in milliseconds. */
+/** Heat, from 0 to 1, above which a machine becomes hot and below which a hot machine becomes cool. */
+const HOT_ABOVE = 0.85;
+const COOL_BELOW = 0.5;
+/** Busy time in which heat rises from 0 to 1, and idle time in which heat falls from 1 to 0. */
 const HEATS_IN_MS = 8 * 60_000;
 const COOLS_IN_MS = 5 * 60_000;
+/** Share of the speed that a hot machine retains. */
 const HOT_SPEED = 0.6;
 const REFUSES_AFTER_MS = 50;
 const FAILS_AFTER_MS = 1500;
-/** Tokens. */
+/** Tokens left by rounding; a phase with fewer tokens is complete. */
 const TOKEN_EPSILON = 1e-3;
 
 export class SimulatedMac {
   readonly chip: Chip;
   readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
   readonly slots: number;
-  /** Much slower than its chip; some also report a higher bandwidth. */
+  /** The machine is slower than its chip suggests; some such machines also report a higher bandwidth. */
   readonly isMisreporting: boolean;
   /** Probability that a job fails. */
   readonly failureRate: number;
@@ -85,19 +88,21 @@ export class SimulatedMac {
   readonly #fanless: boolean;
   readonly #modelGigabytes: number;
   readonly #events: EventQueue;
-  /** Own random source, so that machines are independent. */
+  /** Separate random source per machine, so that machines are independent. */
   readonly random: Random;
   readonly #changed: (mac: SimulatedMac) => void;
   #running: Running[] = [];
   #heat = 0;
+  /** Invalidates scheduled events of the running jobs. */
   #version = 0;
+  /** Invalidates model loads of an earlier connection. */
   #session = 0;
   advancedAt = 0;
   /** Time with at least one job, in milliseconds. */
   busyMs = 0;
   loads = 0;
 
-  constructor(index: number, { events, random, changed, inMemory }: MacOptions) {
+  constructor(index: number, { events, random, changed, loadedShare }: MacOptions) {
     this.#events = events;
     this.random = random;
     this.#changed = changed;
@@ -107,14 +112,14 @@ export class SimulatedMac {
     this.#speed = random.logNormal(1, 0.12) / (this.isMisreporting ? random.between(3, 8) : 1);
     this.#batching = random.between(0.12, 0.4);
     this.#cachesPrompts = random.happens(0.85);
-    this.#fanless = random.happens(this.chip.fanless);
+    this.#fanless = random.happens(this.chip.fanlessShare);
     this.slots = this.chip.bandwidthGbs >= 400 ? 8 : 4;
-    const claims = this.isMisreporting && random.happens(0.3) ? 819 : this.chip.bandwidthGbs;
-    const hardware = { chip_family: this.chip.name, cpu_cores: 8, gpu_cores: 10, bandwidth_gbs: claims };
+    const reportedGbs = this.isMisreporting && random.happens(0.3) ? 819 : this.chip.bandwidthGbs;
+    const hardware = { chip_family: this.chip.name, cpu_cores: 8, gpu_cores: 10, bandwidth_gbs: reportedGbs };
     this.registration = { identity: { providerId: `mac-${index}` as ProviderId }, hardware };
     const memory = random.pick(this.chip.memory);
     this.#modelGigabytes = memory * MODEL_MEMORY_SHARE;
-    this.#chooseModels(random, inMemory);
+    this.#chooseModels(random, loadedShare);
   }
 
   get hasModelInMemory(): boolean {
@@ -125,6 +130,7 @@ export class SimulatedMac {
     return this.#running.length;
   }
 
+  /** Starts a job. Failures are reported by `events`, also the refusal for lack of memory. */
   take(job: Job, events: JobEvents): void {
     const resident = this.residents.get(job.model);
     if (resident === undefined || !this.#freeMemoryFor(resident)) {
@@ -136,7 +142,7 @@ export class SimulatedMac {
       return;
     }
     this.advance();
-    const sequence = this.#sequenceFor(resident, job);
+    const sequence = this.#slotFor(resident, job);
     const cachedTokens = sequence === null ? 0 : commonPrefixTokens(sequence, job);
     if (sequence !== null) {
       Object.assign(sequence, {
@@ -186,7 +192,8 @@ export class SimulatedMac {
     for (const { events } of lost) events.failed('offline');
   }
 
-  #chooseModels(random: Random, share: number): void {
+  /** Installs one to three models, by demand. */
+  #chooseModels(random: Random, loadedShare: number): void {
     const fitting = MODELS.map((model, index) => ({ model, weight: MODEL_WEIGHTS[index] ?? 0 })).filter(
       ({ model }) => model.gigabytes <= this.#modelGigabytes,
     );
@@ -196,13 +203,13 @@ export class SimulatedMac {
       const [{ model }] = fitting.splice(new WeightedIndex(fitting.map(({ weight }) => weight)).draw(random), 1) as [
         (typeof fitting)[number],
       ];
-      const inMemory = model.gigabytes <= free && random.happens(share);
-      if (inMemory) free -= model.gigabytes;
+      const isLoaded = model.gigabytes <= free && random.happens(loadedShare);
+      if (isLoaded) free -= model.gigabytes;
       const loadMs = Math.round(1500 + (1000 * model.gigabytes) / random.between(1, 3));
       const { gigabytes, activeGigabytes, activeParameters } = model;
       const { prefill8b, efficiency, bandwidthGbs } = this.chip;
       this.residents.set(model.id, {
-        state: inMemory ? 'ready' : 'on_demand',
+        state: isLoaded ? 'ready' : 'on_demand',
         gigabytes,
         loadMs,
         prefillTps: ((prefill8b * 8) / activeParameters) * this.#speed,
@@ -226,7 +233,7 @@ export class SimulatedMac {
     }));
   }
 
-  /** Whether the model is loaded or loadable; idle models are evicted. */
+  /** Evicts idle models, least recently used first, until the model fits. False: too many models are in use. */
   #freeMemoryFor(model: InstalledModel): boolean {
     if (model.state !== 'on_demand') return true;
     let free = this.#modelGigabytes;
@@ -262,7 +269,8 @@ export class SimulatedMac {
     this.#changed(this);
   }
 
-  #sequenceFor(resident: InstalledModel, job: Job): PromptSlot | null {
+  /** Free slot with the longest common prefix, else a new slot, else the least recently used. Null: no prompt cache. */
+  #slotFor(resident: InstalledModel, job: Job): PromptSlot | null {
     if (!this.#cachesPrompts) return null;
     const { sequences } = resident;
     let best: PromptSlot | null = null;
@@ -289,7 +297,7 @@ export class SimulatedMac {
     for (const one of this.#running) if (one.phase !== 'loading') one.remainingTokens -= (ms / 1000) * this.#rate(one);
     if (!this.#fanless) return;
     this.#heat = Math.min(1, Math.max(0, this.#heat + (busy ? ms / HEATS_IN_MS : -ms / COOLS_IN_MS)));
-    const hot = this.hot ? this.#heat > COOL : this.#heat > HOT;
+    const hot = this.hot ? this.#heat > COOL_BELOW : this.#heat > HOT_ABOVE;
     if (hot === this.hot) return;
     this.hot = hot;
     this.#changed(this);
@@ -317,6 +325,7 @@ export class SimulatedMac {
     }
   }
 
+  /** Moves jobs with a completed phase to the next phase or to their end. */
   #step(): void {
     this.advance();
     const ended: Running[] = [];
@@ -339,7 +348,7 @@ export class SimulatedMac {
   }
 }
 
-/** Tokens of the common prefix of a job's prompt and a slot's cache. */
+/** Length of the common prefix of a job's prompt and a slot's cached prompt, in tokens. */
 function commonPrefixTokens(sequence: PromptSlot, job: Job): number {
   if (sequence.tokens === 0) return 0;
   if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);

@@ -1,4 +1,4 @@
-/** `SimulatedCoordinator`: all machines at one coordinator, with real fair queues, and the retries of `inference/`. */
+/** `SimulatedCoordinator`: a single coordinator with all machines. Uses the real `FairQueue`, and retries as apps/coordinator does. */
 import type { ProviderId } from '@inference/protocol';
 import type { PromptPrefix, ThroughputStats, Work } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
@@ -11,10 +11,13 @@ import type { Random } from './random.js';
 import type { Statistics } from './statistics.js';
 import type { Job } from './workload.js';
 
-/** Interface of machines and clients to the simulated coordinators. */
+/** Interface of `SimulatedCoordinator` and `SimulatedCluster` for machines and clients. */
 export interface SimulatedNetwork {
+  /** A machine came online. */
   join(mac: SimulatedMac): void;
+  /** A machine went offline. */
   left(mac: SimulatedMac): void;
+  /** A machine's models or temperature changed. */
   changed(mac: SimulatedMac): void;
   submit(job: Job): void;
 }
@@ -130,7 +133,7 @@ export class SimulatedCoordinator implements SimulatedNetwork {
     if (queue.size === 0) this.#queues.delete(model);
   }
 
-  /** Places or refuses a request. False: the request must wait. */
+  /** Places or refuses a request, after `onEnd`. False: no free slot, the request must wait. */
   #tryNow(request: Request, expectedWaitMs: number | null, onEnd: () => void = () => {}): boolean {
     const picked = this.#owner.choose(request, expectedWaitMs);
     if (picked === 'busy') return false;

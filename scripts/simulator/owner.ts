@@ -1,4 +1,4 @@
-/** `SimulatedOwner`: simulated owning coordinator. Places jobs by the real scheduler on simulated machines; callers queue and retry. */
+/** `SimulatedOwner`: places jobs on the machines of one coordinator, by the real scheduler. Callers queue and retry. */
 import type { ProviderId } from '@inference/protocol';
 import {
   DEFAULT_HOST_STATE,
@@ -19,7 +19,7 @@ import type { Random } from './random.js';
 import type { Statistics } from './statistics.js';
 import type { Job } from './workload.js';
 
-/** Coordinator state of a machine besides throughput. */
+/** State of a connected machine at the coordinator, apart from throughput. */
 interface Session {
   readonly mac: SimulatedMac;
   usedSlots: number;
@@ -29,26 +29,26 @@ interface Session {
   since: number;
 }
 
-/** A job with its estimate, and machines that failed the job. */
+/** Job to place, with the estimated work. `exclude`: machines where the job failed. */
 export interface Placeable {
   readonly job: Job;
   readonly work: Work;
   readonly exclude: ReadonlySet<ProviderId>;
-  /** Prompt prefixes that the asking coordinator sends to the owner. */
+  /** Hashes of the prompt's prefixes, for prefix affinity. */
   readonly promptPrefixes: readonly PromptPrefix[];
 }
 
 export interface RunEvents {
-  /** Whether the client left, so that statistics ignore the job. */
+  /** Whether the client gave up; statistics ignore such jobs. */
   isAbandoned?(): boolean;
-  /** Called before the free slot is announced. */
+  /** Called after success, before the free slot is announced. */
   done(): void;
   failed(reason: JobFailure, providerId: ProviderId): void;
 }
 
 export type JobFailure = 'fault' | 'offline' | 'full';
 
-/** A taken slot. The holder calls `start` or `release`, once. */
+/** Reserved slot. The holder calls `start` or `release`, once. */
 export interface Reservation {
   readonly providerId: ProviderId;
   start(events: RunEvents): void;
@@ -60,19 +60,19 @@ export interface OwnerDependencies {
   readonly events: EventQueue;
   readonly random: Random;
   readonly statistics: Statistics;
-  /** Called for each model of a machine whose state changed. */
+  /** Called for each model of a changed machine: slots may be free. */
   readonly onCapacity: (model: string) => void;
-  /** Called for each model of a machine whose place in the index changed. */
+  /** Called for each model of a machine after an update of the model index. */
   readonly onIndexed?: (model: string) => void;
   /** Called with the prefixes of an answered prompt. */
   readonly onPrefixesCached?: (promptPrefixes: readonly PromptPrefix[]) => void;
 }
 
 const TYPICAL_COMPLETION_TOKENS = 400;
-/** Share of jobs with a stream. */
+/** Share of jobs with a streamed response. */
 const STREAMED_SHARE = 0.8;
 const BACKOFF_MS = 1000;
-/** Failure rate above which perfect knowledge avoids a machine. */
+/** Failure rate above which the policy `perfect` avoids a machine. */
 const FAULTY_RATE = 0.1;
 
 export class SimulatedOwner {
@@ -107,27 +107,27 @@ export class SimulatedOwner {
     this.changed(mac);
   }
 
-  /** Removes a disconnected machine, which reports its lost jobs. */
+  /** Removes a disconnected machine. The machine itself reports lost jobs as failed. */
   left(mac: SimulatedMac): void {
     this.#models.remove(mac);
     this.#sessions.delete(mac.registration.identity.providerId);
-    this.#addToIndex(mac);
+    this.#notifyIndexed(mac);
   }
 
   connectedMacs(): SimulatedMac[] {
     return [...this.#sessions.values()].map(({ mac }) => mac);
   }
 
-  /** Updates the index after a machine reported new state. */
+  /** Updates the model index after a machine's state changed. */
   changed(mac: SimulatedMac): void {
     const session = this.#sessions.get(mac.registration.identity.providerId);
     if (session === undefined) return;
     this.#models.update(mac, factsOf(session), this.#deps.events.now);
-    this.#addToIndex(mac);
+    this.#notifyIndexed(mac);
     for (const { id } of mac.models) this.#deps.onCapacity(id);
   }
 
-  /** Refreshed pool of a model; null: no machine has the model. */
+  /** Pool of a model, refreshed; null: no machine offers the model. */
   poolAt(model: string): ProviderPool<SimulatedMac> | null {
     return this.#models.poolAt(model, this.#deps.events.now) ?? null;
   }
@@ -136,6 +136,7 @@ export class SimulatedOwner {
     return this.#models.pool(model)?.slots ?? 0;
   }
 
+  /** Number of machines that could load the model. */
   coldOf(model: string): number {
     return this.#models.pool(model)?.cold ?? 0;
   }
@@ -161,7 +162,7 @@ export class SimulatedOwner {
     session.placements++;
     this.#models.jobPlaced(mac, job.model, events.now);
     this.#models.update(mac, factsOf(session), events.now);
-    this.#addToIndex(mac);
+    this.#notifyIndexed(mac);
     return {
       providerId,
       start: (run) => {
@@ -231,7 +232,7 @@ export class SimulatedOwner {
     });
   }
 
-  #addToIndex({ models }: SimulatedMac): void {
+  #notifyIndexed({ models }: SimulatedMac): void {
     if (this.#deps.onIndexed !== undefined) for (const { id } of models) this.#deps.onIndexed(id);
   }
 
@@ -241,7 +242,7 @@ export class SimulatedOwner {
   }
 }
 
-/** Size of a request, estimated as in the coordinator. */
+/** Work that the coordinator expects: an inexact prompt size, and a typical completion size except for `perfect`. */
 export function expectedWork(job: Job, policy: Policy, random: Random): Work {
   return {
     promptTokens: Math.ceil(job.promptTokens * random.logNormal(1, 0.15)),

@@ -1,4 +1,4 @@
-/** Placement policies of the simulation: the real scheduler, and baselines on the same index and filters. */
+/** Placement policies of the simulator: the real scheduler, and baselines that choose from the same pools. */
 import type { Hardware, ProviderId } from '@inference/protocol';
 import {
   type Choice,
@@ -18,6 +18,7 @@ import type { SimulatedMac } from './mac.js';
 
 export interface Policy {
   readonly name: string;
+  /** `perfect`: the scheduler with the machines' true rates. */
   readonly kind: 'scheduler' | 'perfect' | 'random' | 'least_loaded';
   readonly constants: SchedulerConstants;
   /** Requests whose expected wait exceeds this multiple of the queue's maximum are refused. */
@@ -40,29 +41,30 @@ export interface Picked {
   readonly why: Choice<SimulatedMac>['why'] | 'baseline';
 }
 
-/** Machine for a request, or why none is chosen. `now` in milliseconds. */
+/** Chooses a machine. `busy`: all slots are taken; `none`: no machine can serve. `now`: milliseconds. */
 export function pick(
   kind: Policy['kind'],
-  board: ProviderPool<SimulatedMac>,
+  pool: ProviderPool<SimulatedMac>,
   request: PlacementRequest,
   now: number,
   random: () => number,
 ): Picked | 'busy' | 'none' {
   if (kind === 'scheduler' || kind === 'perfect') {
-    const decision = schedule(board, request, now, random);
+    const decision = schedule(pool, request, now, random);
     if (decision.kind !== 'placed') return decision.kind;
     const [{ member, estimate, why }] = decision.ordered;
     return { mac: member.subject, costMs: estimate.costMs, why };
   }
-  const open = board.open.filter(({ traits }) => !traits.isCold);
-  const groups = open.length > 0 ? open : board.slots === 0 ? board.open : [];
+  const open = pool.open.filter(({ traits }) => !traits.isCold);
+  const groups = open.length > 0 ? open : pool.slots === 0 ? pool.open : [];
   const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
   const chosen = kind === 'random' ? groups : groups.filter(({ traits }) => traits.activeJobs === fewest);
   const drawn = drawMac(chosen, request.exclude, random) ?? drawMac(groups, request.exclude, random);
-  if (drawn === null) return board.serving > request.exclude.size ? 'busy' : 'none';
+  if (drawn === null) return pool.serving > request.exclude.size ? 'busy' : 'none';
   return { mac: drawn.member.subject, costMs: costOf(drawn.group.costModel, request.work), why: 'baseline' };
 }
 
+/** Random machine of the groups, except excluded machines; null: all are excluded. */
 function drawMac(
   groups: readonly OpenGroup<SimulatedMac>[],
   exclude: ReadonlySet<ProviderId>,
@@ -84,7 +86,7 @@ function drawMac(
   return null;
 }
 
-/** Throughput estimates that equal each machine's true rates. */
+/** Throughput estimates of the policy `perfect`: the true rates of each machine. */
 export class OracleThroughput extends ThroughputStats {
   constructor(private readonly macs: ReadonlyMap<ProviderId, SimulatedMac>) {
     super();

@@ -1,4 +1,4 @@
-/** `Random`: seeded random numbers in the simulator's distributions. */
+/** `Random`: seeded random numbers from the distributions of the simulator. */
 import { SeededRandom } from '../../test/support/seeded-random.js';
 
 export class Random extends SeededRandom {
@@ -10,14 +10,14 @@ export class Random extends SeededRandom {
     return -mean * Math.log(1 - this.next());
   }
 
-  /** Half of the values are below `median`; `sigma` is the deviation of their logarithm. */
+  /** `sigma`: standard deviation of the values' natural logarithm. Box-Muller method. */
   logNormal(median: number, sigma: number): number {
     const normal = Math.sqrt(-2 * Math.log(1 - this.next())) * Math.cos(2 * Math.PI * this.next());
     return median * Math.exp(sigma * normal);
   }
 }
 
-/** Draws an index with a probability proportional to its weight. */
+/** Draws indexes with probabilities proportional to weights. */
 export class WeightedIndex {
   readonly #sums: Float64Array;
 
@@ -42,7 +42,7 @@ export class WeightedIndex {
   }
 }
 
-/** Zipf weights: rank r has weight 1 / r^exponent. */
+/** Zipf's law: the weight of rank r, from 1, is 1 / r^exponent. */
 export function zipf(count: number, exponent: number): number[] {
   return Array.from({ length: count }, (_, rank) => (rank + 1) ** -exponent);
 }

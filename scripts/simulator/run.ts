@@ -1,10 +1,11 @@
 /**
- * `npm run simulate -- [WORLD | sweep | CONSTANT]...` compares the scheduler with baselines, in Markdown tables.
+ * `npm run simulate -- [WORLD | sweep | CONSTANT]...`: compares the scheduler with baselines. Prints Markdown tables.
  *
- * No argument: all worlds and the sweep. `sweep` varies all constants, CONSTANT one (docs/scheduler-simulation.md).
+ * Without arguments: every world of scenarios.ts, and the sweep. `sweep` varies every constant of the scheduler; CONSTANT varies the
+ * named constant. docs/scheduler-simulation.md explains the columns.
  *
- * - `--seed N`, `--providers N` and `--hours N` change the worlds.
- * - `--owners N` compares one coordinator with N.
+ * - `--seed N`, `--providers N` and `--hours N` replace these values of each world.
+ * - `--owners N` compares one coordinator with a cluster of N.
  */
 
 import { parseArgs } from 'node:util';
@@ -28,7 +29,7 @@ const COLUMNS: readonly (readonly [string, (report: Report) => string])[] = [
   ['cost s', ({ costMs }) => seconds(costMs)],
   ['known %', ({ cachedShare }) => percent(cachedShare)],
   ['faults ‰', ({ faults }) => faults.toFixed(1)],
-  ['liars', ({ liars }) => liars.toFixed(2)],
+  ['misreporting', ({ misreporting }) => misreporting.toFixed(2)],
   ['loads', ({ loads }) => `${loads}`],
   ['µs a pick', ({ pickUs }) => pickUs.toFixed(0)],
 ];
@@ -47,10 +48,12 @@ const { values, positionals } = parseArgs({
   options: { seed: NUMBER, providers: NUMBER, hours: NUMBER, owners: NUMBER },
 });
 const known = [...Object.keys(SCENARIOS), 'sweep', ...SWEEP.map(({ constant }) => constant)];
-const strange = positionals.find((name) => !known.includes(name));
+const unknown = positionals.find((name) => !known.includes(name));
 const wrong = Object.entries(values).find(([, value]) => !(Number(value) > 0));
-if (strange !== undefined || wrong !== undefined) {
-  console.error(wrong === undefined ? `unknown: ${strange}; there are: ${known.join(', ')}` : `--${wrong[0]} must be a number above 0`);
+if (unknown !== undefined || wrong !== undefined) {
+  console.error(
+    wrong === undefined ? `unknown world or constant ${unknown}; known are: ${known.join(', ')}` : `--${wrong[0]} must be a number above 0`,
+  );
   process.exit(2);
 }
 
@@ -64,6 +67,7 @@ for (const { constant, world, policies } of SWEEP) {
   if (selected.has('sweep') || selected.has(constant)) compare(`## ${constant}, in the world "${world}"`, world, policies);
 }
 
+/** Prints a table with one row per policy. */
 function compare(title: string, name: ScenarioName, policies: readonly Policy[]): void {
   const world = applyOverrides(SCENARIOS[name]);
   console.log(`\n${title}\n\n${describe(world)}\n`);
@@ -78,7 +82,7 @@ function compare(title: string, name: ScenarioName, policies: readonly Policy[])
   console.error(`took ${(tookMs / 1000).toFixed(0)} s`);
 }
 
-/** Compares one coordinator with several, under different digest delays. */
+/** Prints a table: one coordinator, then clusters of `owners` coordinators with different digest delays. */
 function compareCluster(name: ScenarioName, owners: number): void {
   const world = applyOverrides(SCENARIOS[name]);
   console.log(`\n## ${name}, ${owners} coordinators\n\n${describe(world)}\n`);

@@ -1,4 +1,4 @@
-/** Simulated worlds, and the sweep over the scheduler's constants and the queue's `MAX_WAIT_RATIO`. */
+/** Worlds of `npm run simulate`, and the sweep: trials that vary one constant of the scheduler or of the queue. */
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '@inference/scheduler';
 import { type Policy, SCHEDULER } from './policies.js';
 import type { Scenario } from './simulate.js';
@@ -7,17 +7,17 @@ const SEED = 1;
 
 export const SCENARIOS = {
   /** A large network, mostly idle. */
-  large: { seed: SEED, providers: 100_000, accounts: 20_000, requestsPerProvider: 3, hours: 1.3, burstShare: 0.15, inMemory: 0.85 },
+  large: { seed: SEED, providers: 100_000, accounts: 20_000, requestsPerProvider: 3, hours: 1.3, burstShare: 0.15, loadedShare: 0.85 },
   /** A smaller, mostly idle network, for quick trials. */
-  quiet: { seed: SEED, providers: 800, accounts: 400, requestsPerProvider: 15, hours: 1.5, burstShare: 0.15, inMemory: 0.85 },
+  quiet: { seed: SEED, providers: 800, accounts: 400, requestsPerProvider: 15, hours: 1.5, burstShare: 0.15, loadedShare: 0.85 },
   /** Few busy machines. */
-  busy: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 300, hours: 0.5, burstShare: 0.15, inMemory: 0.85 },
-  /** Enough machines for several coordinators, each with two thirds of the demand in `busy`. */
-  shared: { seed: SEED, providers: 1000, accounts: 400, requestsPerProvider: 200, hours: 0.3, burstShare: 0.15, inMemory: 0.85 },
-  /** Demand beyond capacity, so that many requests queue. */
-  overload: { seed: SEED, providers: 80, accounts: 100, requestsPerProvider: 1200, hours: 0.4, burstShare: 0.3, inMemory: 0.85 },
+  busy: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 300, hours: 0.5, burstShare: 0.15, loadedShare: 0.85 },
+  /** Enough machines for several coordinators, with two thirds of the demand per machine of `busy`. */
+  shared: { seed: SEED, providers: 1000, accounts: 400, requestsPerProvider: 200, hours: 0.3, burstShare: 0.15, loadedShare: 0.85 },
+  /** More demand than capacity: many requests queue. */
+  overload: { seed: SEED, providers: 80, accounts: 100, requestsPerProvider: 1200, hours: 0.4, burstShare: 0.3, loadedShare: 0.85 },
   /** Most models are unloaded, and many requests come in bursts. */
-  cold: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 100, hours: 0.7, burstShare: 0.6, inMemory: 0.1 },
+  cold: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 100, hours: 0.7, burstShare: 0.6, loadedShare: 0.1 },
 } as const satisfies Record<string, Scenario>;
 
 export type ScenarioName = keyof typeof SCENARIOS;
@@ -28,7 +28,7 @@ export interface Trial {
   readonly policies: readonly Policy[];
 }
 
-/** For each constant: the scenario where the constant matters most, and values around the default, whose name is bold. */
+/** Per constant: the world with the largest effect, and values around the default. The name of the default is bold. */
 export const SWEEP: readonly Trial[] = [
   trialOf('nearTieFactor', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
   trialOf('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),
@@ -61,16 +61,16 @@ export const SWEEP: readonly Trial[] = [
 
 function trialOf<K extends keyof SchedulerConstants>(constant: K, world: ScenarioName, values: readonly SchedulerConstants[K][]): Trial {
   const policies = values.map((value): Policy => {
-    const chosen = JSON.stringify(DEFAULT_CONSTANTS[constant]) === JSON.stringify(value);
+    const isDefault = JSON.stringify(DEFAULT_CONSTANTS[constant]) === JSON.stringify(value);
     return {
       ...SCHEDULER,
-      name: markDefault(`${constant} ${String(value)}`, chosen),
+      name: markDefault(`${constant} ${String(value)}`, isDefault),
       constants: { ...DEFAULT_CONSTANTS, [constant]: value },
     };
   });
   return { constant, world, policies };
 }
 
-function markDefault(name: string, chosen: boolean): string {
-  return chosen ? `**${name}**` : name;
+function markDefault(name: string, isDefault: boolean): string {
+  return isDefault ? `**${name}**` : name;
 }

@@ -1,5 +1,4 @@
-/** `simulate` runs a policy on changing machines and a workload for hours of virtual time. Deterministic. */
-
+/** `simulate`: runs a policy for hours of virtual time, while machines come and go. The same seed gives the same result. */
 import { type ClusterOptions, type ClusterReport, SimulatedCluster } from './cluster.js';
 import { EventQueue } from './event-queue.js';
 import { SimulatedMac } from './mac.js';
@@ -15,28 +14,31 @@ export interface Scenario {
   readonly accounts: number;
   /** Requests per machine and hour, if evenly distributed. */
   readonly requestsPerProvider: number;
+  /** Virtual duration; also the length of one daily cycle of demand. */
   readonly hours: number;
+  /** Share of requests that arrive in bursts. */
   readonly burstShare: number;
-  /** Share of offered models that are loaded at the start. */
-  readonly inMemory: number;
+  /** Probability that an installed model is loaded at the start. */
+  readonly loadedShare: number;
 }
 
 const HOUR_MS = 3_600_000;
+/** Share of the run whose arrivals are not counted. */
 const WARM_UP_SHARE = 0.1;
-/** Share of machines online at the start. */
+/** Share of machines online, at the start and on average. */
 const ONLINE_SHARE = 0.75;
-/** Mean online and offline times. */
+/** Mean times online and offline. */
 const ONLINE_MS = 4 * HOUR_MS;
 const OFFLINE_MS = (ONLINE_MS * (1 - ONLINE_SHARE)) / ONLINE_SHARE;
 
 export interface Outcome<Network extends SimulatedNetwork = SimulatedCoordinator> extends Report {
   readonly network: Network;
   readonly macs: readonly SimulatedMac[];
-  /** Run time of this process, in milliseconds. */
+  /** Real run time, in milliseconds. */
   readonly tookMs: number;
 }
 
-/** Simulates a world with one coordinator. */
+/** Simulates a world with a single coordinator. */
 export function simulate(world: Scenario, policy: Policy): Outcome {
   return run(
     world,
@@ -45,7 +47,7 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
   );
 }
 
-/** Simulates the same machines and demand with several coordinators. */
+/** Simulates the same machines and the same demand with several coordinators. */
 export function simulateCluster(world: Scenario, policy: Policy, options: ClusterOptions): Outcome<SimulatedCluster> & ClusterReport {
   const deathAtMs = options.hasDeath ? (world.hours * HOUR_MS) / 2 : null;
   const outcome = run(world, policy, (parts) => new SimulatedCluster({ ...parts, policy, options, deathAtMs }));
@@ -54,7 +56,7 @@ export function simulateCluster(world: Scenario, policy: Policy, options: Cluste
 
 interface Parts {
   readonly events: EventQueue;
-  /** Random source of the coordinators' decisions. */
+  /** Random source for decisions of coordinators. */
   readonly random: Random;
   readonly statistics: Statistics;
   readonly answered: (job: Job) => void;
@@ -64,7 +66,7 @@ function run<Network extends SimulatedNetwork>(world: Scenario, policy: Policy, 
   const startedAt = performance.now();
   const endMs = world.hours * HOUR_MS;
   const events = new EventQueue();
-  // Separate random sources, so that machines and demand are identical for every policy.
+  // Separate random sources: machines and demand are identical for every policy.
   const [machineRandom, demandRandom, ownRandom] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
   const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
   const network: Network = build({ events, random: ownRandom, statistics, answered: (job) => workload.answered(job) });
@@ -74,7 +76,7 @@ function run<Network extends SimulatedNetwork>(world: Scenario, policy: Policy, 
       new SimulatedMac(index, {
         events,
         random: new Random(machineRandom.next() * 2 ** 32),
-        inMemory: world.inMemory,
+        loadedShare: world.loadedShare,
         changed: (mac) => network.changed(mac),
       }),
   );

@@ -6,7 +6,7 @@ import { Random, WeightedIndex, zipf } from './random.js';
 import { type Scenario, simulate } from './simulate.js';
 import { jain } from './statistics.js';
 
-const WORLD: Scenario = { seed: 5, providers: 150, accounts: 60, requestsPerProvider: 30, hours: 1.4, burstShare: 0.15, inMemory: 0.85 };
+const WORLD: Scenario = { seed: 5, providers: 150, accounts: 60, requestsPerProvider: 30, hours: 1.4, burstShare: 0.15, loadedShare: 0.85 };
 
 describe('the scheduler, in a network of some hundred machines', () => {
   const [randomPlacement, , perfect] = BASELINES as [(typeof BASELINES)[0], unknown, (typeof BASELINES)[0]];
@@ -31,7 +31,7 @@ describe('the scheduler, in a network of some hundred machines', () => {
   });
 
   it('finds out who is slower than they say, and who fails', () => {
-    expect(ours.liars).toBeLessThan(0.5);
+    expect(ours.misreporting).toBeLessThan(0.5);
     expect(ours.faults).toBeLessThan(0.7 * blind.faults);
     let known = 0;
     for (const mac of ours.macs.filter(({ isMisreporting }) => isMisreporting)) {
@@ -55,7 +55,7 @@ describe('the scheduler, in a network of some hundred machines', () => {
 
 describe('a burst for models that nobody has in memory', () => {
   it('makes fewer machines load when waiting is weighed against it', () => {
-    const cold: Scenario = { ...WORLD, providers: 80, hours: 0.5, requestsPerProvider: 100, burstShare: 0.9, inMemory: 0 };
+    const cold: Scenario = { ...WORLD, providers: 80, hours: 0.5, requestsPerProvider: 100, burstShare: 0.9, loadedShare: 0 };
     const { constants } = SCHEDULER;
     const weighed = simulate(cold, SCHEDULER);
     const thundering = simulate(cold, { ...SCHEDULER, constants: { ...constants, maxLoads: 1e9, loadPenaltyFactor: 0 } });

@@ -1,4 +1,4 @@
-/** `Statistics` collects the metrics of a simulator run. Times in milliseconds. */
+/** `Statistics`: collects events of a simulator run and computes the report. Times in milliseconds of virtual time. */
 import { CHIPS, MODELS } from './hardware.js';
 import type { SimulatedMac } from './mac.js';
 import type { Picked } from './policies.js';
@@ -10,30 +10,33 @@ export interface Report {
   /** Share of requests without a response. */
   readonly refusedShare: number;
   readonly refusals: Readonly<Record<string, number>>;
-  /** Share of machine time with at least one job. */
+  /** Share of the machines' online time with a running job. */
   readonly utilisation: number;
+  /** Time from arrival to placement, first token and completion. */
   readonly wait: Spread;
   readonly firstToken: Spread;
   readonly completion: Spread;
-  /** Jain's index of the accounts' service: 1 is equal. */
+  /** Jain's index of the accounts' mean quality (fastest possible time / actual time). 1: all equal. */
   readonly fairness: number;
   /**
-   * Share of machines, online for an hour or more, that had an idle hour; NaN in shorter runs.
+   * Share of machines with an idle hour, among machines online for at least an hour. NaN in shorter runs.
    *
-   * Failing machines, and machines without a loaded model, do not count.
+   * Excludes failing machines, and machines without a loaded model.
    */
   readonly idleShare: number;
   /** Mean expected cost of the placements. */
   readonly costMs: number;
   /** Share of prompt tokens served from prefix caches. */
   readonly cachedShare: number;
+  /** Number of model loads. */
   readonly loads: number;
   /** Failed jobs per thousand requests. */
   readonly faults: number;
-  /** Work of machines that overstate their speed, relative to honest machines. */
-  readonly liars: number;
+  /** Jobs per hour of misreporting machines, relative to other machines. */
+  readonly misreporting: number;
+  /** Placements by the scheduler's reason. */
   readonly why: Readonly<Record<string, number>>;
-  /** Time of this process per decision, in microseconds. */
+  /** Real time per placement decision, in microseconds. */
   readonly pickUs: number;
 }
 
@@ -46,7 +49,7 @@ export interface Spread {
 const HOUR_MS = 3_600_000;
 const MIN_REQUESTS = 10;
 
-/** Minimum duration of a request: alone on the fastest machine. */
+/** Minimum time per token, by model: a single job on the fastest chip. */
 const FASTEST = new Map(
   MODELS.map(({ id, activeGigabytes, activeParameters }) => [
     id,
@@ -160,13 +163,13 @@ export class Statistics {
     if (onlineMs >= HOUR_MS) record.wasOnlineLong = true;
   }
 
-  /** Ends the run: machines still online go offline. */
+  /** Ends the run and computes the report. Machines still online count as leaving now. */
   report(policy: string): Report {
     for (const [mac] of this.#macs) if (mac.online) this.left(mac);
     const macs = [...this.#macs];
     const steady = macs.filter(([mac, { wasOnlineLong }]) => wasOnlineLong && mac.failureRate < 0.1 && mac.hasModelInMemory);
-    const work = (liars: boolean): number => {
-      const some = macs.filter(([mac, { onlineMs }]) => mac.isMisreporting === liars && onlineMs > 0);
+    const jobRate = (isMisreporting: boolean): number => {
+      const some = macs.filter(([mac, { onlineMs }]) => mac.isMisreporting === isMisreporting && onlineMs > 0);
       return sum(some.map(([, { jobs }]) => jobs)) / Math.max(1, sum(some.map(([, { onlineMs }]) => onlineMs)));
     };
     const qualities = [...this.#accounts.values()]
@@ -187,7 +190,7 @@ export class Statistics {
       cachedShare: this.#cached / Math.max(1, this.#prompt),
       loads: sum(macs.map(([{ loads }]) => loads)),
       faults: (1000 * this.#faults) / Math.max(1, this.#requests),
-      liars: work(true) / work(false),
+      misreporting: jobRate(true) / jobRate(false),
       why: this.#why,
       pickUs: this.#pickUs / Math.max(1, this.#picks),
     };
@@ -211,7 +214,7 @@ export class Statistics {
   }
 }
 
-/** Jain's fairness index: 1 when all are equal, 1/n when one account gets everything. */
+/** Jain's fairness index: 1 if all values are equal, 1/n if all but one are zero. */
 export function jain(values: readonly number[]): number {
   const squares = sum(values.map((value) => value * value));
   return squares === 0 ? 1 : sum(values) ** 2 / (values.length * squares);

@@ -1,4 +1,4 @@
-/** `Workload` draws requests: accounts of different size, conversations that repeat their history, a daily cycle, and bursts. */
+/** `Workload`: random demand. Accounts differ in size, conversations resend their history, and rates follow a daily cycle with bursts. */
 import type { PromptPrefix } from '@inference/scheduler';
 import type { EventQueue } from './event-queue.js';
 import { MODELS } from './hardware.js';
@@ -13,9 +13,9 @@ export interface Job {
   readonly systemTokens: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Prefixes by which the coordinator recognizes a cached prompt. */
+  /** Hashes of the prompt's prefixes, for prefix affinity. */
   readonly promptPrefixes: readonly PromptPrefix[];
-  /** Milliseconds. */
+  /** Virtual time, in milliseconds. */
   readonly arrivedAt: number;
 }
 
@@ -24,9 +24,9 @@ export interface WorkloadOptions {
   readonly accounts: number;
   /** Mean requests per second. */
   readonly rate: number;
-  /** Length of one daily cycle in simulated milliseconds. */
+  /** Length of the daily cycle, in virtual milliseconds. */
   readonly dayMs: number;
-  /** Share of requests that arrive in bursts. */
+  /** Share of requests in bursts. */
   readonly burstShare: number;
 }
 
@@ -40,7 +40,7 @@ const MAX_PROMPT = 30_000;
 const MAX_ANSWER = 4096;
 const BURST_REQUESTS = 120;
 const BURST_MS = 4000;
-/** Probability of another turn; three turns on average. */
+/** Probability of a further turn after each answer; three turns on average. */
 const CONTINUATION_PROBABILITY = 0.67;
 const TURNS = 1 / (1 - CONTINUATION_PROBABILITY);
 const THINKING_MS = 20_000;
@@ -69,7 +69,7 @@ export class Workload {
     this.#nextBurst();
   }
 
-  /** Continues the conversation of an answered request, by chance. */
+  /** Call after a successful job: with `CONTINUATION_PROBABILITY`, the next turn arrives later. */
   answered(job: Job): void {
     const random = this.#randomOf(job);
     if (!random.happens(CONTINUATION_PROBABILITY)) return;
@@ -79,7 +79,7 @@ export class Workload {
     });
   }
 
-  /** Random source of one turn, independent of arrival times, so that all policies get identical conversations. */
+  /** Random source of a turn, independent of arrival times: conversations are identical for every policy. */
   #randomOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Random {
     return new Random(Math.imul(this.#options.seed + 1, 0x9e3779b1) ^ Math.imul(conversation * 64 + turn, 0x85ebca6b));
   }
@@ -87,7 +87,7 @@ export class Workload {
   #nextConversation(): void {
     const { rate, burstShare, dayMs } = this.#options;
     const perMs = (rate * (1 - burstShare)) / TURNS / 1000;
-    // Arrivals are drawn at the day's peak rate and thinned.
+    // Thinning: arrivals at the peak rate, each accepted with the current share of the peak.
     this.#events.after(this.#random.exponential(1 / (perMs * 1.5)), () => {
       const level = 1 + 0.5 * Math.sin((2 * Math.PI * this.#events.now) / dayMs);
       if (this.#random.happens(level / 1.5)) this.#begin(this.#weights.draw(this.#random), null);
@@ -109,12 +109,13 @@ export class Workload {
     });
   }
 
-  #begin(account: number, wanted: string | null): void {
+  /** Starts a conversation. `requestedModel` null: a random model of the account. */
+  #begin(account: number, requestedModel: string | null): void {
     const { models, systemTokens } = this.#accounts[account] as Account;
     this.#submit(
       this.#job({
         account,
-        model: wanted ?? this.#random.pick(models),
+        model: requestedModel ?? this.#random.pick(models),
         conversation: this.#conversations++,
         turn: 0,
         systemTokens,
@@ -141,7 +142,7 @@ function messageTokens(random: Random): number {
   return Math.max(5, Math.round(random.happens(0.1) ? random.logNormal(3000, 0.7) : random.logNormal(60, 1)));
 }
 
-/** Prefix hashes like the coordinator's: equal for equal prefixes within one account and model. */
+/** Prefix hashes as in the coordinator: equal for equal prefixes of the same account and model. */
 function promptPrefixesOf({
   account,
   model,

@@ -28,6 +28,7 @@ export * from './log/merkle-tree.js';
 export * from './log/signed-note.js';
 export * from './log/tiles.js';
 export * from './machine-earnings.js';
+export * from './printable.js';
 export * from './provider-status.js';
 export * from './release.js';
 export * from './reported-usage.js';

@@ -12,11 +12,11 @@ import { postgresReady, preparePostgres } from '../../network/cluster/postgres-s
 import { ProcessGuard } from '../../network/cluster/process-guard.js';
 import {
   COORDINATOR,
-  deadline,
-  endOf,
   listeningAddress,
   makeDataDirectory,
   readDevelopmentKeys,
+  rejectAfter,
+  rejectOnExit,
   spawnCoordinator,
 } from '../../network/network.js';
 import type { Target } from '../relay/http-connection.js';
@@ -103,11 +103,11 @@ export class BenchCluster {
     for (let index = 0; index < count; index++) await this.#startCoordinator(index, databaseUrl);
     const { apiKey } = readDevelopmentKeys(join(this.#directory, 'coordinator-0'));
     for (const [index, child] of this.#coordinators.entries()) {
-      const { port } = new URL(await Promise.race([listeningAddress(child), endOf(child)]));
+      const { port } = new URL(await Promise.race([listeningAddress(child), rejectOnExit(child)]));
       this.targets.push({ port: Number(port), path: '/v1/chat/completions', headers: { authorization: `Bearer ${apiKey}` } });
       await this.#processes.start('instant-provider', [`ws://127.0.0.1:${port}`, 'agent', String(sessions), `bench-${index}`]);
     }
-    await Promise.race([this.#untilListed(), deadline(READY_MS, 'a model was not listed everywhere')]);
+    await Promise.race([this.#untilListed(), rejectAfter(READY_MS, 'a model was not listed everywhere')]);
   }
 
   async #startPostgres(programs: InstalledPrograms, port: number, coordinatorCount: number): Promise<string> {
@@ -117,7 +117,7 @@ export class BenchCluster {
     const child = await start();
     this.#postgres = child;
     this.#guard.add(child.pid);
-    await Promise.race([postgresReady(port, AbortSignal.timeout(READY_MS)), endOf(child)]);
+    await Promise.race([postgresReady(port, AbortSignal.timeout(READY_MS)), rejectOnExit(child)]);
     return url;
   }
 
@@ -132,7 +132,7 @@ export class BenchCluster {
     const argv = profiles === undefined ? {} : { argv: ['--cpu-prof', `--cpu-prof-dir=${profiles}`, COORDINATOR] };
     const child = await spawnCoordinator({ name, port: 0, dataDir, logDir: this.#logDir, env: { ...env, ...member }, ...argv });
     this.#coordinators.push(child);
-    await Promise.race([listeningAddress(child), endOf(child), deadline(READY_MS, `${name} did not listen`)]);
+    await Promise.race([listeningAddress(child), rejectOnExit(child), rejectAfter(READY_MS, `${name} did not listen`)]);
   }
 
   async #guarded(name: string, program: string, argv: readonly string[]): Promise<Child> {

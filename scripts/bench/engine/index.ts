@@ -41,7 +41,7 @@ export async function benchEngine(): Promise<boolean> {
       env: process.env,
       logFile: join(directory, 'alone.log'),
     });
-    await Promise.race([alone.message, alone.exited.then(() => Promise.reject(new Error(`the engine ended: ${alone?.lastWords()}`)))]);
+    await Promise.race([alone.message, alone.exited.then(() => Promise.reject(new Error(`the engine ended: ${alone?.exitReason()}`)))]);
     network = await startNetwork({
       port: 0,
       providers: 1,

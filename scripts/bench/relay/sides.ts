@@ -84,7 +84,7 @@ export class Processes {
 
 async function ended(child: Child): Promise<never> {
   await child.exited;
-  throw new Error(`${child.name} ended: ${child.lastWords()}`);
+  throw new Error(`${child.name} ended: ${child.exitReason()}`);
 }
 
 async function listens(port: number): Promise<void> {

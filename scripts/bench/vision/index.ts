@@ -46,7 +46,7 @@ export async function benchVision(): Promise<boolean> {
     writeProjector(projector, { imageSize: IMAGE_EDGE, patchSize: 14, dim: 192, heads: 3, layers: 4, ff: 768, outputLength: WIDTH }, 1);
     const argv = [script('./alone.mjs'), model, projector];
     alone = await spawnChild({ name: 'library alone', argv, env: process.env, logFile: join(directory, 'alone.log') });
-    await Promise.race([alone.message, alone.exited.then(() => Promise.reject(new Error(`the library ended: ${alone?.lastWords()}`)))]);
+    await Promise.race([alone.message, alone.exited.then(() => Promise.reject(new Error(`the library ended: ${alone?.exitReason()}`)))]);
     const gpu = process.platform === 'darwin' ? 'auto' : 'none';
     engine = await Engine.start({
       settings: { type: 'vision', modelPath: model, projectorPath: projector, slots: 4, contextSize: 1024, gpu, drafts: false },

@@ -238,6 +238,7 @@ const PROVIDER_LAYERS = appLayers('provider', {
   'main.ts': { uses: ['cli', 'version.ts'] },
   'startup-error.ts': { uses: ['control', 'files', 'host/hardening', 'model-process', 'models', 'service', 'enclave'] },
   'version.ts': { uses: [] },
+  'time-limit.ts': { uses: [] },
   daemon: { uses: WHOLE_APP },
   'daemon/watchdog': { uses: [] },
   cli: {
@@ -271,10 +272,23 @@ const PROVIDER_LAYERS = appLayers('provider', {
   update: { uses: ['models', 'protocol', 'protocol/crypto'] },
   notifications: { uses: ['files', 'service', 'protocol'] },
   control: { uses: ['files', 'protocol'] },
-  doctor: { uses: ['config', 'control', 'host', 'host/availability', 'models', 'service', 'update', 'enclave', 'protocol'] },
+  doctor: {
+    uses: ['time-limit.ts', 'config', 'control', 'host', 'host/availability', 'models', 'service', 'update', 'enclave', 'protocol'],
+  },
   session: { uses: ['jobs', 'protocol', 'protocol/crypto', 'enclave'] },
   jobs: {
-    uses: ['jobs/serving', 'engine', 'imaging', 'models', 'enclave', 'formats', 'json-schema-grammar', 'protocol', 'protocol/crypto'],
+    uses: [
+      'time-limit.ts',
+      'jobs/serving',
+      'engine',
+      'imaging',
+      'models',
+      'enclave',
+      'formats',
+      'json-schema-grammar',
+      'protocol',
+      'protocol/crypto',
+    ],
   },
   'jobs/serving': { uses: ['engine', 'imaging', 'models', 'protocol'] },
   imaging: { uses: ['model-process', 'models', 'protocol'] },

@@ -1,10 +1,10 @@
-/** `Balancer`: TCP load balancer before the coordinators of a cluster on this machine. Checks their readiness over HTTP. */
+/** `Balancer`: TCP load balancer in front of a local cluster's coordinators. Polls their `/health/ready`. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 const CHECK_MS = 200;
 const CHECK_TIMEOUT_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 1_000;
-/** Longest wait of a new client for a ready coordinator. */
+/** Maximum time that a new connection waits for a ready coordinator. */
 const MAX_WAIT_MS = 5_000;
 
 export interface Backend {
@@ -15,13 +15,13 @@ export interface Backend {
   agents: number;
 }
 
-/** Orders the ready coordinators for a new client, the first choice first. */
+/** Orders the ready coordinators for a new connection; the first that accepts gets the connection. */
 type Policy = (ready: readonly Backend[]) => readonly Backend[];
 
-/** A listener of the balancer. */
-export interface Entrance {
+/** Listening port of the balancer. */
+export interface Listener {
   readonly port: number;
-  /** Coordinator of an agent's oldest open WebSocket; null for an entrance of clients. */
+  /** Coordinator of the agent's oldest open WebSocket; null without WebSocket, and always for clients. */
   readonly backend: Backend | null;
 }
 
@@ -33,7 +33,7 @@ export class Balancer {
   readonly #closing = new AbortController();
   #turn = 0;
 
-  /** `onChange`: an agent's coordinator has changed. */
+  /** `onChange`: called when an agent connects to a coordinator or disconnects. */
   constructor(backends: readonly { readonly name: string; readonly port: number }[], onChange: () => void) {
     this.#backends = backends.map((backend) => ({ ...backend, isReady: false, agents: 0 }));
     this.#onChange = onChange;
@@ -44,19 +44,19 @@ export class Balancer {
     return this.#backends;
   }
 
-  /** Entrance for clients: ready coordinators in turn. Rejects if the port is taken. */
-  async listenForClients(port: number): Promise<Entrance> {
+  /** Listens for clients, who get the ready coordinators in turn. `port` 0: chosen by the system. Rejects if the port is taken. */
+  async listenForClients(port: number): Promise<Listener> {
     return this.#listen(port, false, (ready) => {
       const from = this.#turn++ % Math.max(1, ready.length);
       return [...ready.slice(from), ...ready.slice(0, from)];
     });
   }
 
-  /** Entrance for one agent: its preferred coordinator, else the ready coordinator with the fewest agents. */
-  async listenForAgent(preferred: number): Promise<Entrance> {
+  /** Listens for one agent, who gets the preferred coordinator, or else the ready coordinator with the fewest agents. */
+  async listenForAgent(preferredIndex: number): Promise<Listener> {
     return this.#listen(0, true, (ready) => {
-      const rest = ready.filter((backend) => backend !== this.#backends[preferred]).sort((a, b) => a.agents - b.agents);
-      return [...ready.filter((backend) => backend === this.#backends[preferred]), ...rest];
+      const rest = ready.filter((backend) => backend !== this.#backends[preferredIndex]).sort((a, b) => a.agents - b.agents);
+      return [...ready.filter((backend) => backend === this.#backends[preferredIndex]), ...rest];
     });
   }
 
@@ -67,7 +67,7 @@ export class Balancer {
     await Promise.all(closed);
   }
 
-  async #listen(port: number, isForAgents: boolean, policy: Policy): Promise<Entrance> {
+  async #listen(port: number, isForAgents: boolean, policy: Policy): Promise<Listener> {
     const open: Backend[] = [];
     const count = (backend: Backend, change: 1 | -1): void => {
       backend.agents += change;
@@ -75,7 +75,7 @@ export class Balancer {
       else open.splice(open.indexOf(backend), 1);
       this.#onChange();
     };
-    // Half-open: a client may end its side before the response.
+    // Half-open: a client may close its side before the response.
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
       this.#keep(client);
       void this.#serve(client, policy, isForAgents ? count : null);
@@ -139,7 +139,7 @@ async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
   }
 }
 
-/** Null for a coordinator that refuses the connection, or does not answer in time. */
+/** Connects to a coordinator. Null: the connection was refused or timed out. */
 function open(port: number): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -157,7 +157,7 @@ function open(port: number): Promise<Socket | null> {
   });
 }
 
-/** Calls back with 1 for a new WebSocket, and with -1 when the client ends it. A frozen coordinator never ends a WebSocket. */
+/** Calls back with 1 for a new WebSocket, and with -1 when the client closes. A frozen coordinator never closes a WebSocket. */
 function onWebSocket(client: Socket, upstream: Socket, callback: (change: 1 | -1) => void): void {
   client.once('data', (head: Buffer) => {
     if (!/^upgrade: *websocket/im.test(head.toString('latin1'))) return;
@@ -166,7 +166,7 @@ function onWebSocket(client: Socket, upstream: Socket, callback: (change: 1 | -1
   });
 }
 
-/** Calls back once, when the client has ended its side, or either side is closed. */
+/** Calls back once, when the client closes its side, or either connection is closed. */
 function onFirstEnd(client: Socket, upstream: Socket, callback: () => void): void {
   let isOver = false;
   const end = (): void => {
@@ -177,7 +177,7 @@ function onFirstEnd(client: Socket, upstream: Socket, callback: () => void): voi
   upstream.once('close', end);
 }
 
-/** Forwards both directions with back-pressure. The reset of a side resets the other. */
+/** Forwards both directions with back-pressure. A closed side closes the other. */
 function join(client: Socket, upstream: Socket): void {
   for (const [from, to] of [
     [client, upstream],

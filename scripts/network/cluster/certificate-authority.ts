@@ -1,5 +1,5 @@
-/** `CertificateAuthority`: issues the certificates of a cluster's NATS servers. Created once and stored beside their configuration. */
-// Needed by the certificate library, which registers its classes there.
+/** `CertificateAuthority`: issues TLS certificates for a cluster's NATS servers. `writeClusterFiles` creates one per cluster. */
+// @peculiar/x509 registers its classes with Reflect metadata.
 import 'reflect-metadata';
 import { createPrivateKey, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -19,7 +19,7 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY_MS = 24 * 60 * 60_000;
 const AUTHORITY_LIFETIME_MS = 10 * 365 * DAY_MS;
 const SERVER_LIFETIME_MS = 2 * 365 * DAY_MS;
-/** Validity begins this long before the creation, because clocks of other machines may be slow. */
+/** Certificates are valid from one hour before their creation, because clocks of other machines may be slow. */
 const CLOCK_TOLERANCE_MS = 60 * 60_000;
 
 export interface KeyAndCertificate {
@@ -53,14 +53,14 @@ export class CertificateAuthority {
     return new CertificateAuthority({ key: await exportKey(keys.privateKey), certificate: pem(certificate) }, keys.privateKey, name);
   }
 
-  /** Loads a stored authority. Throws on invalid texts. */
+  /** Loads a stored authority from PEM. Throws if key or certificate is invalid. */
   static async load(stored: KeyAndCertificate): Promise<CertificateAuthority> {
     const der = createPrivateKey(stored.key).export({ type: 'pkcs8', format: 'der' });
     const key = await webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']);
     return new CertificateAuthority(stored, key, new X509Certificate(stored.certificate).subject);
   }
 
-  /** Certificate of a server, for its clients and for the other servers, which authenticate each other. */
+  /** Certificate of one server, for TLS as a server to coordinators, and as server or client to other servers. */
   async issue(hosts: readonly string[], now: number): Promise<KeyAndCertificate> {
     const keys = await generateKey();
     const names = [...new Set(hosts)].map((host) => ({ type: isIP(host) === 0 ? ('dns' as const) : ('ip' as const), value: host }));

@@ -1,7 +1,8 @@
 /**
- * `writeClusterFiles`: writes the configuration and keys of a cluster's NATS servers, and an environment file per coordinator.
+ * `writeClusterFiles`: writes configuration and keys of a cluster's NATS servers, and an environment file per coordinator.
  *
- * A repetition keeps the authority and all nkeys, adds missing nkeys, and renews certificates.
+ * Called by `npm run cluster`, by `npm run cluster -- keys` and by tests. A second run in the same directory retains the certificate
+ * authority and existing nkeys, adds missing nkeys, and renews the server certificates.
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -63,7 +64,7 @@ export async function writeClusterFiles(
   return { directory, natsConfigs, coordinators };
 }
 
-/** Removes files of coordinators and servers beyond the requested numbers, so that stale nkeys cannot return. */
+/** Removes files of coordinators and servers beyond the requested counts: a removed coordinator's nkey must not work again. */
 function removeSurplus(directory: string, names: ReadonlySet<string>): void {
   for (const file of readdirSync(directory)) {
     const name = /^((?:coordinator|nats)-\d+)\.(?:env|nk|conf|key|pem)$/.exec(file)?.[1];
@@ -81,7 +82,7 @@ async function loadOrCreateAuthority(certificateFile: string, keyFile: string, n
   return authority;
 }
 
-/** Returns the public nkey. */
+/** Public nkey of the coordinator whose seed is in `file`. */
 function loadOrCreateNkey(file: string): string {
   if (existsSync(file)) return fromSeed(new TextEncoder().encode(readFileSync(file, 'utf8').trim())).getPublicKey();
   const pair = createUser();

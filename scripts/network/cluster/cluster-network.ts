@@ -1,16 +1,16 @@
-/** Starts a cluster on this machine: NATS servers, PostgreSQL, coordinators behind a balancer, and agents with simulated enclaves. */
+/** `startCluster`: runs NATS servers, PostgreSQL, coordinators behind a balancer, and simulated agents on this machine. */
 import { join } from 'node:path';
 import { type Child, spawnChild } from '../child.js';
 import type { Demo, RunningNetwork } from '../demo-file.js';
 import type { StartControl } from '../launch.js';
 import {
-  aborted,
-  deadline,
-  endOf,
   listeningAddress,
   makeDataDirectory,
   type Program,
   readDevelopmentKeys,
+  rejectAfter,
+  rejectOnAbort,
+  rejectOnExit,
   type Simulation,
   spawnCoordinator,
   startProvider,
@@ -19,7 +19,7 @@ import {
 } from '../network.js';
 import { StartError } from '../start-error.js';
 import { type Supervised, supervise } from '../supervise.js';
-import { Balancer, type Entrance } from './balancer.js';
+import { Balancer, type Listener } from './balancer.js';
 import { type CoordinatorFiles, writeClusterFiles } from './cluster-keys.js';
 import { freePorts } from './free-ports.js';
 import { findPrograms } from './installed-programs.js';
@@ -32,30 +32,30 @@ export interface ClusterOptions extends Partial<StartControl> {
   readonly port: number;
   readonly dataDir: string;
   readonly providers: number;
-  /** GGUF file to serve. If absent, `providerArgs` names the models. */
+  /** GGUF file that the agents serve. Default: the models in `providerArgs`. */
   readonly modelPath?: string;
   readonly providerArgs?: readonly string[];
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
   /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
   readonly managed?: boolean;
-  /** Returns the NATS and database addresses for a coordinator, such as proxies that tests can cut. */
+  /** Replaces the NATS and database addresses of a coordinator, for example by proxies in failure tests. */
   readonly routeCoordinator?: (index: number, addresses: CoordinatorAddresses) => Promise<CoordinatorAddresses>;
-  /** Milliseconds that each step of the start may take. */
+  /** Milliseconds that each step of the start may take. Default: 60 s. */
   readonly startDeadlineMs?: number;
-  /** Called after a restart of a process, or a change of an agent's coordinator. */
+  /** Called after a process restarted, or an agent connected or disconnected. */
   readonly onChange?: (topology: Topology) => void;
 }
 
-/** Settings of a coordinator that name other servers. */
+/** Settings of a coordinator with addresses of other servers. */
 export interface CoordinatorAddresses {
   readonly NATS_URL: string;
   readonly DATABASE_URL: string;
 }
 
-/** Coordinators, agents and NATS servers of a cluster, as in `demo.json`. */
+/** Processes of a cluster, as written to `demo.json`. */
 export interface Topology {
   readonly coordinators: readonly { readonly base_url: string; readonly pid: number }[];
-  /** `coordinator`: `base_url` of the coordinator that the agent is connected to; null: none now. */
+  /** `coordinator`: `base_url` of the connected coordinator; null: not connected now. */
   readonly agents: readonly { readonly pid: number; readonly coordinator: string | null }[];
   readonly nats: readonly { readonly pid: number }[];
 }
@@ -79,27 +79,30 @@ const START_DEADLINE_MS = 60_000;
 const NATS_GRACE_MS = 3_000;
 const POSTGRES_GRACE_MS = 10_000;
 
-/** Starts a cluster; waits until a model has all agents. Throws, usually {@link StartError}; nothing is left running then. */
+/** Starts a cluster and waits until all agents serve a model. If the start fails, stops all processes and throws {@link StartError}. */
 export async function startCluster(options: ClusterOptions): Promise<ClusterNetwork> {
-  const starting = new StartingCluster(options);
+  const processes = new ClusterProcesses(options);
   try {
-    return await starting.start();
+    return await processes.start();
   } catch (error) {
-    await starting.stop();
+    await processes.stop();
     throw error;
   }
 }
 
+/** Kind of process; each kind is supervised in a list of its own. */
 type Role = 'nats' | 'postgres' | 'coordinator' | 'agent';
 
-class StartingCluster {
+/** Processes of a cluster, from the first start to the last stop. */
+class ClusterProcesses {
   readonly #options: ClusterOptions;
   readonly #logDir: string;
   readonly #guard = new ProcessGuard();
   readonly #programs: Record<Role, Supervised[]> = { nats: [], postgres: [], coordinator: [], agent: [] };
   readonly #failed = new AbortController();
   #balancer: Balancer | null = null;
-  #entrances: Entrance[] = [];
+  /** Listeners of the balancer for agents, in the order of the agents. */
+  #agentListeners: Listener[] = [];
   #simulation: Simulation | null = null;
   #stopped: Promise<void> | null = null;
   #isUp = false;
@@ -118,12 +121,12 @@ class StartingCluster {
     const backends = Array.from({ length: coordinatorCount }, (_, index) => ({ name: `coordinator-${index + 1}`, port: nextPort() }));
     const balancer = new Balancer(backends, () => this.#changed());
     this.#balancer = balancer;
-    const entrance = await balancer.listenForClients(port).catch((error: NodeJS.ErrnoException) => {
+    const clientListener = await balancer.listenForClients(port).catch((error: NodeJS.ErrnoException) => {
       throw new StartError(
         `the balancer cannot listen on 127.0.0.1:${port}: ${error.code === 'EADDRINUSE' ? 'the port is taken' : error.message}`,
       );
     });
-    const baseUrl = `http://127.0.0.1:${entrance.port}`;
+    const baseUrl = `http://127.0.0.1:${clientListener.port}`;
     const servers = Array.from({ length: NATS_SERVER_COUNT }, () => {
       return { host: '127.0.0.1', port: nextPort(), clusterPort: nextPort(), monitorPort: null };
     });
@@ -138,7 +141,7 @@ class StartingCluster {
     const keys = readDevelopmentKeys(join(dataDir, 'coordinator-1'));
     await this.#startAgents(managementArgs);
     const first = `http://127.0.0.1:${backends[0]?.port}`;
-    const models = await this.#before('no model came up at every agent', waitUntilServed(first, keys.apiKey, this.#options.providers));
+    const models = await this.#waitFor(waitUntilServed(first, keys.apiKey, this.#options.providers), 'no model was served by every agent');
     this.#isUp = true;
     const { coordinator, agent, nats } = this.#programs;
     const topology = (): Topology => this.#readTopology();
@@ -159,7 +162,7 @@ class StartingCluster {
     };
   }
 
-  /** Stops agents first, so that jobs can end, then coordinators, the balancer, and finally NATS, PostgreSQL and the simulation. */
+  /** Stops agents first, so that jobs can finish; then coordinators, balancer, and last NATS, PostgreSQL and the simulation. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -189,26 +192,26 @@ class StartingCluster {
   }
 
   async #startPostgres(postgres: PostgresServer, port: number): Promise<void> {
-    // SIGINT ends connections at once.
+    // SIGINT: fast shutdown, which closes open connections.
     await this.#add('postgres', postgres.start, (child) => child.stop(POSTGRES_GRACE_MS, 'SIGINT'));
-    await this.#before('PostgreSQL did not take connections', postgresReady(port, this.#failed.signal));
+    await this.#waitFor(postgresReady(port, this.#failed.signal), 'PostgreSQL did not accept connections');
   }
 
   async #startManagement(baseUrl: string): Promise<readonly string[]> {
     if (this.#options.managed !== true) return [];
     this.#simulation = await startSimulation(this.#options.dataDir, this.#logDir);
-    const { management_url: url } = await this.#before('the device simulation did not start', this.#simulation.ready);
+    const { management_url: url } = await this.#waitFor(this.#simulation.ready, 'the device simulation did not start');
     await this.#simulation.child.ask({ coordinator: baseUrl });
     return ['--simulated-management', url];
   }
 
-  /** Starts the first coordinator alone, for the migrations of the database. */
+  /** Starts the coordinators one after the other: the first migrates the database. */
   async #startCoordinators(
     backends: readonly { readonly name: string; readonly port: number }[],
     files: readonly CoordinatorFiles[],
     databaseUrl: string,
   ): Promise<void> {
-    const facts = await this.#simulation?.ready;
+    const management = await this.#simulation?.ready;
     const startOne = async (index: number): Promise<void> => {
       const { name, port } = backends[index] as (typeof backends)[number];
       const direct: CoordinatorAddresses = { NATS_URL: files[index]?.env.NATS_URL ?? '', DATABASE_URL: databaseUrl };
@@ -219,26 +222,25 @@ class StartingCluster {
           port,
           dataDir: join(this.#options.dataDir, name),
           logDir: this.#logDir,
-          env: { ...facts?.coordinator_env, ...this.#options.coordinatorEnv, ...files[index]?.env, ...addresses },
+          env: { ...management?.coordinator_env, ...this.#options.coordinatorEnv, ...files[index]?.env, ...addresses },
         });
       const child = await this.#add('coordinator', start);
-      await this.#before(`the ${name} did not listen`, listeningAddress(child));
+      await this.#waitFor(listeningAddress(child), `${name} did not listen`);
     };
-    await startOne(0);
-    // In order, so that the lists of programs and backends correspond.
-    for (let index = 1; index < backends.length; index++) await startOne(index);
+    // In order, so that the indexes of programs and backends correspond.
+    for (let index = 0; index < backends.length; index++) await startOne(index);
   }
 
   async #startAgents(managementArgs: readonly string[]): Promise<void> {
     const { dataDir, modelPath, providers, coordinatorCount, providerArgs = [] } = this.#options;
     const balancer = this.#balancer as Balancer;
     for (let number = 1; number <= providers; number++) {
-      const entrance = await balancer.listenForAgent((number - 1) % coordinatorCount);
-      this.#entrances.push(entrance);
+      const listener = await balancer.listenForAgent((number - 1) % coordinatorCount);
+      this.#agentListeners.push(listener);
       const agent = await startProvider(
         { dataDir, providerArgs: [...managementArgs, ...providerArgs], ...(modelPath === undefined ? {} : { modelPath }) },
         number,
-        `http://127.0.0.1:${entrance.port}`,
+        `http://127.0.0.1:${listener.port}`,
         this.#logDir,
       );
       this.#supervise('agent', agent);
@@ -246,13 +248,13 @@ class StartingCluster {
   }
 
   async #add(role: Role, start: () => Promise<Child>, stop?: (child: Child) => Promise<void>): Promise<Child> {
-    const program = { start: () => this.#guarded(role, start), child: await this.#guarded(role, start) };
+    const program = { start: () => this.#startGuarded(role, start), child: await this.#startGuarded(role, start) };
     this.#supervise(role, program, stop);
     return program.child;
   }
 
-  /** Coordinators and agents end with this process by themselves. */
-  async #guarded(role: Role, start: () => Promise<Child>): Promise<Child> {
+  /** Starts a process; NATS and PostgreSQL are killed with this process. Coordinators and agents exit by their IPC channel. */
+  async #startGuarded(role: Role, start: () => Promise<Child>): Promise<Child> {
     const child = await start();
     if (role === 'nats' || role === 'postgres') {
       this.#guard.add(child.pid);
@@ -266,27 +268,31 @@ class StartingCluster {
       start,
       ...(stop === undefined ? {} : { stop }),
       onRestart: (ended) => {
-        // The end of any program fails the start.
-        if (!this.#isUp) this.#failed.abort(new StartError(`the ${ended.name} did not start: ${ended.lastWords()}`));
-        else this.#options.onNotice?.(`the ${ended.name} ended (${ended.lastWords()}); starting it again`);
+        // During the start, any exit is a failure.
+        if (!this.#isUp) this.#failed.abort(new StartError(`the ${ended.name} did not start: ${ended.exitReason()}`));
+        else this.#options.onNotice?.(`the ${ended.name} ended (${ended.exitReason()}); starting it again`);
       },
       onRestarted: () => this.#changed(),
       onFailed: (ended) => {
-        void this.stop().then(() => this.#options.onFailure?.(`the ${ended.name} ended again and again: ${ended.lastWords()}`));
+        void this.stop().then(() => this.#options.onFailure?.(`the ${ended.name} ended again and again: ${ended.exitReason()}`));
       },
     });
     this.#programs[role].push(program);
   }
 
-  /** Rejects when a program or the simulation ends, the deadline passes or the start is interrupted. */
-  async #before<T>(what: string, ready: Promise<T>): Promise<T> {
+  /**
+   * Waits for a step of the start. Rejects if a process exits, the deadline passes or the start is interrupted.
+   *
+   * @param failure Message for a passed deadline, such as "the coordinator did not listen".
+   */
+  async #waitFor<T>(ready: Promise<T>, failure: string): Promise<T> {
     this.#failed.signal.throwIfAborted();
     const failed = new Promise<never>((_, reject) => {
       this.#failed.signal.addEventListener('abort', () => reject(this.#failed.signal.reason), { once: true });
     });
-    const simulationEnded = this.#simulation === null ? [] : [endOf(this.#simulation.child)];
-    const limit = deadline(this.#options.startDeadlineMs ?? START_DEADLINE_MS, what);
-    return Promise.race([ready, failed, limit, aborted(this.#options.signal), ...simulationEnded]);
+    const simulationEnded = this.#simulation === null ? [] : [rejectOnExit(this.#simulation.child)];
+    const limit = rejectAfter(this.#options.startDeadlineMs ?? START_DEADLINE_MS, failure);
+    return Promise.race([ready, failed, limit, rejectOnAbort(this.#options.signal), ...simulationEnded]);
   }
 
   #readTopology(): Topology {
@@ -296,7 +302,7 @@ class StartingCluster {
     return {
       coordinators: coordinator.map(({ current }, index) => ({ base_url: urlOf(backends[index]?.port ?? 0), pid: current.pid })),
       agents: agent.map(({ current }, index) => {
-        const backend = this.#entrances[index]?.backend ?? null;
+        const backend = this.#agentListeners[index]?.backend ?? null;
         return { pid: current.pid, coordinator: backend === null ? null : urlOf(backend.port) };
       }),
       nats: nats.map(({ current }) => ({ pid: current.pid })),

@@ -1,7 +1,7 @@
-/** Finds free ports of this machine, for programs that cannot report a port chosen by the system. */
+/** `freePorts`: finds free TCP ports, for programs that need a port number in their configuration. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 
-/** Distinct ports. */
+/** Different ports, free at the time of the call. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listen));
   const ports = servers.map(portOf);

@@ -1,4 +1,4 @@
-/** Finds `nats-server` and PostgreSQL on this machine. */
+/** `findPrograms`: paths of `nats-server` and PostgreSQL on this machine, for local clusters and tests. */
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { StartError } from '../start-error.js';
@@ -9,7 +9,7 @@ export interface InstalledPrograms {
   readonly postgres: string;
 }
 
-/** Folders of Debian and Homebrew that a user's PATH may lack. */
+/** Installation folders of Debian and Homebrew, often missing in a user's PATH. */
 const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/opt/homebrew/sbin'];
 const VERSIONED_FOLDERS = [
   { parent: '/usr/lib/postgresql', bin: 'bin' },
@@ -17,11 +17,11 @@ const VERSIONED_FOLDERS = [
   { parent: '/usr/local/opt', bin: 'bin', pattern: /^postgresql@\d+$/ },
 ] as const;
 
-/** Throws a StartError that names the missing packages. */
+/** Throws {@link StartError} with the commands that install missing programs. */
 export function findPrograms(path = process.env.PATH ?? ''): InstalledPrograms {
   const folders = [...path.split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
   const natsServer = findIn(folders, 'nats-server');
-  // Both programs of the same version; `initdb` alone may be on the PATH.
+  // One folder for both, so that versions agree: Debian may have `initdb` alone on the PATH.
   const bin = [...versionedFolders(), ...folders].find(
     (folder) => isProgram(join(folder, 'initdb')) && isProgram(join(folder, 'postgres')),
   );

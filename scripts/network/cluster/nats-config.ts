@@ -1,12 +1,12 @@
-/** Configuration of a cluster's NATS servers. Permissions per nkey make a message's subject prove the sending coordinator. */
+/** Configuration files of a cluster's NATS servers. Each nkey may publish only as its coordinator, so subjects prove the sender. */
 import { StartError } from '../start-error.js';
 
 export interface NatsAddress {
   readonly host: string;
   readonly port: number;
-  /** Port for the other servers. */
+  /** Port for connections between the servers. */
   readonly clusterPort: number;
-  /** Port for monitoring on this machine; null: none. */
+  /** Port of the monitoring endpoint, on loopback only; null: no monitoring. */
   readonly monitorPort: number | null;
 }
 
@@ -24,7 +24,7 @@ export interface ServerConfig {
   readonly files: { readonly authority: string; readonly certificate: string; readonly key: string };
 }
 
-/** Ports derived from the client port, as in the defaults of NATS: 4222, 6222 and 8222. */
+/** Distances of NATS's default ports: 4222 for clients, 6222 for servers, 8222 for monitoring. */
 const CLUSTER_PORT_OFFSET = 2000;
 const MONITOR_PORT_OFFSET = 4000;
 const MAX_SERVERS = 16;

@@ -1,4 +1,4 @@
-/** PostgreSQL server of a cluster on this machine. If root starts the cluster, PostgreSQL runs as user `postgres` or `nobody`. */
+/** `preparePostgres`: PostgreSQL server of a local cluster. Started by root, the server runs as user `postgres` or `nobody`. */
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ export interface PostgresServer {
 const NAME = 'inference';
 const POLL_MS = 50;
 
-/** Creates the data files if there are none. Throws {@link StartError}. */
+/** Creates the data files with `initdb`, if missing. Throws {@link StartError}. */
 export function preparePostgres({ programs, dataDir, logDir, port, maxConnections }: PostgresOptions): PostgresServer {
   const user = process.getuid?.() === 0 ? unprivilegedUser() : null;
   const directory = user === null ? join(dataDir, 'postgres') : reachableDirectory(dataDir, user);
@@ -64,7 +64,7 @@ export function preparePostgres({ programs, dataDir, logDir, port, maxConnection
   };
 }
 
-/** Resolves once the server takes connections. */
+/** Resolves when the server accepts connections. Rejects when `signal` aborts. */
 export async function postgresReady(port: number, signal: AbortSignal): Promise<void> {
   while (!(await accepts(port))) {
     signal.throwIfAborted();
@@ -72,7 +72,7 @@ export async function postgresReady(port: number, signal: AbortSignal): Promise<
   }
 }
 
-/** True if the server asks for a password. A starting server answers with an error instead. */
+/** Whether the server responds with `R` (authentication request). A starting server responds with an error. */
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(startupMessage()));
@@ -86,7 +86,7 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-/** `StartupMessage` of the frontend/backend protocol, version 3.0. */
+/** `StartupMessage` of PostgreSQL's frontend/backend protocol, version 3.0. */
 function startupMessage(): Buffer {
   const body = Buffer.from(`user\0${NAME}\0database\0postgres\0\0`);
   const head = Buffer.alloc(8);
@@ -112,7 +112,7 @@ function initialize(initdb: string, directory: string, passwordFile: string, use
   throw new StartError(`PostgreSQL could not create its files in ${directory}:\n${result.error?.message ?? result.stderr.trim()}`);
 }
 
-/** Throws {@link StartError}. */
+/** User of the server if this process is root, because PostgreSQL refuses root. Throws {@link StartError}. */
 function unprivilegedUser(): User {
   for (const name of ['postgres', 'nobody']) {
     const [uid, gid] = ['-u', '-g'].map((flag) => Number.parseInt(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout, 10));
@@ -121,11 +121,11 @@ function unprivilegedUser(): User {
   throw new StartError('PostgreSQL does not run as root, and there is no user postgres or nobody. Start as another user.');
 }
 
-/** Directory of PostgreSQL's files: in the data directory if its user has access, else in the system's temporary folder. */
+/** Directory of PostgreSQL's files: in the data directory if reachable for `user`, or else in the temporary folder. */
 function reachableDirectory(dataDir: string, user: User): string {
   const own = join(dataDir, 'postgres');
   if (canReach(dirname(resolve(dataDir)), user)) {
-    // Search permission only: the files of the data directory stay private.
+    // 0711: other users may pass through the data directory, not list it.
     chmodSync(dataDir, 0o711);
     return own;
   }
@@ -133,7 +133,7 @@ function reachableDirectory(dataDir: string, user: User): string {
   const elsewhere = join(tmpdir(), `inference-cluster-postgres-${name}`);
   const facts = lstatSync(elsewhere, { throwIfNoEntry: false });
   if (facts !== undefined && (!facts.isDirectory() || facts.uid !== user.uid)) {
-    throw new StartError(`${elsewhere} belongs to another user. Choose a DATA_DIR that every user can reach.`);
+    throw new StartError(`${elsewhere} belongs to another user. Set DATA_DIR to a directory that every user can reach.`);
   }
   return elsewhere;
 }

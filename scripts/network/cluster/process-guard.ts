@@ -1,10 +1,10 @@
-/** `ProcessGuard`: ends NATS and PostgreSQL if this process is killed. A shell notices by the end of its standard input. */
+/** `ProcessGuard`: a shell that stops NATS and PostgreSQL when this process dies, detected by the end of its standard input. */
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** Grace for programs that still use the guarded processes, in seconds. */
+/** Seconds before the guarded processes are stopped, so that coordinators can exit first. */
 const GRACE_SECONDS = 6;
 
-/** Input lines: `+ PID` guards a process, `- PID` releases the process. The end of input ends all guarded processes. */
+/** Input lines: `+ PID` adds a process, `- PID` removes a process, `done` exits. End of input without `done` stops all processes. */
 const SCRIPT = `
 trap '' INT TERM HUP
 pids=' '
@@ -32,11 +32,12 @@ export class ProcessGuard {
     this.#shell.stdin?.write(`+ ${pid}\n`);
   }
 
-  /** Releases a process that has ended, because its id may be reused. */
+  /** Removes an exited process: the system may reuse the id. */
   remove(pid: number): void {
     this.#shell.stdin?.write(`- ${pid}\n`);
   }
 
+  /** Ends the shell, and stops no process. */
   async close(): Promise<void> {
     const exited = new Promise((resolve) => this.#shell.once('exit', resolve));
     this.#shell.stdin?.end('done\n');

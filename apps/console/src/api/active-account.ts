@@ -1,21 +1,21 @@
 /**
- * Active account: the organisation or personal account on whose behalf this tab sends requests.
+ * Active account of this tab: an organisation, or the personal account. `api-client` sends its id with every request.
  *
- * Stored per tab, so that tabs can act for different accounts. The coordinator checks the membership on every request.
+ * Stored per tab, so different tabs can act for different accounts. The coordinator checks the membership on every request.
  */
 import { useSyncExternalStore } from 'react';
 
-/** Request header that names the organisation. */
+/** Request header with the id of the active organisation. */
 export const ACCOUNT_HEADER = 'x-account-id';
 
 const STORAGE_KEY = 'account';
-/** Query parameter that names the organisation, in mailed links and in downloads. */
+/** Query parameter with the id of the organisation, in links of e-mails and in downloads. */
 const ADDRESS_PARAMETER = 'account_id';
 
 interface ActiveAccount {
   /** Id of the organisation; null: the personal account. */
   readonly id: string | null;
-  /** The person lost access to the active organisation, so the personal account became active. */
+  /** Whether the personal account became active because the person lost access to the organisation. */
   readonly hasLostAccess: boolean;
 }
 
@@ -26,6 +26,7 @@ export function activeAccountId(): string | null {
   return active.id;
 }
 
+/** Switches the account of this tab. `id` null: the personal account. */
 export function setActiveAccount(id: string | null, { hasLostAccess = false } = {}): void {
   if (id === active.id && hasLostAccess === active.hasLostAccess) return;
   active = { id, hasLostAccess };
@@ -48,14 +49,14 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Methods of `sessionStorage`. A type of its own, because tests run in Node.js without types of browsers. */
+/** Methods of `sessionStorage`. Declared here, because tests run in Node.js without browser types. */
 interface TabStorage {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
   removeItem(key: string): void;
 }
 
-/** Null: the browser forbids storage, and the choice lasts until the page is left. */
+/** Null: the browser forbids storage. The active account then lasts until a reload. */
 function tabStorage(): TabStorage | null {
   try {
     return (globalThis as { readonly sessionStorage?: TabStorage }).sessionStorage ?? null;
@@ -64,16 +65,16 @@ function tabStorage(): TabStorage | null {
   }
 }
 
-/** Browser objects that tests in Node.js do not have. */
+/** Browser objects, absent in tests on Node.js. */
 interface AddressBar {
   readonly location?: { readonly href: string };
   readonly history?: { readonly state: unknown; replaceState(state: unknown, unused: string, url: string): void };
 }
 
 /**
- * Account that a mailed link selects; null: the address names none.
+ * Reads and stores the account in the page address, as in links of e-mails. Null: no account in the address.
  *
- * Removes the parameter from the address, so that a reload does not undo a later choice.
+ * Removes the parameter from the address; otherwise a reload would undo a later switch.
  */
 export function takeFromAddress({ location, history }: AddressBar = globalThis as AddressBar): string | null {
   if (location === undefined || history === undefined) return null;

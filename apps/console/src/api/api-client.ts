@@ -1,8 +1,7 @@
 /**
- * JSON requests to the coordinator, for all pages. Requests stay on this origin: the browser adds the session cookie and the
- * `Origin` header that changes require.
+ * `api`: JSON requests of all pages to the coordinator, on the same origin. Every request has a deadline.
  *
- * Bodies have the JSON content type, which forms of other sites cannot send. Every request has a deadline.
+ * Against cross-site requests, the coordinator requires the browser's `Origin` header and the JSON content type. The session is a cookie.
  */
 import { ACCOUNT_HEADER, activeAccountId } from './active-account.js';
 import { ApiError, ConnectionError, readError } from './api-error.js';
@@ -15,28 +14,29 @@ interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Account to act for; null: the personal account. Default: the active account of this tab. */
+  /** Organisation to act for; null: the personal account. Default: the active account of this tab. */
   readonly accountId?: string | null;
 }
 
 const TIMEOUT_MS = 30_000;
 
-/** Error codes after which the session may have changed: sign-out, or another membership or role. */
+/** Error codes of a changed session: signed out, or no longer a member. */
 const SESSION_CODES: ReadonlySet<string> = new Set(['not_signed_in', 'not_a_member']);
 
-/** Listeners for responses with one of {@link SESSION_CODES}. */
-const signedOut = new Set<() => void>();
+/** Called after an error with a code of {@link SESSION_CODES}. */
+const sessionListeners = new Set<() => void>();
 
-/**
- * Registers a listener for responses, also to changes, after which the session may have changed. Returns the function that removes the
- * listener.
- */
+/** Registers a listener for errors of a changed session, of all methods. Returns a function to remove the listener. */
 export function onSessionChange(listener: () => void): () => void {
-  signedOut.add(listener);
-  return () => signedOut.delete(listener);
+  sessionListeners.add(listener);
+  return () => sessionListeners.delete(listener);
 }
 
-/** Bodies are not validated against their schema: this page and the API come from the same coordinator. */
+/**
+ * Methods by HTTP verb. Throw {@link ApiError} and {@link ConnectionError}.
+ *
+ * Response bodies are not validated against the schema: the console and the API come from the same coordinator.
+ */
 export const api = {
   get: <Answer>(path: string, options?: RequestOptions) => request<Answer>('GET', path, undefined, options),
   post: <Answer>(path: string, body: unknown = {}, options?: RequestOptions) => request<Answer>('POST', path, body, options),
@@ -45,7 +45,7 @@ export const api = {
   delete: <Answer>(path: string, options?: RequestOptions) => request<Answer>('DELETE', path, undefined, options),
 };
 
-/** Path with its query; null and undefined members are omitted. */
+/** Appends the query to the path, without null and undefined members. */
 function withQuery(path: string, query: RequestOptions['query'] = {}): string {
   const present = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
   const search = new URLSearchParams(Object.fromEntries(present.map(([name, value]) => [name, String(value)]))).toString();
@@ -84,14 +84,15 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
   }
 }
 
-/** Coordinators of earlier versions do not know organisations, and have acted for the person. */
+/** Error for a response without the requested account: a coordinator of an earlier version changed the personal account. */
 function wrongAccount({ status, headers }: Response): ApiError {
   const message =
     'This coordinator is being updated and changed your personal account instead of the organisation. Check your personal account, then try again.';
   return new ApiError({ status, code: 'wrong_account', message, param: null, requestId: headers.get('x-request-id'), retryAfter: null });
 }
 
+/** Calls the session listeners if the error's code is of {@link SESSION_CODES}. Returns the error. */
 function notifyListeners(error: ApiError): ApiError {
-  if (SESSION_CODES.has(error.code)) for (const listener of signedOut) listener();
+  if (SESSION_CODES.has(error.code)) for (const listener of sessionListeners) listener();
   return error;
 }

@@ -1,19 +1,19 @@
-/** Errors of requests to the coordinator, with their texts for the user. */
+/** Errors of console requests: `ApiError` with a response, `ConnectionError` without. Both have a text for the user. */
 import { DisplayableError } from '../ui/feedback/displayable-error.js';
 
 interface ApiErrorFields {
   readonly status: number;
   readonly message: string;
-  /** Code of the error table, such as `not_signed_in`; empty if the body has none. */
+  /** Error code, such as `not_signed_in`; empty if the body has no code. */
   readonly code: string;
-  /** Request member that the coordinator refused; null if the error names none. */
+  /** Name of the invalid request member; null if unknown. */
   readonly param: string | null;
   readonly requestId: string | null;
   /** Value of `retry-after` in seconds; null without the header. */
   readonly retryAfter: number | null;
 }
 
-/** The coordinator refused the request or failed to serve it. */
+/** Error response of the coordinator (4xx or 5xx). */
 export class ApiError extends DisplayableError implements ApiErrorFields {
   readonly status: number;
   readonly code: string;
@@ -36,13 +36,13 @@ export class ApiError extends DisplayableError implements ApiErrorFields {
     return `Too many requests. Try again in ${this.retryAfter} seconds.`;
   }
 
-  /** Only failures of the coordinator (5xx) are worth a report. */
+  /** Request id for a report to support; null for 4xx, errors of the request itself. */
   get supportId(): string | null {
     return this.status >= 500 ? this.requestId : null;
   }
 }
 
-/** No response: the connection failed or the deadline passed. */
+/** No response: the connection failed, or the deadline passed. */
 export class ConnectionError extends DisplayableError {
   readonly supportId = null;
 
@@ -56,7 +56,7 @@ export class ConnectionError extends DisplayableError {
   }
 }
 
-/** Reads a response with an error status. Never throws: an unreadable body becomes a message with the status. */
+/** Reads an error response. Never throws: an unreadable body gives a message with the status. */
 export async function readError(response: Response): Promise<ApiError> {
   const { code, message, param } = await bodyOf(response);
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);

@@ -1,4 +1,4 @@
-/** `LoadedPage`: page about one resource, such as an account. Shows a placeholder while loading, then the page, an error or `notFound`. */
+/** `LoadedPage`: page of a resource, such as an account. Shows a placeholder while loading, then the page, an error or `notFound`. */
 import type { ReactNode } from 'react';
 import { ErrorState } from '../ui/feedback/error-state.js';
 import { PageSkeleton } from '../ui/feedback/placeholders.js';

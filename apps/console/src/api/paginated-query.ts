@@ -1,4 +1,4 @@
-/** `usePaginatedQuery`: reads a list of the console API or admin API page by page, with a cursor. */
+/** `usePaginatedQuery`: loads a list of the console or admin API page by page, with the API's cursor. */
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { api, type QueryValue } from './api-client.js';
 
@@ -7,7 +7,7 @@ interface Page<Row> {
   readonly next_cursor: string | null;
 }
 
-/** `query`: parameters of every request; includes `limit`, the rows per page. Returns `data`: the rows of all pages read so far. */
+/** `query`: parameters of every request, with `limit` as the page size. Result: `data` contains the rows of all loaded pages. */
 export function usePaginatedQuery<Row>(queryKey: readonly unknown[], path: string, query: Readonly<Record<string, QueryValue>>) {
   const { data, ...list } = useInfiniteQuery({
     queryKey,

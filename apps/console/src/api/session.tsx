@@ -1,6 +1,6 @@
 /**
- * Session and settings of the coordinator, fetched once for all pages. All tabs of a browser share one session: signing in or out
- * is broadcast to the other tabs.
+ * `SessionProvider` and hooks: session and settings of the coordinator, fetched once for all pages. The tabs of a browser share one
+ * session: signing in or out is broadcast to the other tabs.
  */
 import type { ConsoleMe, ConsoleMembership, ConsoleSessionState, ConsoleSettings, Permission } from '@inference/formats';
 import { type Query, type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -10,9 +10,9 @@ import { api, onSessionChange } from './api-client.js';
 
 export type Session =
   | { readonly state: 'loading' }
-  /** Session or settings could not be fetched. */
+  /** The request for session or settings failed. */
   | { readonly state: 'failed'; readonly error: Error; readonly retry: () => void }
-  /** `suspended`: the account that signed in is suspended by an operator. */
+  /** `suspended`: an operator suspended the signed-in account. */
   | { readonly state: 'signed-out'; readonly settings: ConsoleSettings; readonly suspended: boolean }
   | { readonly state: 'signed-in'; readonly settings: ConsoleSettings; readonly me: ConsoleMe };
 
@@ -32,7 +32,7 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
       await queryClient.resetQueries({ predicate: isAccountQuery });
     };
     tabs.onmessage = () => void onTabMessage();
-    // Pages that need a session then redirect to sign-in.
+    // Without a session, pages redirect to sign-in.
     return onSessionChange(() => void queryClient.invalidateQueries({ queryKey: SESSION_KEY }));
   }, [queryClient, tabs]);
   const settings = useQuery({
@@ -49,13 +49,13 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
     },
     staleTime: 60_000,
   });
-  const { data: offered, error: settingsError, refetch: refetchSettings } = settings;
-  const { data: who, error: accountError, refetch: refetchAccount } = account;
+  const { data: loadedSettings, error: settingsError, refetch: refetchSettings } = settings;
+  const { data: sessionState, error: accountError, refetch: refetchAccount } = account;
   const session = useMemo((): Session => {
-    if (offered !== undefined && who !== undefined) {
-      return who.account === null
-        ? { state: 'signed-out', settings: offered, suspended: who.suspended }
-        : { state: 'signed-in', settings: offered, me: who.account };
+    if (loadedSettings !== undefined && sessionState !== undefined) {
+      return sessionState.account === null
+        ? { state: 'signed-out', settings: loadedSettings, suspended: sessionState.suspended }
+        : { state: 'signed-in', settings: loadedSettings, me: sessionState.account };
     }
     const error = settingsError ?? accountError;
     const retry = (): void => {
@@ -63,7 +63,7 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
       void refetchAccount();
     };
     return error === null ? LOADING : { state: 'failed', error, retry };
-  }, [offered, who, settingsError, accountError, refetchSettings, refetchAccount]);
+  }, [loadedSettings, sessionState, settingsError, accountError, refetchSettings, refetchAccount]);
   return (
     <TabsContext value={tabs}>
       <SessionContext value={session}>{children}</SessionContext>
@@ -94,7 +94,7 @@ export function useActiveAccount(): { readonly id: string; readonly name: string
 /** Active organisation of this tab; null: the personal account. */
 export function useOrganisationOf({ organisations }: ConsoleMe): ConsoleMembership | null {
   const { id } = useActiveAccountState();
-  return organisations.find((one) => one.id === id) ?? null;
+  return organisations.find((organisation) => organisation.id === id) ?? null;
 }
 
 /** Whether the person's role permits the action in the active account. The personal account permits every action. */
@@ -115,7 +115,7 @@ export function useSwitchAccount(): (id: string | null) => void {
 /** Returns to the personal account if the person is not a member of the active organisation. */
 function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): void {
   const id = activeAccountId();
-  if (id === null || me?.organisations.some((one) => one.id === id && !one.suspended)) return;
+  if (id === null || me?.organisations.some((membership) => membership.id === id && !membership.suspended)) return;
   queryClient.removeQueries({ predicate: isAccountQuery });
   setActiveAccount(null, { hasLostAccess: me !== null });
 }
@@ -126,7 +126,7 @@ export function useSettings(): ConsoleSettings | null {
   return session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;
 }
 
-/** Call after signing in or out: fetches the session again and drops data of the previous account, in all tabs. */
+/** Returns a function to call after sign-in or sign-out: refetches the session and drops data of the previous account, in all tabs. */
 export function useRefreshSession(): () => Promise<void> {
   const queryClient = useQueryClient();
   const tabs = useContext(TabsContext);
@@ -137,7 +137,7 @@ export function useRefreshSession(): () => Promise<void> {
   };
 }
 
-/** Whether the query may hold data of an account. */
+/** Whether a query may contain data of an account. */
 function isAccountQuery({ queryKey }: Query): boolean {
   return queryKey[0] !== SETTINGS_KEY[0] && queryKey[0] !== SESSION_KEY[0];
 }

@@ -1,4 +1,4 @@
-/** Configuration from the environment, validated once. A StartupError names the bad variable. */
+/** `readConfig`: reads and validates the environment of a coordinator, once at start. Groups of settings follow below. */
 import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
 import { readClusterSettings } from '../cluster/settings.js';
@@ -17,111 +17,33 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const TRUST_LEVELS = ['self_signed', 'hardware'] as const satisfies readonly TrustLevel[];
 
-/** Reads the environment. Throws {@link StartupError} naming the first bad value. */
+/** Reads the environment. Throws {@link StartupError} with the name of the first wrong variable. */
 export function readConfig(environment: Environment) {
   const env = withSecretFiles(environment);
-  const allowSimulatedEnclave = flag(env, 'ALLOW_SIMULATED_ENCLAVE');
   const development = flag(env, 'DEVELOPMENT');
-  // A test network is an explicit choice. Elsewhere, unproved claims of a device do not count.
-  const defaultTrustLevel = allowSimulatedEnclave || development ? 'self_signed' : 'hardware';
-  const simulatedDeviceAuthority = text(env, 'SIMULATED_DEVICE_AUTHORITY');
-  if (simulatedDeviceAuthority !== null && !allowSimulatedEnclave) {
-    throw new StartupError(
-      "SIMULATED_DEVICE_AUTHORITY needs ALLOW_SIMULATED_ENCLAVE=1: without it Apple's root certificate is the only trust anchor.",
-    );
-  }
-  const promptPerMillion = integer(env, 'DEFAULT_PROMPT_PRICE', 50_000, 0, MAX_RATE);
-  const maxRequestBytes = integer(env, 'MAX_REQUEST_BYTES', MAX_REQUEST_BYTES, 1, MAX_REQUEST_BYTES);
   return {
-    host: text(env, 'HOST') ?? '127.0.0.1',
-    /** 0 lets the system choose. */
-    port: integer(env, 'PORT', 8080, 0, 65_535),
-    dataDir: text(env, 'DATA_DIR') ?? '.data',
-    /** PostgreSQL (`postgres://…`) in place of the database file under the data directory. */
-    databaseUrl: postgresUrl(env, 'DATABASE_URL'),
-    /** Whether a start applies pending migrations. False: a database that lacks some stops the start. */
-    migrateOnStart: text(env, 'MIGRATE_ON_START') === null || flag(env, 'MIGRATE_ON_START'),
-    /** Null: a coordinator without peers. */
-    cluster: readClusterSettings(env),
     /** Creates the first account and keys, stored in a file. */
     development,
-    /** Admits providers with a simulated enclave. */
-    allowSimulatedEnclave,
-    /** PEM file of the trust anchor for simulated certificate chains; null for Apple's. */
-    simulatedDeviceAuthority,
-    /** Prices of models without a price of their own, in micro-USD per million tokens and per image. */
-    defaultPrices: {
-      promptPerMillion,
-      cachedPerMillion: integer(env, 'DEFAULT_CACHED_PROMPT_PRICE', promptPerMillion, 0, promptPerMillion),
-      completionPerMillion: integer(env, 'DEFAULT_COMPLETION_PRICE', 200_000, 0, MAX_RATE),
-      perImage: integer(env, 'DEFAULT_IMAGE_PRICE', 2000, 0, MAX_IMAGE_RATE),
-    },
-    /** Older usage entries are removed; null: never. */
-    usageRetentionDays: integer(env, 'USAGE_RETENTION_DAYS', 0, 0, MAX_RETENTION_DAYS) || null,
+    ...readServer(env),
+    ...readDatabase(env),
+    /** Null: a coordinator without peers. */
+    cluster: readClusterSettings(env),
+    ...readTrust(env, development),
+    ...readCharges(env, development),
     retention: readRetention(env),
     /** Null: no traces. */
     tracing: readTracing(env),
     logLevel: choice(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
     /** Address of the metrics server without a key; null: metrics only at the coordinator's own port, with an admin key. */
     metrics: readMetrics(env),
-    /** Interval between two challenges of one provider, in milliseconds. */
-    challengeIntervalMs: 1000 * integer(env, 'CHALLENGE_INTERVAL_SECONDS', 300, 1, 86_400),
-    /** Share of a job's price for the provider's owner, in percent; the platform gets the rest. */
-    providerSharePercent: integer(env, 'PROVIDER_SHARE_PERCENT', 90, 0, 100),
-    /** Jobs on a provider of the requesting account cost nothing. */
-    ownMachinesFree: flag(env, 'OWN_MACHINES_FREE'),
-    /** Days until earnings can be withdrawn; 0: at once. */
-    earningsMaturityDays: integer(env, 'EARNINGS_MATURITY_DAYS', development ? 0 : 7, 0, MAX_MATURITY_DAYS),
-    /** Maximum request body without images in bytes, bounded by the wire protocol. */
-    maxRequestBytes,
-    /** The same of a body with images; at most `maxHeldBytes`. */
-    maxVisionRequestBytes: integer(env, 'MAX_VISION_REQUEST_BYTES', MAX_VISION_REQUEST_BYTES, 1, MAX_VISION_REQUEST_BYTES),
-    /** Maximum bytes of request bodies in memory, over all clients. */
-    maxHeldBytes: integer(env, 'MAX_HELD_REQUEST_BYTES', MAX_HELD_BYTES, maxRequestBytes, 2 ** 40),
-    /** Maximum bytes of `count_tokens` bodies per account and minute; 0: no limit. */
-    countTokensBytesPerMinute: integer(env, 'COUNT_TOKENS_BYTES_PER_MINUTE', COUNT_TOKENS_BYTES_PER_MINUTE, 0, 2 ** 40),
-    /** Maximum time for running jobs to end after a shutdown began, in milliseconds. */
-    drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
+    ...readRequestLimits(env),
     /** Null: no device management. */
     deviceManagement: readDeviceManagement(env),
-    /** Addresses or ranges (CIDR) of proxies whose `X-Forwarded-For` is trusted. */
-    trustedProxies: addressRanges(env, 'TRUSTED_PROXIES'),
-    /** Pages of other sites may call the API with a key. */
-    cors: choice(env, 'CORS', ['on', 'off'], 'on') === 'on',
-    /** Providers below this level stay connected and get no jobs. */
-    minTrustLevel: choice(env, 'MIN_TRUST_LEVEL', TRUST_LEVELS, defaultTrustLevel),
-    /** Models for providers of trust level `hardware` only; `*` stands for all models. */
-    hardwareOnlyModels: list(env, 'HARDWARE_ONLY_MODELS'),
-    /** Maximum hedged requests, in percent of all jobs; 0: none. */
-    hedgePercent: integer(env, 'HEDGE_PERCENT', 5, 0, 50),
-    /** Only models of the catalogue are served. */
-    catalogueOnly: flag(env, 'CATALOGUE_ONLY'),
-    /** File of signed releases of the agent; null: none are offered. */
-    agentReleases: text(env, 'AGENT_RELEASES'),
-    images: {
-      /** How long the URL of an image is good, from the request on, in milliseconds. */
-      urlMs: 1000 * integer(env, 'IMAGE_URL_SECONDS', 3600, 1, MAX_IMAGE_URL_SECONDS),
-      /** Maximum bytes on disk for images that wait to be fetched. */
-      storeBytes: 2 ** 20 * integer(env, 'IMAGE_STORE_MB', 2048, 1, MAX_IMAGE_STORE_MB),
-      /** Maximum wait for an image provider, in milliseconds. */
-      queueMs: 1000 * integer(env, 'IMAGE_QUEUE_SECONDS', 60, 0, MAX_IMAGE_QUEUE_SECONDS),
-    },
-    /** Fetches images at `https` URLs of requests. Default: such URLs are refused. */
-    fetchImageUrls: flag(env, 'FETCH_IMAGE_URLS'),
-    /** Maximum share of the image store per account, and per provider for unfinished images, in percent. */
-    imageSharePercent: integer(env, 'IMAGE_STORE_SHARE_PERCENT', 25, 1, 100),
-    /** Maximum requests per window; 0 sets no limit. */
-    rateLimits: {
-      keyPerMinute: integer(env, 'RATE_LIMIT_KEY', 60_000, 0, 1_000_000_000),
-      addressPerMinute: integer(env, 'RATE_LIMIT_ADDRESS', 6000, 0, 1_000_000_000),
-      badKeysPerMinute: integer(env, 'RATE_LIMIT_BAD_KEYS', 300, 0, 1_000_000_000),
-      authPerMinute: integer(env, 'RATE_LIMIT_SIGN_IN', 120, 0, 1_000_000_000),
-      emailPerQuarter: integer(env, 'RATE_LIMIT_EMAIL', 20, 0, 1_000_000_000),
-    },
+    ...readModels(env),
+    ...readImages(env),
+    rateLimits: readRateLimits(env),
     transparencyLog: readTransparencyLog(env),
     console: readConsole(env),
-    /** Folder of the built web console; null: the build beside the program, if any. */
-    consoleDir: text(env, 'CONSOLE_DIR'),
     /** Null: no payments from outside. */
     stripe: readStripe(env),
     /** Issuer of the receipts of deposits. */
@@ -148,6 +70,135 @@ const MAX_IMAGE_URL_SECONDS = 604_800;
 const MAX_IMAGE_STORE_MB = 2 ** 24;
 /** Clients and proxies give up on slower responses. */
 const MAX_IMAGE_QUEUE_SECONDS = 600;
+
+/** Listening, files and shutdown. */
+function readServer(env: Environment) {
+  return {
+    host: text(env, 'HOST') ?? '127.0.0.1',
+    /** 0 lets the system choose. */
+    port: integer(env, 'PORT', 8080, 0, 65_535),
+    dataDir: text(env, 'DATA_DIR') ?? '.data',
+    /** Addresses or ranges (CIDR) of proxies whose `X-Forwarded-For` is trusted. */
+    trustedProxies: addressRanges(env, 'TRUSTED_PROXIES'),
+    /** Pages of other sites may call the API with a key. */
+    cors: choice(env, 'CORS', ['on', 'off'], 'on') === 'on',
+    /** Folder of the built web console; null: the build beside the program, if any. */
+    consoleDir: text(env, 'CONSOLE_DIR'),
+    /** Maximum time for running jobs to end after a shutdown began, in milliseconds. */
+    drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
+  };
+}
+
+function readDatabase(env: Environment) {
+  return {
+    /** PostgreSQL (`postgres://…`) in place of the database file under the data directory. */
+    databaseUrl: postgresUrl(env, 'DATABASE_URL'),
+    /** Whether a start applies pending migrations. False: a start with pending migrations fails. */
+    migrateOnStart: text(env, 'MIGRATE_ON_START') === null || flag(env, 'MIGRATE_ON_START'),
+  };
+}
+
+/** Trust in providers. */
+function readTrust(env: Environment, development: boolean) {
+  const allowSimulatedEnclave = flag(env, 'ALLOW_SIMULATED_ENCLAVE');
+  const simulatedDeviceAuthority = text(env, 'SIMULATED_DEVICE_AUTHORITY');
+  if (simulatedDeviceAuthority !== null && !allowSimulatedEnclave) {
+    throw new StartupError(
+      "SIMULATED_DEVICE_AUTHORITY needs ALLOW_SIMULATED_ENCLAVE=1: without it Apple's root certificate is the only trust anchor.",
+    );
+  }
+  // A test network is an explicit choice. Elsewhere, unproved claims of a device do not count.
+  const defaultTrustLevel = allowSimulatedEnclave || development ? 'self_signed' : 'hardware';
+  return {
+    /** Admits providers with a simulated enclave. */
+    allowSimulatedEnclave,
+    /** PEM file of the trust anchor for simulated certificate chains; null for Apple's. */
+    simulatedDeviceAuthority,
+    /** Providers below this level stay connected and get no jobs. */
+    minTrustLevel: choice(env, 'MIN_TRUST_LEVEL', TRUST_LEVELS, defaultTrustLevel),
+    /** Models for providers of trust level `hardware` only; `*` stands for all models. */
+    hardwareOnlyModels: list(env, 'HARDWARE_ONLY_MODELS'),
+    /** Interval between two challenges of one provider, in milliseconds. */
+    challengeIntervalMs: 1000 * integer(env, 'CHALLENGE_INTERVAL_SECONDS', 300, 1, 86_400),
+  };
+}
+
+/** Prices, earnings, and the retention of usage. */
+function readCharges(env: Environment, development: boolean) {
+  const promptPerMillion = integer(env, 'DEFAULT_PROMPT_PRICE', 50_000, 0, MAX_RATE);
+  return {
+    /** Prices of models without a price of their own, in micro-USD per million tokens and per image. */
+    defaultPrices: {
+      promptPerMillion,
+      cachedPerMillion: integer(env, 'DEFAULT_CACHED_PROMPT_PRICE', promptPerMillion, 0, promptPerMillion),
+      completionPerMillion: integer(env, 'DEFAULT_COMPLETION_PRICE', 200_000, 0, MAX_RATE),
+      perImage: integer(env, 'DEFAULT_IMAGE_PRICE', 2000, 0, MAX_IMAGE_RATE),
+    },
+    /** Share of a job's price for the provider's owner, in percent; the platform gets the rest. */
+    providerSharePercent: integer(env, 'PROVIDER_SHARE_PERCENT', 90, 0, 100),
+    /** Jobs on a provider of the requesting account cost nothing. */
+    ownMachinesFree: flag(env, 'OWN_MACHINES_FREE'),
+    /** Days until earnings can be withdrawn; 0: at once. */
+    earningsMaturityDays: integer(env, 'EARNINGS_MATURITY_DAYS', development ? 0 : 7, 0, MAX_MATURITY_DAYS),
+    /** Older usage entries are removed; null: never. */
+    usageRetentionDays: integer(env, 'USAGE_RETENTION_DAYS', 0, 0, MAX_RETENTION_DAYS) || null,
+  };
+}
+
+/** Bounds of request bodies. */
+function readRequestLimits(env: Environment) {
+  const maxRequestBytes = integer(env, 'MAX_REQUEST_BYTES', MAX_REQUEST_BYTES, 1, MAX_REQUEST_BYTES);
+  return {
+    /** Maximum request body without images in bytes, bounded by the wire protocol. */
+    maxRequestBytes,
+    /** Maximum request body with images, in bytes; at most `maxHeldBytes`. */
+    maxVisionRequestBytes: integer(env, 'MAX_VISION_REQUEST_BYTES', MAX_VISION_REQUEST_BYTES, 1, MAX_VISION_REQUEST_BYTES),
+    /** Maximum bytes of request bodies in memory, over all clients. */
+    maxHeldBytes: integer(env, 'MAX_HELD_REQUEST_BYTES', MAX_HELD_BYTES, maxRequestBytes, 2 ** 40),
+    /** Maximum bytes of `count_tokens` bodies per account and minute; 0: no limit. */
+    countTokensBytesPerMinute: integer(env, 'COUNT_TOKENS_BYTES_PER_MINUTE', COUNT_TOKENS_BYTES_PER_MINUTE, 0, 2 ** 40),
+  };
+}
+
+/** Served models, hedged requests and agent releases. */
+function readModels(env: Environment) {
+  return {
+    /** Maximum hedged requests, in percent of all jobs; 0: none. */
+    hedgePercent: integer(env, 'HEDGE_PERCENT', 5, 0, 50),
+    /** Only models of the catalogue are served. */
+    catalogueOnly: flag(env, 'CATALOGUE_ONLY'),
+    /** File of signed releases of the agent; null: none are offered. */
+    agentReleases: text(env, 'AGENT_RELEASES'),
+  };
+}
+
+function readImages(env: Environment) {
+  return {
+    images: {
+      /** Validity of an image's URL from the request on, in milliseconds. */
+      urlMs: 1000 * integer(env, 'IMAGE_URL_SECONDS', 3600, 1, MAX_IMAGE_URL_SECONDS),
+      /** Maximum bytes on disk for images that wait to be fetched. */
+      storeBytes: 2 ** 20 * integer(env, 'IMAGE_STORE_MB', 2048, 1, MAX_IMAGE_STORE_MB),
+      /** Maximum wait for an image provider, in milliseconds. */
+      queueMs: 1000 * integer(env, 'IMAGE_QUEUE_SECONDS', 60, 0, MAX_IMAGE_QUEUE_SECONDS),
+    },
+    /** Fetches images at `https` URLs of requests. Default: such URLs are refused. */
+    fetchImageUrls: flag(env, 'FETCH_IMAGE_URLS'),
+    /** Maximum share of the image store per account, and per provider for unfinished images, in percent. */
+    imageSharePercent: integer(env, 'IMAGE_STORE_SHARE_PERCENT', 25, 1, 100),
+  };
+}
+
+/** Maximum requests per window; 0 sets no limit. */
+function readRateLimits(env: Environment) {
+  return {
+    keyPerMinute: integer(env, 'RATE_LIMIT_KEY', 60_000, 0, 1_000_000_000),
+    addressPerMinute: integer(env, 'RATE_LIMIT_ADDRESS', 6000, 0, 1_000_000_000),
+    badKeysPerMinute: integer(env, 'RATE_LIMIT_BAD_KEYS', 300, 0, 1_000_000_000),
+    authPerMinute: integer(env, 'RATE_LIMIT_SIGN_IN', 120, 0, 1_000_000_000),
+    emailPerQuarter: integer(env, 'RATE_LIMIT_EMAIL', 20, 0, 1_000_000_000),
+  };
+}
 
 function readConsole(env: Environment) {
   const config = {

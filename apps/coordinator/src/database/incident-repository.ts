@@ -1,5 +1,6 @@
 /** `IncidentRepository`: incidents and maintenance on the status page, with updates. Written by operators. */
 import { randomUUID } from 'node:crypto';
+import { isAfterPosition } from './row-position.js';
 import type { IncidentImpact, IncidentKind, IncidentStatus } from './tables/operations.js';
 import type { Database, Tables } from './tables.js';
 
@@ -139,9 +140,7 @@ export class IncidentRepository {
     const { limit, after = null, endedAfter } = options;
     let query = this.#database.selectFrom('incidents').selectAll();
     if (after !== null) {
-      query = query.where((where) =>
-        where.or([where('created_at', '<', after.at), where.and([where('created_at', '=', after.at), where('id', '<', after.id)])]),
-      );
+      query = query.where((where) => isAfterPosition(where, 'created_at', 'id', after));
     }
     if (endedAfter !== undefined) {
       query = query.where((where) =>

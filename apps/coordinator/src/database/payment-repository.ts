@@ -1,5 +1,6 @@
 /** `PaymentRepository`: deposit orders, handled events, the ends of withdrawals, and payout accounts. */
 
+import { isAfterPosition } from './row-position.js';
 import type { DepositSource } from './tables/ledger.js';
 import type { DepositOrderState, WithdrawalEndClaim } from './tables/payments.js';
 import type { Database, Tables } from './tables.js';
@@ -122,9 +123,7 @@ export class PaymentRepository {
     const { accountId, after } = options;
     if (accountId !== null) query = query.where('account_id', '=', accountId);
     if (after !== null) {
-      query = query.where((where) =>
-        where.or([where('created_at', '<', after.at), where.and([where('created_at', '=', after.at), where('id', '<', after.id)])]),
-      );
+      query = query.where((where) => isAfterPosition(where, 'created_at', 'id', after));
     }
     const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(options.limit).execute();
     return rows.map(orderOf);
@@ -150,9 +149,7 @@ export class PaymentRepository {
     if (accountId !== null) query = query.where('account_id', '=', accountId);
     if (options.state !== null) query = query.where('state', '=', options.state);
     if (after !== null) {
-      query = query.where((where) =>
-        where.or([where('requested_at', '<', after.at), where.and([where('requested_at', '=', after.at), where('id', '<', after.id)])]),
-      );
+      query = query.where((where) => isAfterPosition(where, 'requested_at', 'id', after));
     }
     const rows = await query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(options.limit).execute();
     return rows.map(withdrawalOf);

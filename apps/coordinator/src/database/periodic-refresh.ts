@@ -25,12 +25,12 @@ export class PeriodicRefresh {
   async begin(): Promise<void> {
     const { read, everyMs } = this.#options;
     await read();
-    this.#timer = setInterval(() => void this.now(), everyMs);
+    this.#timer = setInterval(() => void this.refreshNow(), everyMs);
     this.#timer.unref();
   }
 
   /** Reads after a read in progress. Never rejects. */
-  now(): Promise<void> {
+  refreshNow(): Promise<void> {
     const { read, onError } = this.#options;
     this.#queued ??= this.#running.then(() => {
       this.#queued = null;

@@ -82,7 +82,7 @@ export class RolloutService {
 
   /** Reads what another coordinator wrote. Never rejects. */
   changedElsewhere(): Promise<void> {
-    return this.#refreshing.now();
+    return this.#refreshing.refreshNow();
   }
 
   /** Like {@link begin}, but never rejects. Versions without a rollout are offered to no machine. */

@@ -1,4 +1,4 @@
-/** Settings of the transparency log: its name and its witnesses. */
+/** Settings of the transparency log: `LOG_ORIGIN`, `LOG_WITNESSES` and `LOG_WITNESS_QUORUM`. */
 import { LogFormatError, type NoteKey, parseNoteKey } from '@inference/protocol';
 import { sha256 } from '@inference/protocol/crypto';
 import { checked, type Environment, integer, list } from '../config/environment.js';
@@ -11,17 +11,17 @@ export interface Witness {
 }
 
 export interface TransparencyLogSettings {
-  /** Origin of a new log; an existing log retains its own. Null: derived from the public address. */
+  /** Origin (name) of a new log; an existing log retains its origin. Null: derived from the public address. */
   readonly origin: string | null;
   /** Empty: the log is unwitnessed. */
   readonly witnesses: readonly Witness[];
-  /** Cosignatures that a checkpoint needs before its publication. */
+  /** Minimum number of cosignatures of a published checkpoint. Default: a majority of the witnesses. */
   readonly quorum: number;
 }
 
 const MAX_WITNESSES = 16;
 
-/** Throws StartupError naming the bad variable. */
+/** Throws StartupError with the name of the wrong variable. */
 export function readTransparencyLog(env: Environment): TransparencyLogSettings {
   const witnesses = list(env, 'LOG_WITNESSES').map(readWitness);
   if (witnesses.length > MAX_WITNESSES) throw new StartupError(`LOG_WITNESSES must name at most ${MAX_WITNESSES} witnesses.`);
@@ -38,7 +38,7 @@ export function readTransparencyLog(env: Environment): TransparencyLogSettings {
   };
 }
 
-/** A verifier key, a space, and the address. */
+/** `text`: a verifier key (C2SP signed-note), a space, and the witness's address. */
 function readWitness(text: string): Witness {
   const [key = '', url = ''] = text.split(/\s+/);
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {

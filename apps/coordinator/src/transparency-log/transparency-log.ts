@@ -1,4 +1,4 @@
-/** Transparency log of this network (C2SP tlog-tiles). Publishes a checkpoint once a quorum of witnesses has cosigned it. */
+/** `TransparencyLog`: append-only log of this network (C2SP tlog-tiles). A checkpoint is published after a quorum of witnesses cosigned. */
 import {
   checkpointText,
   consistencyProof,
@@ -35,25 +35,25 @@ import type { Database } from '../database/tables.js';
 import type { Witness } from './settings.js';
 import { WitnessClient } from './witness-client.js';
 
-/** Name of the log's private key among the secrets that all coordinators of a database share. */
+/** Name of the log's private key in `secret-repository`, shared by all coordinators of a database. */
 export const LOG_KEY_SECRET = 'transparency log key';
 
-/** Tree levels between two tile levels. */
+/** Tree levels per tile level (C2SP tlog-tiles). */
 const TILE_HEIGHT = 8;
 
 const MAX_CACHED_PROVIDERS = 10_000;
 
-/** Interface of the log for the keyset route. */
+/** Methods of the log for the keyset of end-to-end mode. */
 export interface KeysetLog {
   /**
    * Logs a keyset.
    *
    * @param keysetBytes `keysetLeafBytes` of the keyset.
-   * @returns Proof, served as the keyset's member `log`; null: not published, for lack of witnesses or by the hourly maximum.
+   * @returns Proof for the keyset's member `log`. Null: not yet published, because of missing cosignatures or the hourly maximum.
    */
   publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null>;
   /**
-   * Leaf index of an enclave key (x963), which is appended if new. The next publication contains the leaf.
+   * Leaf index of an enclave key (x963). A new key is appended, and published with the next tree.
    *
    * @returns Null if the hourly maximum of providers is reached.
    */
@@ -68,9 +68,9 @@ interface TransparencyLogOptions {
   readonly origin: string;
   readonly witnesses: readonly Witness[];
   readonly quorum: number;
-  /** A witness cosigned a checkpoint. `witness`: its name. */
+  /** Called when a witness cosigned a checkpoint. `witness`: name of the witness. */
   readonly onCosigned?: (witness: string) => void;
-  /** A witness did not cosign. */
+  /** Called when a witness did not cosign. */
   readonly onWitnessFailure: (error: unknown, witness: string) => void;
 }
 
@@ -82,7 +82,7 @@ export class TransparencyLog implements KeysetLog {
   readonly #options: TransparencyLogOptions;
   /** Leaf indexes by enclave key, in hexadecimal. */
   readonly #providerIndexes = new BoundedMap<string, number>(MAX_CACHED_PROVIDERS);
-  /** Publications of this process, one at a time. */
+  /** Last publication of this process; publications run one after the other. */
   #publishing: Promise<void> = Promise.resolve();
 
   static async open(options: TransparencyLogOptions): Promise<TransparencyLog> {
@@ -115,7 +115,7 @@ export class TransparencyLog implements KeysetLog {
   /**
    * Appends an entry, if new, and tries to publish the tree.
    *
-   * @returns The leaf's index; null: the hourly maximum of this kind is reached.
+   * @returns Index of the leaf. Null: the hourly maximum of the entry's kind is reached.
    */
   async append(entry: LogEntry): Promise<number | null> {
     const index = await this.#repository.append(entry);
@@ -126,7 +126,7 @@ export class TransparencyLog implements KeysetLog {
   /**
    * Appends new entries, and tries to publish the tree.
    *
-   * @throws The hourly maximum refused some entries; call again later.
+   * @throws Error if the hourly maximum refused some entries. Call again later.
    */
   async appendAll(entries: Iterable<LogEntry>): Promise<void> {
     const refused = new Set<LogEntryKind>();
@@ -146,7 +146,7 @@ export class TransparencyLog implements KeysetLog {
     return index;
   }
 
-  /** Proof that the leaf is in the published tree; null: the published tree does not contain the leaf. */
+  /** Inclusion proof of a leaf in the published tree. Null: the leaf is not yet published. */
   async inclusionOf(leafIndex: number): Promise<E2eKeysetLog | null> {
     const tree = await this.#repository.published();
     if (leafIndex >= tree.size) return null;
@@ -159,13 +159,13 @@ export class TransparencyLog implements KeysetLog {
     return this.#checkpointOf(await this.#repository.published());
   }
 
-  /** Number of entries, and number of published entries. */
+  /** Number of appended entries, and of published entries. */
   async sizes(): Promise<{ readonly appended: number; readonly published: number }> {
     const { size: published } = await this.#repository.published();
     return { appended: await this.#repository.size(), published };
   }
 
-  /** Bytes of a tile or bundle of the published tree; null outside the tree. */
+  /** Bytes of a tile or entry bundle of the published tree. Null: the tile is not in the tree. */
   async tile({ level, index, width }: TileId): Promise<Uint8Array | null> {
     const { size } = await this.#repository.published();
     if (tileWidth(level, index, size) < width) return null;
@@ -175,7 +175,7 @@ export class TransparencyLog implements KeysetLog {
       : Buffer.concat(await this.#repository.subtrees(TILE_HEIGHT * level, first, width));
   }
 
-  /** Publishes all appended leaves, and renews the cosignatures. A tree without its quorum stays unpublished until a later call. */
+  /** Publishes all appended leaves and renews cosignatures. Without a quorum, the tree remains unpublished until a later call. */
   refresh(): Promise<void> {
     const published = this.#publishing.then(() => this.#publish());
     // A failed publication does not block the next.
@@ -189,13 +189,14 @@ export class TransparencyLog implements KeysetLog {
     if (size === before.size && this.#witnesses.length === 0) return;
     const root = await treeRoot(sha256, this.#repository.subtree, size);
     const tree: PublishedTree = { ...before, size, root, cosignatures: '' };
-    const cosignatures = await this.#cosignatures(tree);
+    const cosignatures = await this.#requestCosignatures(tree);
     if (size === before.size) cosignatures.push(...this.#olderCosignatures(before.cosignatures, cosignatures));
     if (cosignatures.length < this.#options.quorum) return;
     await this.#repository.publish({ size, root, cosignatures: cosignatures.map(formatSignatureLine).join('') });
   }
 
-  async #cosignatures(tree: PublishedTree): Promise<NoteSignature[]> {
+  /** Requests cosignatures from all witnesses. Failures are reported to `onWitnessFailure`. */
+  async #requestCosignatures(tree: PublishedTree): Promise<NoteSignature[]> {
     const { size } = tree;
     const proofFrom = (oldSize: number) => consistencyProof(sha256, this.#repository.subtree, oldSize, size);
     const checkpoint = { note: this.#checkpointOf(tree), size, proofFrom };
@@ -211,7 +212,7 @@ export class TransparencyLog implements KeysetLog {
     });
   }
 
-  /** Stored cosignatures of the same tree that configured witnesses did not renew now. */
+  /** Stored cosignatures of the same tree, by configured witnesses without a newer cosignature. */
   #olderCosignatures(lines: string, newer: readonly NoteSignature[]): NoteSignature[] {
     if (lines === '') return [];
     const keys = this.#options.witnesses.map(({ key }) => formatNoteKey(sha256, key));

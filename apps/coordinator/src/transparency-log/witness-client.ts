@@ -1,24 +1,24 @@
-/** Requests cosignatures from one witness (C2SP tlog-witness, `add-checkpoint`). */
+/** `WitnessClient`: requests cosignatures from a witness (C2SP tlog-witness, `add-checkpoint`). */
 import { type NoteSignature, parseSignatureLines, parseSignedNote, toBase64, verifyNote } from '@inference/protocol';
 import { nodeLogCrypto } from '@inference/protocol/crypto';
 import type { Witness } from './settings.js';
 
 const TIMEOUT_MS = 5000;
 const MAX_RESPONSE_BYTES = 16_384;
-/** The first attempt may state another size than the witness has. */
+/** Two: a 409 response to the first attempt contains the witness's tree size. */
 const MAX_ATTEMPTS = 2;
 
 export interface NewCheckpoint {
-  /** Signed note. */
+  /** Checkpoint as a signed note (C2SP tlog-checkpoint). */
   readonly note: string;
   readonly size: number;
-  /** Consistency proof from a smaller size. */
+  /** Computes the consistency proof from a smaller tree size. */
   readonly proofFrom: (oldSize: number) => Promise<readonly Uint8Array[]>;
 }
 
 export class WitnessClient {
   readonly #witness: Witness;
-  /** Size that the witness cosigned last, as far as known. */
+  /** Tree size last cosigned by the witness, as far as known. */
   #knownSize = 0;
 
   constructor(witness: Witness) {
@@ -29,7 +29,7 @@ export class WitnessClient {
     return this.#witness.key.name;
   }
 
-  /** The witness's verified cosignature. Throws an Error that names the witness and the reason. */
+  /** Requests and verifies a cosignature. Throws an Error with the witness's name and the reason. */
   async cosign({ note, size, proofFrom }: NewCheckpoint): Promise<NoteSignature> {
     for (let attempt = 1; ; attempt++) {
       const proof = await proofFrom(this.#knownSize);

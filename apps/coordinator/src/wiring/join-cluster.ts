@@ -41,104 +41,166 @@ const HEARTBEATS_ARRIVAL_MS = 2500;
 /** Time for a goodbye to reach the peers before the connection is closed. */
 const GOODBYE_MS = 250;
 
+/** Connects to NATS and starts the cluster services. At shutdown, `context.disposal` says goodbye to the peers and disconnects. */
 export async function joinCluster(context: StartContext, settings: ClusterSettings, deps: ClusterDeps): Promise<ClusterServices> {
-  const { log, now, random, disposal, changeHints, isDraining } = context;
-  const { requestQueue, metrics } = deps;
+  const { log, now, changeHints, disposal } = context;
   const { providers } = deps.providers;
+  const connection = connect(settings, log);
+  const { self, transport, links, broadcast } = connection;
+  const permits = createPermits(connection);
+  const updatePermits = (): void => permits.coordinatorsChanged([self, ...membership.peers.map(({ id }) => id)]);
+  const membership: Membership = createMembership(context, deps, connection, { updatePermits, placement: () => placement });
+  const peers = peersOf(membership, links);
+  const placement = createPlacement(context, deps, connection, membership, peers);
+  const views = new ClusterViews({ peers: peers.live });
+  deps.providers.onJoined = (provider) => placement.moved.announce(provider);
+  deps.images.fetchFromPeers = (name) => fetchImage(peers.live(), name);
+  serveRequests(links, providers, { membership, permits, ...placement });
+  const served = serveStreams(links, log, {
+    placement: (stream, header) => placement.server.serve(stream, header),
+    view: (stream, header) => views.serve(stream, header),
+    image: (stream, header) => serveImage(deps.images, stream, header),
+  });
+  const nudges = new Nudges({ self, broadcast, hints: changeHints });
+  const stopPublishing = publishChanges(providers, placement.prefixes, membership);
+  const roundTrips = new RoundTrips(links);
+  registerClusterGauges(deps.metrics, { transport, membership, links, roundTrips, now });
+  const stopWatchingTransport = watchReconnects(transport, { onConnected: () => membership.announce(), onHeartbeats: updatePermits });
+  disposal.defer(async () => {
+    roundTrips.close();
+    stopPublishing();
+    placement.prefixes.close();
+    stopWatchingTransport();
+    nudges.close();
+    await sayGoodbye(membership);
+    links.close();
+    await transport.close();
+  });
+  log.info({ coordinator: self, servers: settings.servers.length }, 'cluster joined');
+  return {
+    placements: placement.placements,
+    models: placement.clusterModels,
+    views,
+    limits: permits,
+    executeOwnerCommand: (providerId, request) => executeInCluster(providers, peers.live(), providerId, request),
+    servingAtPeers: (model) => placement.clusterModels.servingAtPeers(model),
+    peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
+    announceDrain: () => membership.modelsChanged(),
+    whenPeersServed: () => served.wait(),
+  };
+}
+
+/** Connection of this coordinator (`self`) to the cluster. */
+interface Connection {
+  readonly self: string;
+  readonly transport: NatsTransport;
+  readonly links: PeerLinks;
+  readonly broadcast: Broadcast;
+}
+
+function connect(settings: ClusterSettings, log: Log): Connection {
   const self = settings.id;
   const transport = openTransport(settings, log);
   const links = new PeerLinks({ self, transport, log: ({ event, ...facts }) => log.info({ link: event, ...facts }, 'cluster link') });
-  const peerOf = (id: string): Peer | null => (membership.isLive(id) ? peerOver(links.link(id)) : null);
-  const livePeers = (): Peer[] => membership.peers.flatMap(({ id }) => peerOf(id) ?? []);
-  const permits = new NetworkPermits({
-    self,
-    request: (id, payload) => links.link(id).request('permits', payload, { timeoutMs: PERMITS_TIMEOUT_MS }),
-    isConnected: () => transport.isConnected,
-  });
-  const updatePermits = (): void => permits.coordinatorsChanged([self, ...membership.peers.map(({ id }) => id)]);
   const broadcast: Broadcast = {
     publish: (subject, bytes) => void transport.publish(subject, bytes),
     subscribe: (pattern, handler) => transport.subscribe(pattern, handler),
   };
-  const membership: Membership = new Membership({
+  return { self, transport, links, broadcast };
+}
+
+function createPermits({ self, transport, links }: Connection): NetworkPermits {
+  return new NetworkPermits({
+    self,
+    request: (id, payload) => links.link(id).request('permits', payload, { timeoutMs: PERMITS_TIMEOUT_MS }),
+    isConnected: () => transport.isConnected,
+  });
+}
+
+function createMembership(
+  context: StartContext,
+  deps: ClusterDeps,
+  { self, transport, links, broadcast }: Connection,
+  late: Pick<MembershipEventDeps, 'updatePermits' | 'placement'>,
+): Membership {
+  const { now, isDraining } = context;
+  const { providers } = deps.providers;
+  return new Membership({
     self,
     broadcast,
-    models: () => publishedModels(providers, requestQueue),
+    models: () => publishedModels(providers, deps.requestQueue),
     providers: () => providers.connections,
     isDraining,
     requestModels: (id) => links.link(id).request('models', new Uint8Array(), { timeoutMs: MODELS_TIMEOUT_MS }),
-    events: membershipEvents(context, deps, {
-      links,
-      transport,
-      updatePermits,
-      moved: () => moved,
-      placements: () => placements,
-      clusterModels: () => clusterModels,
-    }),
+    events: membershipEvents(context, deps, { links, transport, ...late }),
     now,
   });
+}
+
+/** Access to other coordinators. */
+interface Peers {
+  /** Null: the peer is not live. */
+  readonly find: (id: string) => Peer | null;
+  readonly live: () => Peer[];
+}
+
+function peersOf(membership: Membership, links: PeerLinks): Peers {
+  const find = (id: string): Peer | null => (membership.isLive(id) ? peerOver(links.link(id)) : null);
+  return { find, live: () => membership.peers.flatMap(({ id }) => find(id) ?? []) };
+}
+
+/** Services that place requests at peers, and peers' requests at this coordinator. */
+interface PlacementServices {
+  readonly prefixes: PrefixHints;
+  readonly placements: ClusterPlacements;
+  readonly clusterModels: ClusterModels;
+  readonly server: PlacementServer;
+  readonly moved: MovedProviders;
+}
+
+function createPlacement(
+  context: StartContext,
+  deps: ClusterDeps,
+  { self, broadcast }: Connection,
+  membership: Membership,
+  peers: Peers,
+): PlacementServices {
+  const { now, random } = context;
+  const { requestQueue, metrics } = deps;
+  const { providers: registry } = deps.providers;
   const rules = descriptionRules(context, deps);
   const client = new PlacementClient({
-    findPeer: peerOf,
+    findPeer: peers.find,
     rules,
     onOutcome: (outcome) => metrics.peerPlacement(outcome),
     onDigest: (peerId, model, digest) => membership.replied(peerId, model, digest),
     now,
   });
   const prefixes = new PrefixHints({ self, broadcast });
-  const placements = new ClusterPlacements({
-    self,
-    requestQueue,
-    registry: providers,
-    membership,
-    client,
-    prefixes,
-    now,
-    random,
-  });
-  const clusterModels = new ClusterModels({ local: providers.models, membership });
-  const views = new ClusterViews({ peers: livePeers });
-  const server = new PlacementServer({ registry: providers, requestQueue });
-  const moved = new MovedProviders({ registry: providers, peers: livePeers, peer: peerOf, rules });
-  deps.providers.onJoined = (provider) => moved.announce(provider);
-  serveRequests(links, providers, { membership, permits, server, moved });
-  const served = serveStreams(links, log, {
-    placement: (stream, header) => server.serve(stream, header),
-    view: (stream, header) => views.serve(stream, header),
-    image: (stream, header) => serveImage(deps.images, stream, header),
-  });
-  deps.images.fetchFromPeers = (name) => fetchImage(livePeers(), name);
-  const nudges = new Nudges({ self, broadcast, hints: changeHints });
-  const stopPublishingPrefixes = providers.placement.onPrefixesCached((chain) => prefixes.answered(chain));
-  const stopPublishingModels = providers.models.onCapacity(() => membership.modelsChanged());
-  const roundTrips = new RoundTrips(links);
-  registerClusterGauges(metrics, { transport, membership, links, roundTrips, now });
-  const stopWatchingTransport = watchReconnects(transport, { onConnected: () => membership.announce(), onHeartbeats: updatePermits });
-  disposal.defer(async () => {
-    roundTrips.close();
-    stopPublishingModels();
-    stopPublishingPrefixes();
-    prefixes.close();
-    stopWatchingTransport();
-    nudges.close();
-    const hasPeers = membership.peers.length > 0;
-    membership.close();
-    if (hasPeers) await new Promise((resolve) => setTimeout(resolve, GOODBYE_MS));
-    links.close();
-    await transport.close();
-  });
-  log.info({ coordinator: self, servers: settings.servers.length }, 'cluster joined');
   return {
-    placements,
-    models: clusterModels,
-    views,
-    limits: permits,
-    executeOwnerCommand: (providerId, request) => executeInCluster(providers, livePeers(), providerId, request),
-    servingAtPeers: (model) => clusterModels.servingAtPeers(model),
-    peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
-    announceDrain: () => membership.modelsChanged(),
-    whenPeersServed: () => served.wait(),
+    prefixes,
+    placements: new ClusterPlacements({ self, requestQueue, registry, membership, client, prefixes, now, random }),
+    clusterModels: new ClusterModels({ local: registry.models, membership }),
+    server: new PlacementServer({ registry, requestQueue }),
+    moved: new MovedProviders({ registry, peers: peers.live, peer: peers.find, rules }),
   };
+}
+
+/** Publishes cached prefixes and changed models of local providers. Returns the function that stops. */
+function publishChanges(providers: ProviderRegistry, prefixes: PrefixHints, membership: Membership): () => void {
+  const stopPrefixes = providers.placement.onPrefixesCached((chain) => prefixes.answered(chain));
+  const stopModels = providers.models.onCapacity(() => membership.modelsChanged());
+  return () => {
+    stopModels();
+    stopPrefixes();
+  };
+}
+
+/** Leaves the cluster, and waits until the goodbye has reached the peers. */
+async function sayGoodbye(membership: Membership): Promise<void> {
+  const hasPeers = membership.peers.length > 0;
+  membership.close();
+  if (hasPeers) await new Promise((resolve) => setTimeout(resolve, GOODBYE_MS));
 }
 
 function openTransport(settings: ClusterSettings, log: Log): NatsTransport {
@@ -156,33 +218,31 @@ interface MembershipEventDeps {
   readonly transport: NatsTransport;
   /** Divides the limits of the network among the live coordinators. */
   readonly updatePermits: () => void;
-  /** Services constructed after the membership, which they use. */
-  readonly moved: () => MovedProviders;
-  readonly placements: () => ClusterPlacements;
-  readonly clusterModels: () => ClusterModels;
+  /** Placement services, which are constructed after the membership. */
+  readonly placement: () => PlacementServices;
 }
 
 function membershipEvents({ log, now }: StartContext, { metrics, providers }: ClusterDeps, cluster: MembershipEventDeps): MembershipEvents {
-  const { links, transport, updatePermits, moved, placements, clusterModels } = cluster;
+  const { links, transport, updatePermits, placement } = cluster;
   const warnOfRefusal = refusalAlarm(log, now);
   return {
     joined: (id) => {
       links.link(id);
       updatePermits();
-      void moved().peerJoined(id);
+      void placement().moved.peerJoined(id);
       log.info({ peer: id }, 'coordinator joined');
     },
     left: (id) => {
       links.remove(id);
-      moved().peerLeft(id);
+      placement().moved.peerLeft(id);
       // Peers still serve if only this coordinator lost its connection. Meanwhile, this coordinator admits only its share of each limit.
       if (transport.isConnected) updatePermits();
       log.info({ peer: id }, 'coordinator left');
     },
     changed: (models) => {
       for (const { id, digest } of models) if (digest !== null) providers.expectedModels.record(id);
-      placements().digestsChanged(models);
-      clusterModels().digestsChanged(models);
+      placement().placements.digestsChanged(models);
+      placement().clusterModels.digestsChanged(models);
     },
     clockDiffers: clockAlarm(log, now),
     refused: (id, refusal) => {

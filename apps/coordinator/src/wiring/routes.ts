@@ -1,5 +1,4 @@
-/** `registerRoutes` registers every folder of routes with the services of its handlers. */
-
+/** `registerRoutes`: registers every folder of routes, with the services for its handlers. */
 import type { ConsoleSettings } from '@inference/formats';
 import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
 import type { Config } from '../config/config.js';
@@ -61,38 +60,54 @@ interface RoutesDeps {
   readonly agentReleases: ReleaseServices;
 }
 
+/** Registers all routes, each folder of routes as one plugin. Called once by `app.ts`, after the services are created. */
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
-  const { config, options, log, now, jobTimings: timings, onWriteError: onFailure, isDraining } = context;
-  const { database, accounts, inference } = deps;
   const { server, consoleFiles } = deps.http;
-  const { metrics, tracer } = deps.telemetry;
-  const { ledger, prices } = deps.billing;
-  const { receipts, deferredReceipts, imageStore } = deps.images;
-  const { catalogue, quarantines, lastSeen, auditLog, prefixHashes, attempts, failedRequests } = deps.repositories;
-  const { providers, providerLinks, devices } = deps.providers;
-  const { runner, requestQueue, imageSupply, cluster } = inference;
-  const { views } = cluster;
-  const { payments } = accounts;
-  const readDatabaseState = () => databaseState(database, READY_TIMEOUT_MS);
+  const { devices } = deps.providers;
+  const readDatabaseState = () => databaseState(deps.database, READY_TIMEOUT_MS);
+  await server.register(guards, deps.accounts.consoleAccess);
+  await server.register(accountRoutes, accountRouteDeps(context, deps));
+  await server.register(inferenceRoutes, inferenceRouteDeps(context, deps));
+  await server.register(billingRoutes, billingRouteDeps(context, deps));
+  await server.register(providerRoutes, providerRouteDeps(context, deps));
+  await server.register(e2eRoutes, e2eRouteDeps(context, deps));
+  await server.register(deviceRoutes, { devices: devices.management, now: context.now });
+  await server.register(adminRoutes, adminRouteDeps(context, deps, readDatabaseState));
+  await server.register(logRoutes, { transparencyLog: deps.transparencyLog });
+  await server.register(systemRoutes, systemRouteDeps(context, deps, readDatabaseState));
+  if (consoleFiles === null) context.log.info('no web console: CONSOLE_DIR is not set and no build lies beside this program');
+  else await consoleFiles.addTo(server);
+  serveUpgradesAsRequests(server.server, isProviderUpgrade);
+}
 
+function accountRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) {
+  const { accounts, database } = deps;
+  const { receipts } = deps.images;
+  const { failedRequests, lastSeen, attempts } = deps.repositories;
+  /** Export of an account's data, after queued rows are written. */
   const exportOf = async function* (accountId: string): AsyncGenerator<string> {
     await Promise.all([receipts.flush(), failedRequests.flush(), lastSeen.flush()]);
     yield* exportAccount(database, accountId, now());
   };
-
-  await server.register(guards, accounts.consoleAccess);
-  await server.register(accountRoutes, {
+  return {
     ...accounts,
-    ...payments,
-    providerLinks,
+    ...accounts.payments,
+    providerLinks: deps.providers.providerLinks,
     attempts,
-    ledger,
+    ledger: deps.billing.ledger,
     exportOf,
     settings: consoleSettings(config, accounts),
     log,
     now,
-  });
-  await server.register(inferenceRoutes, {
+  };
+}
+
+function inferenceRouteDeps({ config, options, log, now, jobTimings: timings }: StartContext, deps: RoutesDeps) {
+  const { runner, requestQueue, imageSupply, cluster } = deps.inference;
+  const { metrics, tracer } = deps.telemetry;
+  const { receipts, deferredReceipts, imageStore } = deps.images;
+  const { catalogue, prefixHashes, failedRequests } = deps.repositories;
+  return {
     runner,
     prefixHashes,
     requestQueue,
@@ -101,11 +116,11 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     receipts,
     deferredReceipts,
     failedRequests,
-    providers,
+    providers: deps.providers.providers,
     directory: cluster.models,
-    views,
+    views: cluster.views,
     catalogue,
-    prices,
+    prices: deps.billing.prices,
     availability: deps.modelAvailability.repository,
     timings,
     metrics,
@@ -115,27 +130,39 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     catalogueOnly: config.catalogueOnly,
     imageFetcher: options.imageFetcher ?? (config.fetchImageUrls ? new ImageFetcher() : null),
     countTokensBytesPerMinute: config.countTokensBytesPerMinute,
-    networkLimits: inference.cluster.limits,
+    networkLimits: cluster.limits,
     imageQueueMs: config.images.queueMs,
     publicOrigin: config.console.publicOrigin,
-  });
-  await server.register(billingRoutes, {
-    ...payments,
-    onPaymentEvent: (outcome) => metrics.paymentEvent(outcome),
+  };
+}
+
+function billingRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) {
+  const { database, accounts, telemetry } = deps;
+  const { ledger, prices } = deps.billing;
+  return {
+    ...accounts.payments,
+    onPaymentEvent: (outcome: Parameters<typeof telemetry.metrics.paymentEvent>[0]) => telemetry.metrics.paymentEvent(outcome),
     database,
     ledger,
     prices,
-    providers,
-    views,
-    failedRequests,
+    providers: deps.providers.providers,
+    views: deps.inference.cluster.views,
+    failedRequests: deps.repositories.failedRequests,
     operator: config.operator,
     development: config.development,
     log,
     now,
-  });
-  await server.register(providerRoutes, {
+  };
+}
+
+function providerRouteDeps({ now, onWriteError: onFailure }: StartContext, deps: RoutesDeps) {
+  const { database, accounts } = deps;
+  const { requestQueue, cluster } = deps.inference;
+  const { providers, providerLinks, devices } = deps.providers;
+  const { quarantines, lastSeen, attempts } = deps.repositories;
+  return {
     providers,
-    views,
+    views: cluster.views,
     anchor: devices.anchor,
     requestQueue,
     database,
@@ -150,38 +177,46 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     rollouts: deps.agentReleases.rollouts,
     now,
     onFailure,
-  });
-  await server.register(e2eRoutes, {
-    registry: providers,
-    anchor: devices.anchor,
-    views,
+  };
+}
+
+function e2eRouteDeps({ now }: StartContext, deps: RoutesDeps) {
+  return {
+    registry: deps.providers.providers,
+    anchor: deps.providers.devices.anchor,
+    views: deps.inference.cluster.views,
     keysets: deps.repositories.keysets,
     keysetLog: deps.transparencyLog,
     now,
-  });
-  await server.register(deviceRoutes, { devices: devices.management, now });
-  await server.register(adminRoutes, {
-    metrics,
-    auditLog,
-    namesOf: (operators) => operatorNames(database, operators),
+  };
+}
+
+function adminRouteDeps(context: StartContext, deps: RoutesDeps, readDatabaseState: () => Promise<DatabaseState>) {
+  return {
+    metrics: deps.telemetry.metrics,
+    auditLog: deps.repositories.auditLog,
+    namesOf: (operators: Parameters<typeof operatorNames>[1]) => operatorNames(deps.database, operators),
     incidents: deps.networkStatus.incidents,
     healthHistory: deps.healthHistory,
     rollouts: deps.agentReleases,
     health: healthSources(context, deps, readDatabaseState),
-  });
-  await server.register(logRoutes, { transparencyLog: deps.transparencyLog });
-  await server.register(systemRoutes, {
-    statistics: new PublicStatistics({ database, registry: providers, views, now }),
-    statusBoard: deps.networkStatus.board,
+  };
+}
+
+function systemRouteDeps(
+  { config, now, isDraining }: StartContext,
+  { database, providers: { providers: registry }, inference, networkStatus, http }: RoutesDeps,
+  readDatabaseState: () => Promise<DatabaseState>,
+) {
+  return {
+    statistics: new PublicStatistics({ database, registry, views: inference.cluster.views, now }),
+    statusBoard: networkStatus.board,
     publicOrigin: config.console.publicOrigin,
     isDraining,
     databaseState: readDatabaseState,
-    consoleFiles,
+    consoleFiles: http.consoleFiles,
     now,
-  });
-  if (consoleFiles === null) log.info('no web console: CONSOLE_DIR is not set and no build lies beside this program');
-  else await consoleFiles.addTo(server);
-  serveUpgradesAsRequests(server.server, isProviderUpgrade);
+  };
 }
 
 /** Sources of the admin API's health report. */
@@ -216,7 +251,7 @@ function healthSources(
   };
 }
 
-/** Settings that a console page reads before anyone has signed in. */
+/** Settings for console pages before sign-in. */
 function consoleSettings({ development, console }: Config, { payments, hasMailer }: AccountServices): ConsoleSettings {
   const hasProcessor = payments.processor !== null;
   return {

@@ -69,7 +69,7 @@ export function recordNetwork({ disposal, log }: StartContext, network: Recorded
   const { onChange } = quarantines;
   quarantines.onChange = (providerIds) => {
     onChange(providerIds);
-    void recording.now();
+    void recording.refreshNow();
   };
 }
 

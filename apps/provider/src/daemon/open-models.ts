@@ -22,7 +22,7 @@ export interface ModelChoice {
   readonly keep: KeepAlive;
   /** Replaces the id derived from the file name. */
   readonly id?: string;
-  /** Expected hash (`FileHashes.ofModel`). */
+  /** Expected hash (`FileHashes.hashModel`). */
   readonly sha256?: string;
 }
 
@@ -138,7 +138,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
       const { facts } = model.serving;
       const sha256 = chosen.get(model.id)?.sha256;
       if (sha256 !== undefined) {
-        if ((await hashes.ofModel(facts.files, signal)) !== sha256) {
+        if ((await hashes.hashModel(facts.files, signal)) !== sha256) {
           throw new ModelFileError(`the file ${facts.path} has changed since the download; pull the model again`);
         }
         known.set(filesKey(facts), sha256);
@@ -220,7 +220,7 @@ async function hashAll(models: ModelPool, known: Map<string, string>, { hashes, 
   for (const { serving } of models.all()) {
     const key = filesKey(serving.facts);
     if (known.has(key)) continue;
-    known.set(key, await hashes.ofModel(serving.facts.files));
+    known.set(key, await hashes.hashModel(serving.facts.files));
     onChange();
   }
 }

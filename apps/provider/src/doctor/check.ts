@@ -1,4 +1,5 @@
 /** Types of a `doctor` check and its result, and `runChecks`, which gives every check a time limit. */
+import { withTimeLimit } from '../time-limit.js';
 
 export type CheckState =
   | 'ok'
@@ -33,26 +34,21 @@ export const skipped = (text: string): Finding => ({ state: 'skipped', text, rem
 /** Runs all checks concurrently. A check that throws or exceeds `limitMs` becomes a problem. */
 export async function runChecks(checks: readonly Check[], limitMs: number): Promise<CheckResult[]> {
   const results = await Promise.all(
-    checks.map(async ({ name, run }) => (await within(run(), limitMs)).map((finding) => ({ name, ...finding }))),
+    checks.map(async ({ name, run }) => (await limited(run(), limitMs)).map((finding) => ({ name, ...finding }))),
   );
   return results.flat();
 }
 
-async function within(finding: Promise<readonly Finding[]>, limitMs: number): Promise<readonly Finding[]> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<readonly Finding[]>((resolve) => {
-    const text = `no answer within ${Math.round(limitMs / 1000)} s`;
-    timer = setTimeout(() => resolve([problem(text, 'Try again. If the problem remains, restart the provider or this Mac.')]), limitMs);
-  });
+/** Findings of a check. A rejection or a passed limit becomes a problem. */
+async function limited(findings: Promise<readonly Finding[]>, limitMs: number): Promise<readonly Finding[]> {
   const failed = (error: unknown): readonly Finding[] => [
     problem(
       `could not be checked: ${error instanceof Error ? error.message : 'unknown'}`,
       'Try again, and check the log: inference-provider logs',
     ),
   ];
-  try {
-    return await Promise.race([finding.catch(failed), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const result = await withTimeLimit(findings.catch(failed), limitMs);
+  if (result !== 'late') return result;
+  const text = `no answer within ${Math.round(limitMs / 1000)} s`;
+  return [problem(text, 'Try again. If the problem remains, restart the provider or this Mac.')];
 }

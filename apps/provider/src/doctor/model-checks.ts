@@ -29,11 +29,11 @@ async function checkEntry(entry: StoredModel, folder: string, hashes: FileHashes
     size += found.size;
   }
   if (size !== bytes) return problem(`the files of ${id} have ${size} bytes instead of ${bytes}`, again);
-  const known = await Promise.all(paths.map((path) => hashes.known(path)));
+  const known = await Promise.all(paths.map((path) => hashes.cachedHash(path)));
   if (known.some((hash) => hash === null)) {
     if (size > MAX_HASHED_BYTES)
       return note(`the files of ${id} were modified since their check`, 'The next start of the provider verifies the whole files.');
-    return (await hashes.ofModel(paths, signal)) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 differs`, again);
+    return (await hashes.hashModel(paths, signal)) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 differs`, again);
   }
   return modelHash(known as string[]) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 differs`, again);
 }

@@ -78,7 +78,7 @@ export class Job {
   }
 
   /** Takes a request frame. A malformed frame fails the job. */
-  frame(frame: Frame): void {
+  acceptFrame(frame: Frame): void {
     try {
       if (this.#channel.accept(frame)) this.#complete();
     } catch (error) {
@@ -96,7 +96,7 @@ export class Job {
 
   /** Handles a cancel within one batch. A begun stream is ended and signed; other jobs fail with `cancelled`. */
   cancel(): void {
-    if (this.context.stream && this.begun) {
+    if (this.context.stream && this.hasOutput) {
       this.#closing.abort();
       // Ends the job even if the coordinator never grants more credit.
       this.#closeTimer ??= setTimeout(() => this.giveUp(), this.deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
@@ -114,13 +114,13 @@ export class Job {
   }
 
   /** Whether a part of the answer is sent, so that no other provider can take over. */
-  get begun(): boolean {
+  get hasOutput(): boolean {
     return (this.#response?.written ?? 0) > 0;
   }
 
   /** Hands a job without output back with `code`, for another provider. Other jobs fail with `cancelled`. */
-  leave(code: 'draining' | 'away' | 'busy'): void {
-    this.#stop(new JobError(this.begun ? 'cancelled' : code));
+  handBack(code: 'draining' | 'away' | 'busy'): void {
+    this.#stop(new JobError(this.hasOutput ? 'cancelled' : code));
   }
 
   #stop(reason: JobError): void {
@@ -158,7 +158,7 @@ export class Job {
       return { kind: 'completed', answered };
     } catch (error) {
       const { refuse } = this.#channel;
-      const fault = refuse === null || this.begun ? null : requestFault(error);
+      const fault = refuse === null || this.hasOutput ? null : requestFault(error);
       if (refuse === null || fault === null) throw error;
       this.#accept();
       this.deps.send(await refuse(fault, startedAt));

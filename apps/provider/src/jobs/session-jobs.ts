@@ -88,7 +88,7 @@ export class SessionJobs {
 
   /** Passes a request frame on to the job. Late frames of finished or refused jobs are dropped. */
   frame(frame: Frame): void {
-    this.#running.get(frame.jobId)?.job.frame(frame);
+    this.#running.get(frame.jobId)?.job.acceptFrame(frame);
   }
 
   /**
@@ -101,13 +101,13 @@ export class SessionJobs {
     this.#isDraining = true;
     this.#send({ type: 'draining' });
     const running = [...this.#running.values()];
-    const leaveAll = (): void => running.forEach(({ job }) => void job.leave('draining'));
-    for (const { job } of running) if (!job.accepted) job.leave('draining');
-    const timer = setTimeout(leaveAll, graceMs);
-    force?.addEventListener('abort', leaveAll, { once: true });
-    if (force?.aborted) leaveAll();
+    const handBackAll = (): void => running.forEach(({ job }) => void job.handBack('draining'));
+    for (const { job } of running) if (!job.accepted) job.handBack('draining');
+    const timer = setTimeout(handBackAll, graceMs);
+    force?.addEventListener('abort', handBackAll, { once: true });
+    if (force?.aborted) handBackAll();
     await Promise.all(running.map(({ done }) => done));
-    force?.removeEventListener('abort', leaveAll);
+    force?.removeEventListener('abort', handBackAll);
     clearTimeout(timer);
   }
 
@@ -124,13 +124,13 @@ export class SessionJobs {
   ): Promise<void> {
     const code = this.options.away?.() ?? 'busy';
     const running = [...this.#running.values()];
-    for (const { job } of running) if (!job.accepted) job.leave(code);
-    const leaveAll = (): void => running.forEach(({ job }) => void job.leave(code));
-    let timer = setTimeout(leaveAll, times.graceMs);
+    for (const { job } of running) if (!job.accepted) job.handBack(code);
+    const handBackAll = (): void => running.forEach(({ job }) => void job.handBack(code));
+    let timer = setTimeout(handBackAll, times.graceMs);
     const onForce = (): void => {
-      for (const { job } of running) if (!job.begun) job.leave(code);
+      for (const { job } of running) if (!job.hasOutput) job.handBack(code);
       clearTimeout(timer);
-      timer = setTimeout(leaveAll, Math.min(times.forcedMs, times.graceMs));
+      timer = setTimeout(handBackAll, Math.min(times.forcedMs, times.graceMs));
     };
     let onCancel = (): void => {};
     const cancelled = new Promise<void>((resolve) => (onCancel = resolve));

@@ -28,8 +28,8 @@ export class FileHashes {
   }
 
   /** Hexadecimal SHA-256 of a file. Throws read errors, or the signal's reason. */
-  async of(path: string, signal?: AbortSignal): Promise<string> {
-    const known = await this.known(path);
+  async hashFile(path: string, signal?: AbortSignal): Promise<string> {
+    const known = await this.cachedHash(path);
     if (known !== null) return known;
     const before = await readStamp(path);
     const hash = createHash('sha256');
@@ -43,14 +43,14 @@ export class FileHashes {
   }
 
   /** Hash of a model. Several files: SHA-256 over their hexadecimal hashes, one per line, as computed from a repository's metadata. */
-  async ofModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
+  async hashModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
     const hashes: string[] = [];
-    for (const path of paths) hashes.push(await this.of(path, signal));
+    for (const path of paths) hashes.push(await this.hashFile(path, signal));
     return modelHash(hashes);
   }
 
   /** Cached hash of an unchanged file, or null. */
-  async known(path: string): Promise<string | null> {
+  async cachedHash(path: string): Promise<string | null> {
     const entry = (await this.#read()).get(path);
     if (entry === undefined) return null;
     return isSameStamp(entry, await readStamp(path)) ? entry.sha256 : null;
@@ -80,7 +80,7 @@ export class FileHashes {
   }
 }
 
-/** {@link FileHashes.ofModel} for files with known hashes. */
+/** {@link FileHashes.hashModel} for files with known hashes. */
 export function modelHash(hashes: readonly string[]): string {
   const [only, ...others] = hashes;
   if (only !== undefined && others.length === 0) return only;

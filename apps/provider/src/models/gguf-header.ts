@@ -88,12 +88,12 @@ function checkTensors(reader: Reader, count: number, values: ReadonlyMap<string,
   for (let i = 0; i < count; i++) {
     const name = reader.string();
     const dimensions = reader.u32();
-    if (dimensions > 4) throw new Error(`tensor ${toPrintable(name)} has ${dimensions} dimensions`);
+    if (dimensions > 4) throw new Error(`tensor ${quoteName(name)} has ${dimensions} dimensions`);
     let elements = 1;
     for (let d = 0; d < dimensions; d++) elements *= Number(reader.u64());
     const bytes = tensorBytes(reader.u32(), elements);
     const offset = Number(reader.u64());
-    if (!Number.isSafeInteger(offset + bytes)) throw new Error(`tensor ${toPrintable(name)} is larger than any file`);
+    if (!Number.isSafeInteger(offset + bytes)) throw new Error(`tensor ${quoteName(name)} is larger than any file`);
     end = Math.max(end, offset + bytes);
     if (name.includes('_exps.')) expertBytes += bytes;
   }
@@ -105,7 +105,8 @@ function checkTensors(reader: Reader, count: number, values: ReadonlyMap<string,
   return expertBytes;
 }
 
-function toPrintable(name: string): string {
+/** Name in quotes, with escaped control characters, at most 64 characters. */
+function quoteName(name: string): string {
   return JSON.stringify(name.slice(0, 64));
 }
 

@@ -28,7 +28,7 @@ const start = () => ProviderProcess.start(coordinator.url, ['--simulated-enclave
 beforeAll(async () => {
   const store = new ModelStore(join(dir, 'models'));
   const file = demoModel();
-  const sha256 = await new FileHashes(join(dir, 'model-hashes.json')).ofModel([file]);
+  const sha256 = await new FileHashes(join(dir, 'model-hashes.json')).hashModel([file]);
   const entry = { file, files: [file], sha256, bytes: 1, source: file, pulled_at: 0 };
   store.put({ ...entry, id: 'first', use: 'always' });
   store.put({ ...entry, id: 'second', use: null });

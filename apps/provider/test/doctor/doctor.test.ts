@@ -173,7 +173,7 @@ describe('this machine', () => {
     expect(await looked()).toEqual(['skipped']);
     const file = join(directory, 'a.gguf');
     writeFileSync(file, 'weights');
-    const sha256 = await hashes.of(file);
+    const sha256 = await hashes.hashFile(file);
     store.put({ id: 'a', file: 'a.gguf', files: ['a.gguf'], sha256, bytes: 7, source: 'test', pulled_at: 1, use: 'always' });
     expect(await looked()).toEqual(['ok']);
     writeFileSync(file, 'WEIGHTS');

@@ -442,15 +442,15 @@ test('hashes are cached while a file is unchanged', async () => {
   const file = join(dir, 'x');
   writeFileSync(file, 'one');
   const cache = join(dir, 'hashes.json');
-  expect(await new FileHashes(cache).of(file)).toBe(sha256(Buffer.from('one')));
-  expect(await new FileHashes(cache).known(file)).toBe(sha256(Buffer.from('one')));
+  expect(await new FileHashes(cache).hashFile(file)).toBe(sha256(Buffer.from('one')));
+  expect(await new FileHashes(cache).cachedHash(file)).toBe(sha256(Buffer.from('one')));
   const { mtime } = statSync(file);
   writeFileSync(file, 'two');
   utimesSync(file, mtime, new Date(mtime.getTime() + 1000));
-  expect(await new FileHashes(cache).known(file)).toBeNull();
-  expect(await new FileHashes(cache).of(file)).toBe(sha256(Buffer.from('two')));
+  expect(await new FileHashes(cache).cachedHash(file)).toBeNull();
+  expect(await new FileHashes(cache).hashFile(file)).toBe(sha256(Buffer.from('two')));
   writeFileSync(cache, 'not JSON');
-  expect(await new FileHashes(cache).of(file)).toBe(sha256(Buffer.from('two')));
+  expect(await new FileHashes(cache).hashFile(file)).toBe(sha256(Buffer.from('two')));
   expect(modelHash(['aa', 'bb'])).toBe(sha256(Buffer.from('aa\nbb\n')));
 });
 

@@ -1,4 +1,5 @@
-/** The newest verdicts of a proxy, without any content of requests. */
+/** `VerdictLog`: newest verdicts of the verifying proxy. Contains no prompts and no outputs. */
+import { toPrintable } from '@inference/protocol';
 import type { E2eVerdict } from '../verdict.js';
 import type { Exchange } from '../verified-fetch.js';
 
@@ -70,10 +71,4 @@ function detailsOf(verdict: E2eVerdict): Partial<LoggedVerdict> {
     default:
       return verdict satisfies never;
   }
-}
-
-/** Foreign text without control characters, which could forge lines or colours on a terminal. */
-function toPrintable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the terminal
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?');
 }

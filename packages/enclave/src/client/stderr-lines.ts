@@ -21,6 +21,7 @@ export class StderrLines {
   }
 }
 
+/** Replaces control characters by spaces, and cuts the text at `MAX_LINE` characters. */
 function toPrintable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LINE);
 }

@@ -43,9 +43,3 @@ export function hashOf(text: string | null): string | null {
   if (text === null || /^[0-9a-f]{64}$/.test(text)) return text;
   throw new UsageError('--weights-sha256 is 64 hexadecimal digits in lower case');
 }
-
-/** Foreign text without control characters, which could forge lines or colours on a terminal. */
-export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the terminal
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?');
-}

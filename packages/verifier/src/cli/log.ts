@@ -8,12 +8,13 @@ import {
   StoredCheckpointSchema,
   type TileId,
   tilePath,
+  toPrintable,
 } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { AuditedLogSchema, auditLog, describeEntryCounts } from '../audit-log.js';
 import { nobleLogCrypto } from '../log-crypto.js';
-import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, readJson } from './download.js';
 
 /** Maximum age of a checkpoint. */
@@ -58,7 +59,7 @@ export const logCommand: Command = {
     const note = await downloadText(`${prefix}/checkpoint`);
     const verdict = await verifier.verifyCheckpoint(note, previous?.checkpoint ?? null, Date.now());
     if (!verdict.ok) {
-      return { verified: false, text: `NOT VERIFIED: ${verdict.code}\n${printable(verdict.reason)}`, json: verdict };
+      return { verified: false, text: `NOT VERIFIED: ${verdict.code}\n${toPrintable(verdict.reason)}`, json: verdict };
     }
     const { origin, size, root, signedAt, cosignatures } = verdict.checkpoint;
     const newCount = size - (previous?.audited?.size ?? 0);
@@ -83,7 +84,7 @@ export const logCommand: Command = {
       ...audit.problems,
     ];
     const json = { ok: verified, origin, size, signed_at: signedAt, cosigned_by: cosignatures.map(({ name }) => name), ...audit };
-    return { verified, text: lines.map(printable).join('\n'), json } satisfies Report;
+    return { verified, text: lines.map(toPrintable).join('\n'), json } satisfies Report;
   },
 };
 

@@ -1,8 +1,10 @@
 /** `inference-verify network`: computes every claim of the public attestation feed again. */
+
 import type { AttestationRecord } from '@inference/protocol';
+import { toPrintable } from '@inference/protocol';
 import type { Finding } from '../record/finding.js';
 import { FeedError, type FeedVerdict, openFeed, type RecordVerdict, verifyFeed } from '../record/verify-record.js';
-import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, downloadJson, readJson } from './download.js';
 
 export const NOT_PROVED = [
@@ -75,10 +77,10 @@ function describe(verdict: RecordVerdict, record: AttestationRecord | undefined)
   const width = Math.max(...verdict.findings.map(({ claim }) => claim.length));
   const lines = verdict.findings.map(({ claim, value, result, explanation }) => {
     const claimed = typeof value === 'boolean' ? `${claim}=${value}` : claim;
-    return `  ${LABELS[result].padEnd(18)}  ${claimed.padEnd(width + 6)}  ${printable(explanation)}`;
+    return `  ${LABELS[result].padEnd(18)}  ${claimed.padEnd(width + 6)}  ${toPrintable(explanation)}`;
   });
   const weights = (record?.weights ?? []).map(
     ({ model, sha256, source }) => `  weights of ${model}: ${sha256} (${source === 'receipt' ? 'signed in a receipt' : 'offered'})`,
   );
-  return [`Provider ${verdict.providerId}${about}`, ...weights].map(printable).concat(lines).join('\n');
+  return [`Provider ${verdict.providerId}${about}`, ...weights].map(toPrintable).concat(lines).join('\n');
 }

@@ -1,9 +1,10 @@
 /**
  * `inference-verify receipt`: verifies a saved receipt (`GET /v1/receipts/{job_id}`) by the key from the feed or from the caller.
  */
+import { toPrintable } from '@inference/protocol';
 import { enclaveKeyBytes } from '../p256.js';
 import { ReceiptError, readSavedReceipt, type SavedReceipt, verifyReceipt } from '../verify-receipt.js';
-import { type Command, hashOf, printable, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, hashOf, readArguments, UnavailableError, UsageError } from './command.js';
 import { readJson } from './download.js';
 
 export const receiptCommand: Command = {
@@ -25,7 +26,7 @@ export const receiptCommand: Command = {
     return {
       verified,
       text: verified
-        ? ['verified', ...cancelled, ...JSON.stringify(claims, null, 2).split('\n').map(printable)].join('\n')
+        ? ['verified', ...cancelled, ...JSON.stringify(claims, null, 2).split('\n').map(toPrintable)].join('\n')
         : `NOT VERIFIED: ${problem}`,
       json: { verified, claims },
     };

@@ -1,10 +1,10 @@
 /** `inference-verify response`: verifies a new or saved answer (`verify-response.sh --save`) with its provider's record. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { MAX_IMAGES, type Receipt } from '@inference/protocol';
+import { MAX_IMAGES, type Receipt, toPrintable } from '@inference/protocol';
 import { ENCLAVE_EVIDENCE_TEXT } from '../record/finding.js';
 import { type AnswerVerdict, imagesIn, verifyAnswer } from '../verify-answer.js';
-import { type Command, hashOf, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, hashOf, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, downloadJson, readBytes, readJson, readText } from './download.js';
 import { downloadFeed, NOT_PROVED, orUnavailable } from './network.js';
 
@@ -74,7 +74,7 @@ async function sendRequest(what: { base: string; key: string; path: string; data
   const headers = { ...authorization, 'content-type': 'application/json', 'x-inference-nonce': nonce };
   const response = await download(what.base + what.path, { method: 'POST', headers, body: request, timeoutMs: ANSWER_TIMEOUT_MS });
   if (response.status !== 200) {
-    const body = printable(new TextDecoder().decode(response.body).slice(0, 400));
+    const body = toPrintable(new TextDecoder().decode(response.body).slice(0, 400));
     throw new UnavailableError(`${what.base}${what.path} answered ${response.status}: ${body}`);
   }
   const { body } = response;
@@ -91,7 +91,7 @@ async function fetchImages(body: Uint8Array): Promise<Uint8Array[] | null> {
   return Promise.all(
     urls.slice(0, MAX_IMAGES).map(async (url) => {
       const image = await download(baseAddress(url), {});
-      if (image.status !== 200) throw new UnavailableError(`${printable(url)} answered ${image.status}`);
+      if (image.status !== 200) throw new UnavailableError(`${toPrintable(url)} answered ${image.status}`);
       return image.body;
     }),
   );
@@ -217,7 +217,7 @@ function computationText(receipt: Receipt | null): string[] {
   if (receipt?.engine === undefined) return [];
   const { engine, weights_sha256, template_sha256, sampling } = receipt;
   return [
-    `Claimed by the machine in the signed receipt: engine ${printable(engine)}`,
+    `Claimed by the machine in the signed receipt: engine ${toPrintable(engine)}`,
     `  weights   ${weights_sha256 ?? 'not reported'}`,
     ...(template_sha256 === undefined ? [] : [`  template  ${template_sha256}`]),
     ...(sampling === undefined
@@ -246,5 +246,5 @@ function asOfText(ms: number): string {
 }
 
 function line(ok: boolean, name: string, explanation: string): string {
-  return `  ${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(20)}  ${printable(explanation)}`;
+  return `  ${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(20)}  ${toPrintable(explanation)}`;
 }

@@ -120,7 +120,7 @@ export class PriceRepository {
 
   /** Reads changes of other coordinators. Never rejects. */
   changedElsewhere(): Promise<void> {
-    return this.#refreshing.now();
+    return this.#refreshing.refreshNow();
   }
 
   close(): void {

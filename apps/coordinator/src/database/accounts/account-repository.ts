@@ -3,6 +3,7 @@ import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import { eraseAccount } from '../privacy/erase-account.js';
+import { isAfterPosition } from '../row-position.js';
 import type { Database, Tables } from '../tables.js';
 
 export interface Account {
@@ -73,12 +74,7 @@ export class AccountRepository {
       );
     }
     if (after !== null) {
-      query = query.where((where) =>
-        where.or([
-          where('accounts.created_at', '<', after.at),
-          where.and([where('accounts.created_at', '=', after.at), where('accounts.id', '<', after.id)]),
-        ]),
-      );
+      query = query.where((where) => isAfterPosition(where, 'accounts.created_at', 'accounts.id', after));
     }
     const rows = await query.orderBy('accounts.created_at', 'desc').orderBy('accounts.id', 'desc').limit(options.limit).execute();
     return rows.map(listedOf);

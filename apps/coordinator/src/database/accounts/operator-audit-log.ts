@@ -1,5 +1,6 @@
 /** `OperatorAuditLog`: a row per operator action, written before the action, with its later outcome. Retained as the operator's settings say. */
 import { randomUUID } from 'node:crypto';
+import { isAfterPosition } from '../row-position.js';
 import type { Database, Tables } from '../tables.js';
 import type { TimeSpan } from '../time-span.js';
 
@@ -55,9 +56,7 @@ export class OperatorAuditLog {
     if (from !== null) query = query.where('at', '>=', from);
     if (to !== null) query = query.where('at', '<', to);
     if (after !== null) {
-      query = query.where((where) =>
-        where.or([where('at', '<', after.at), where.and([where('at', '=', after.at), where('id', '<', after.id)])]),
-      );
+      query = query.where((where) => isAfterPosition(where, 'at', 'id', after));
     }
     return (await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute()).map(fromRow);
   }

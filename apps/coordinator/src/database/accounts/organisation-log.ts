@@ -1,5 +1,6 @@
 /** `OrganisationLog`: log of members' actions in an organisation. `addEvent` writes an entry in the transaction of the action. */
 import { randomUUID } from 'node:crypto';
+import { isAfterPosition, removeOldestRows } from '../row-position.js';
 import type { Database, OrganisationAction } from '../tables.js';
 import type { TimeSpan } from '../time-span.js';
 import type { OrganisationRole } from './organisation-roles.js';
@@ -56,9 +57,7 @@ export class OrganisationLog {
     if (from !== null) query = query.where('event.at', '>=', from);
     if (to !== null) query = query.where('event.at', '<', to);
     if (after !== null) {
-      query = query.where((where) =>
-        where.or([where('event.at', '<', after.at), where.and([where('event.at', '=', after.at), where('event.id', '<', after.id)])]),
-      );
+      query = query.where((where) => isAfterPosition(where, 'event.at', 'event.id', after));
     }
     const rows = await query.orderBy('event.at', 'desc').orderBy('event.id', 'desc').limit(limit).execute();
     return rows.map(({ user_id, name, email, ...event }) => ({
@@ -75,19 +74,6 @@ export async function addEvent(database: Database, act: OrganisationAct, at: num
     .insertInto('organisation_events')
     .values({ id: randomUUID(), organisation_id, at, actor_id, action, subject: subject?.slice(0, MAX_SUBJECT_CHARS) ?? null, role })
     .execute();
-  const oldest = await database
-    .selectFrom('organisation_events')
-    .select(['at', 'id'])
-    .where('organisation_id', '=', organisation_id)
-    .orderBy('at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .offset(MAX_EVENTS)
-    .executeTakeFirst();
-  if (oldest === undefined) return;
-  await database
-    .deleteFrom('organisation_events')
-    .where('organisation_id', '=', organisation_id)
-    .where((where) => where.or([where('at', '<', oldest.at), where.and([where('at', '=', oldest.at), where('id', '<=', oldest.id)])]))
-    .execute();
+  const bound = { table: 'organisation_events', ownerColumn: 'organisation_id', maxRows: MAX_EVENTS } as const;
+  await removeOldestRows(database, bound, organisation_id);
 }

@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { microUsd } from '../../billing/micro-usd.js';
 import { DAY_MS } from '../../time-units.js';
 import { dayOf, nextPeriodStart, type PeriodSpending, spentInPeriod } from '../ledger/key-budget.js';
+import { isAfterPosition } from '../row-position.js';
 import type { BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 import { lockAccount } from './account-repository.js';
 import type { ApiKeyCache } from './api-key-cache.js';
@@ -46,12 +47,7 @@ export class OwnedKeyRepository {
   async list(accountId: string, limit: number, after: { readonly at: number; readonly id: string } | null): Promise<OwnedKey[]> {
     let query = this.#select(accountId);
     if (after !== null) {
-      query = query.where((where) =>
-        where.or([
-          where('api_keys.created_at', '<', after.at),
-          where.and([where('api_keys.created_at', '=', after.at), where('api_keys.id', '<', after.id)]),
-        ]),
-      );
+      query = query.where((where) => isAfterPosition(where, 'api_keys.created_at', 'api_keys.id', after));
     }
     const rows = await query.orderBy('api_keys.created_at', 'desc').orderBy('api_keys.id', 'desc').limit(limit).execute();
     return rows.map((row) => fromRow(row, this.#now()));

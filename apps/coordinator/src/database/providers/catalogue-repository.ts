@@ -122,7 +122,7 @@ export class CatalogueRepository {
 
   /** Reads changes of other coordinators. Never rejects. */
   changedElsewhere(): Promise<void> {
-    return this.#refreshing.now();
+    return this.#refreshing.refreshNow();
   }
 
   close(): void {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type OwnerAction, OwnerActionSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
+import { isAfterPosition, removeOldestRows } from '../row-position.js';
 import type { CommandOutcome, CommandRefusal } from '../tables/providers.js';
 import type { Database } from '../tables.js';
 
@@ -39,7 +40,7 @@ export class OwnerCommandRepository {
       .insertInto('owner_commands')
       .values({ id, account_id, provider_id, actor_id, at: this.#now(), action: JSON.stringify(action), outcome: null, refusal: null })
       .execute();
-    await this.#removeOldest(account_id);
+    await removeOldestRows(this.#database, { table: 'owner_commands', ownerColumn: 'account_id', maxRows: MAX_COMMANDS }, account_id);
     return id;
   }
 
@@ -62,9 +63,7 @@ export class OwnerCommandRepository {
       .where('command.account_id', '=', accountId)
       .where('command.provider_id', '=', providerId);
     if (after !== null) {
-      query = query.where((where) =>
-        where.or([where('command.at', '<', after.at), where.and([where('command.at', '=', after.at), where('command.id', '<', after.id)])]),
-      );
+      query = query.where((where) => isAfterPosition(where, 'command.at', 'command.id', after));
     }
     const rows = await query.orderBy('command.at', 'desc').orderBy('command.id', 'desc').limit(limit).execute();
     return rows.map(({ user_id, name, email, action, ...command }) => ({
@@ -72,24 +71,6 @@ export class OwnerCommandRepository {
       actor: user_id === null ? null : { id: user_id, name: name ?? '', email: email ?? '' },
       action: parseAction(action),
     }));
-  }
-
-  async #removeOldest(accountId: string): Promise<void> {
-    const oldest = await this.#database
-      .selectFrom('owner_commands')
-      .select(['at', 'id'])
-      .where('account_id', '=', accountId)
-      .orderBy('at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(1)
-      .offset(MAX_COMMANDS)
-      .executeTakeFirst();
-    if (oldest === undefined) return;
-    await this.#database
-      .deleteFrom('owner_commands')
-      .where('account_id', '=', accountId)
-      .where((where) => where.or([where('at', '<', oldest.at), where.and([where('at', '=', oldest.at), where('id', '<=', oldest.id)])]))
-      .execute();
   }
 }
 

@@ -95,7 +95,7 @@ export class QuarantineRepository {
 
   /** Reads changes of other coordinators. Never rejects. */
   changedElsewhere(): Promise<void> {
-    return this.#refreshing.now();
+    return this.#refreshing.refreshNow();
   }
 
   close(): void {

@@ -60,11 +60,11 @@ const MIN_BAR = 5;
 
 /** The report as a line of at most `columns`; the bar fills the space beside the numbers. */
 function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport, columns: number): string {
-  const rate = bytes_per_second === null ? '' : `  ${formatMegabytes(bytes_per_second)}/s`;
+  const rate = bytes_per_second === null ? '' : `  ${formatBytes(bytes_per_second)}/s`;
   const left = seconds_left === null ? '' : `  ${duration(seconds_left)} left`;
-  if (total === null || total === 0) return fit(`${phase} ${formatMegabytes(bytes)}${rate}${left}`, columns);
+  if (total === null || total === 0) return fit(`${phase} ${formatBytes(bytes)}${rate}${left}`, columns);
   const share = Math.min(1, bytes / total);
-  const numbers = `${String(Math.floor(100 * share)).padStart(3)}%  ${formatMegabytes(bytes)} of ${formatMegabytes(total)}${rate}${left}`;
+  const numbers = `${String(Math.floor(100 * share)).padStart(3)}%  ${formatBytes(bytes)} of ${formatBytes(total)}${rate}${left}`;
   // The last column stays free: some terminals wrap a full line.
   const room = Math.min(MAX_BAR, columns - 1 - widthOf(`${phase}   ${numbers}`));
   return fit(room < MIN_BAR ? `${phase} ${numbers}` : `${phase} ${bar(share, room)}  ${numbers}`, columns - 1);
@@ -75,7 +75,8 @@ function bar(share: number, width: number): string {
   return '█'.repeat(filled) + '░'.repeat(width - filled);
 }
 
-function formatMegabytes(bytes: number): string {
+/** Decimal megabytes below 1 GB, else gigabytes. */
+function formatBytes(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 

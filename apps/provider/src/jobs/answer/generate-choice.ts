@@ -11,6 +11,7 @@ import {
 import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../../engine/generation.js';
 import type { ThinkTags } from '../../models/think-tags.js';
+import { withTimeLimit } from '../../time-limit.js';
 import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 import type { AnswerOptions } from './answer-text.js';
@@ -216,7 +217,7 @@ async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): Asy
     let next = batches.next();
     for (;;) {
       const result = await withTimeLimit(next, idleMs);
-      if (result === null) {
+      if (result === 'late') {
         yield null;
         continue;
       }
@@ -227,17 +228,5 @@ async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): Asy
   } finally {
     // The promise is not awaited: `return` would wait for a batch that may never come.
     void batches.return?.();
-  }
-}
-
-async function withTimeLimit<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), milliseconds);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

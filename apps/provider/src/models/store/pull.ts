@@ -107,7 +107,7 @@ async function withFreeNames<T extends readonly RemoteFile[]>(
   for (const { name, sha256 } of files) {
     if (!used.has(name)) continue;
     const path = join(store.directory, name);
-    if (sha256 !== null && existsSync(path) && (await hashes.of(path, signal)) === sha256) continue;
+    if (sha256 !== null && existsSync(path) && (await hashes.hashFile(path, signal)) === sha256) continue;
     return files.map((file) => ({ ...file, name: safeName(`${prefix}/${file.name}`.replaceAll('/', '--')) })) as unknown as T;
   }
   return files;
@@ -120,7 +120,7 @@ async function addLocal(path: string, options: PullOptions): Promise<Pulled> {
   const facts = readModelFacts(path, projector.kind === 'named' ? resolve(projector.name) : beside);
   if (facts.image?.engine === 'stable-diffusion.cpp') await options.installEngine(signal);
   const candidate = async (model: ModelFacts): Promise<Candidate> => {
-    return { facts: model, files: model.files, sha256: await hashes.ofModel(model.files, signal), isListed: false };
+    return { facts: model, files: model.files, sha256: await hashes.hashModel(model.files, signal), isListed: false };
   };
   return await addModel(options, await candidate(facts), beside === null ? null : await candidate(readModelFacts(path)));
 }
@@ -230,7 +230,7 @@ async function pullFolder(
     {
       facts,
       files: facts.files.map((file) => relative(store.directory, file)),
-      sha256: await hashes.ofModel(facts.files, signal),
+      sha256: await hashes.hashModel(facts.files, signal),
       isListed: files.every(({ name, sha256 }) => sha256 !== null || /\.(?:json|txt)$/.test(name)),
       folder,
     },
@@ -272,7 +272,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
     {
       facts,
       files: facts.files.map((file) => relative(store.directory, file)),
-      sha256: await hashes.ofModel(facts.files, signal),
+      sha256: await hashes.hashModel(facts.files, signal),
       isListed: parts.every(([, { sha256 }]) => sha256 !== null),
       folder,
     },
@@ -288,7 +288,7 @@ async function fetchFile(file: RemoteFile, requiredSha256: string | null, option
   if (expected !== null && file.sha256 !== null && expected !== file.sha256) {
     throw new DownloadError(`the repository has another file than the requested one: its SHA-256 is ${file.sha256}`);
   }
-  if (existsSync(path) && expected !== null && (await hashes.of(path, signal)) === expected) return expected;
+  if (existsSync(path) && expected !== null && (await hashes.hashFile(path, signal)) === expected) return expected;
   const { url, headers, bytes } = file;
   const got = await download({
     url,

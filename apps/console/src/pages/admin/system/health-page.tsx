@@ -159,9 +159,9 @@ function ProcessCard({ health }: HealthProps) {
       <Facts>
         <Fact label="Version">{health && `${health.version}, Node ${health.node_version.replace(/^v/, '')}`}</Fact>
         <Fact label="Started">{health && <Time at={health.started_at} as="date-time" />}</Fact>
-        <Fact label="Memory">{health && formatMegabytes(health.memory_bytes)}</Fact>
+        <Fact label="Memory">{health && formatMemory(health.memory_bytes)}</Fact>
         <Fact label="Request bodies">
-          {health && `${formatMegabytes(health.queues.held_request_bytes)} of ${formatMegabytes(health.queues.most_held_request_bytes)}`}
+          {health && `${formatMemory(health.queues.held_request_bytes)} of ${formatMemory(health.queues.most_held_request_bytes)}`}
         </Fact>
         <Fact label="Database">{health && databaseText(health.database)}</Fact>
         <Fact label="Machine connections">{health && <Count value={health.fleet.connections} />}</Fact>
@@ -223,6 +223,7 @@ function codeText(code: string): string {
   return why === undefined ? humanizeCode(what) : `${PROBLEMS[what] ?? humanizeCode(what)}: ${humanizeCode(why)}`;
 }
 
-function formatMegabytes(bytes: number): string {
+/** Binary megabytes (2^20 bytes), the unit of the memory settings. */
+function formatMemory(bytes: number): string {
   return `${(bytes / 1_048_576).toFixed(bytes < 10_485_760 ? 1 : 0)} MB`;
 }

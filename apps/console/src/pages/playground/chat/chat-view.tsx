@@ -1,5 +1,5 @@
-/** Chat mode of the playground. */
-import { useEffect, useId, useMemo, useRef, useState } from 'react';
+/** `ChatView`: chat mode of the playground. Conversation and composer on the left, settings on the right. */
+import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
 import { useMe } from '../../../api/session.js';
 import { type ModelEntry, textModels } from '../../../features/account/models.js';
 import { VERDICT_OF_EVIDENCE, VERDICTS } from '../../../features/trust/verdicts.js';
@@ -25,7 +25,6 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
   const { id: accountId } = useMe();
   const [kept] = useState(() => storedConversation(window.sessionStorage, accountId));
   const chat = useChat(kept?.turns ?? []);
-  const heading = useId();
   const input = useRef<HTMLTextAreaElement>(null);
   const [draft, setDraft] = useState('');
   const [chosen, setChosen] = useState<readonly string[]>(kept?.models ?? []);
@@ -34,17 +33,12 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
   useEffect(preloadMarkdown, []);
   const texts = textModels(models);
   const selected = useMemo(() => availableModels(chosen, models), [chosen, models]);
-  const read = parseParameters(form);
-  const refused = read.kind === 'refused' ? read : null;
-  const busy = isBusy(chat.turns);
   const sent = imagesOf(chat.turns);
   const imageRefusal = textOnlyReason(texts, selected);
   const attachments = useAttachments({ sent, refusal: imageRefusal });
-  const cannotReadImages = imageRefusal !== null && sent.length + attachments.images.length > 0;
-  const settings: ChatSettings | null =
-    selected.length === 0 || read.kind === 'refused' || cannotReadImages
-      ? null
-      : { models: selected, system: form.system, parameters: read.parameters };
+  const read = parseParameters(form);
+  const hasUnreadableImages = imageRefusal !== null && sent.length + attachments.images.length > 0;
+  const settings = settingsOf(selected, form, read, hasUnreadableImages);
   if (texts.length === 0 && chat.turns.length === 0) {
     return (
       <EmptyState title="No text model is available">Models come and go with the machines. This page refreshes automatically.</EmptyState>
@@ -56,32 +50,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
   };
   return (
     <div className="playground">
-      <section className="conversation" aria-labelledby={heading}>
-        <h2 id={heading} className="visually-hidden">
-          Conversation
-        </h2>
-        {chat.turns.length === 0 ? (
-          <EmptyState title="Start a conversation">
-            <p>The machine signs every response. Your browser verifies the signature.</p>
-            <div className="suggestions">
-              {SUGGESTIONS.map((text) => (
-                <Button
-                  key={text}
-                  size="small"
-                  disabled={settings === null}
-                  onClick={() => {
-                    ask({ text, images: [] });
-                    focusInput();
-                  }}
-                >
-                  {text}
-                </Button>
-              ))}
-            </div>
-          </EmptyState>
-        ) : (
-          <TurnList chat={chat} busy={busy} settings={settings} onDone={focusInput} />
-        )}
+      <Conversation chat={chat} settings={settings} onSuggestion={(text) => ask({ text, images: [] })} focusInput={focusInput}>
         <Composer
           label="Your message"
           placeholder="Type a message. Enter sends, Shift+Enter adds a line."
@@ -89,7 +58,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
           text={draft}
           onText={setDraft}
           input={input}
-          busy={busy}
+          busy={isBusy(chat.turns)}
           attachments={attachments}
           imageRefusal={imageRefusal}
           disabled={settings === null}
@@ -99,12 +68,16 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
           }}
           onStop={chat.stop}
         />
-        <p role="status" className="visually-hidden">
-          {statusOf(chat.turns)}
-        </p>
-      </section>
+      </Conversation>
       <div className="playground-side">
-        <SettingsPanel models={texts} selected={selected} onSelect={setChosen} form={form} onForm={setForm} refused={refused} />
+        <SettingsPanel
+          models={texts}
+          selected={selected}
+          onSelect={setChosen}
+          form={form}
+          onForm={setForm}
+          refused={read.kind === 'refused' ? read : null}
+        />
         <div className="row">
           <ViewCode endpoint="chat" {...requestsOf(chat.turns, { text: draft.trim(), images: attachments.images }, settings)} />
           <Button
@@ -117,20 +90,88 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
             Clear conversation
           </Button>
         </div>
-        <CheckField
-          label="Keep this conversation in this tab"
-          hint="Stored in the session storage of this tab until you close it, clear the conversation or turn this off. The server stores nothing."
-          error={keep.failed ? 'Not stored: the conversation is too large, or the browser allows no storage.' : undefined}
-          checked={keep.isOn}
-          onChange={(event) => keep.set(event.target.checked)}
-        />
-        <p className="field-hint">
-          {keep.isOn ? '' : 'The conversation exists only on this page and is not stored. '}
-          Requests cost the same as through the API.
-        </p>
+        <KeepConversation keep={keep} />
       </div>
     </div>
   );
+}
+
+interface ConversationProps {
+  readonly chat: ReturnType<typeof useChat>;
+  /** Null: the page cannot send now. */
+  readonly settings: ChatSettings | null;
+  readonly onSuggestion: (text: string) => void;
+  readonly focusInput: () => void;
+  /** The composer. */
+  readonly children: ReactNode;
+}
+
+/** Turns of the conversation, or suggestions for the first, above the composer. */
+function Conversation({ chat, settings, onSuggestion, focusInput, children }: ConversationProps) {
+  const heading = useId();
+  return (
+    <section className="conversation" aria-labelledby={heading}>
+      <h2 id={heading} className="visually-hidden">
+        Conversation
+      </h2>
+      {chat.turns.length === 0 ? (
+        <EmptyState title="Start a conversation">
+          <p>The machine signs every response. Your browser verifies the signature.</p>
+          <div className="suggestions">
+            {SUGGESTIONS.map((text) => (
+              <Button
+                key={text}
+                size="small"
+                disabled={settings === null}
+                onClick={() => {
+                  onSuggestion(text);
+                  focusInput();
+                }}
+              >
+                {text}
+              </Button>
+            ))}
+          </div>
+        </EmptyState>
+      ) : (
+        <TurnList chat={chat} busy={isBusy(chat.turns)} settings={settings} onDone={focusInput} />
+      )}
+      {children}
+      <p role="status" className="visually-hidden">
+        {statusOf(chat.turns)}
+      </p>
+    </section>
+  );
+}
+
+/** Choice to store the conversation in this tab. */
+function KeepConversation({ keep }: { readonly keep: ReturnType<typeof useKeptConversation> }) {
+  return (
+    <>
+      <CheckField
+        label="Keep this conversation in this tab"
+        hint="Stored in the session storage of this tab until you close it, clear the conversation or turn this off. The server stores nothing."
+        error={keep.failed ? 'Not stored: the conversation is too large, or the browser allows no storage.' : undefined}
+        checked={keep.isOn}
+        onChange={(event) => keep.set(event.target.checked)}
+      />
+      <p className="field-hint">
+        {keep.isOn ? '' : 'The conversation exists only on this page and is not stored. '}
+        Requests cost the same as through the API.
+      </p>
+    </>
+  );
+}
+
+/** Settings of the next request. Null: no model, invalid parameters, or images that the models cannot read. */
+function settingsOf(
+  models: readonly string[],
+  form: ParameterForm,
+  read: ReturnType<typeof parseParameters>,
+  hasUnreadableImages: boolean,
+): ChatSettings | null {
+  if (models.length === 0 || read.kind === 'refused' || hasUnreadableImages) return null;
+  return { models, system: form.system, parameters: read.parameters };
 }
 
 /** Selected models that are still served. The first model replaces a model that is no longer served. */

@@ -5,6 +5,7 @@ import type { EnclaveEvidence } from '@inference/protocol';
 import { KEPT_CONVERSATION } from '../../../api/tab-storage.js';
 import type { CheckLine } from '../../../features/trust/check-line.js';
 import { imageChars, isImageDataUri, type QuestionImage } from '../attachments/question-image.js';
+import { member, parseJson } from '../json.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
 import type { AnswerCheck, ReceiptFacts } from '../verification/check-answer.js';
 import {
@@ -200,18 +201,6 @@ function readReceipt(value: unknown): ReceiptFacts | null {
   const [model, completedAt] = [textOrNull(member(value, 'model')), member(value, 'completedAt')];
   const usage = readUsage(member(value, 'usage'));
   return model === null || typeof completedAt !== 'number' || usage === null ? null : { model, completedAt, usage };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
 }
 
 function textOrNull(value: unknown): string | null {

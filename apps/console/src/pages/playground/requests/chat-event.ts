@@ -1,5 +1,6 @@
 /** Events of a chat stream that the playground uses. */
 import type { TokenUsage } from '../chat/conversation.js';
+import { member, parseJson } from '../json.js';
 
 type ChatEvent =
   | { readonly type: 'text'; readonly text: string }
@@ -32,16 +33,4 @@ export function chatEvents(data: string): ChatEvent[] {
   if (typeof prompt === 'number' && typeof completion === 'number') events.push({ type: 'usage', usage: { prompt, completion } });
   if (typeof member(value, 'se_signature') === 'string') events.push({ type: 'signature' });
   return events.length === 0 ? [{ type: 'other' }] : events;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
 }

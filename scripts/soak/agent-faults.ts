@@ -1,0 +1,115 @@
+/** Faults of the soak test `agent`, and `FaultSchedule`, the order of the faults in a run. */
+import { type AgentProcesses, freezeProcesses, killProcess } from './agent-processes.js';
+
+/** Minimum interval between engine kills. The agent disables a model after three engine deaths in ten minutes. */
+const MIN_ENGINE_KILL_INTERVAL_MS = 5.5 * 60_000;
+
+export interface Fault {
+  readonly name: string;
+  /** Whether the daemon dies. Excludes the fault from the second half of a run, in which memory is measured. */
+  readonly killsAgent: boolean;
+  /** Resolves at the end of the fault. */
+  readonly inject: () => Promise<void>;
+  /** Minimum interval between two such faults, in milliseconds. */
+  readonly everyMs?: number;
+  /** Maximum duration of the fault, in milliseconds. Short runs exclude long faults. */
+  readonly maxDurationMs?: number;
+}
+
+export interface FaultDeps {
+  readonly processes: AgentProcesses;
+  readonly coordinatorPid: () => number;
+  /** Random number from 0 to 1. */
+  readonly random: () => number;
+}
+
+/** Faults that kill the daemon. */
+export function deadlyFaults({ processes }: FaultDeps): readonly Fault[] {
+  return [
+    { name: 'agent killed', killsAgent: true, inject: async () => killProcess(await processes.agentPid()) },
+    {
+      name: 'supervisor killed, started by its owner',
+      killsAgent: true,
+      inject: async () => {
+        killProcess(await processes.supervisorPid());
+        await processes.runCommand('start');
+      },
+    },
+    { name: 'restart', killsAgent: true, inject: () => processes.runCommand('restart') },
+  ];
+}
+
+/** Faults that the daemon survives: killed helpers, frozen processes, and a killed coordinator. */
+export function survivableFaults({ processes, coordinatorPid, random }: FaultDeps): readonly Fault[] {
+  const between = (min: number, max: number): number => min + random() * (max - min);
+  return [
+    {
+      name: 'engine killed',
+      killsAgent: false,
+      everyMs: MIN_ENGINE_KILL_INTERVAL_MS,
+      inject: async () => killProcess(await processes.childPid('engine/process')),
+    },
+    { name: 'enclave helper killed', killsAgent: false, inject: async () => killProcess(await processes.childPid('simulated/main')) },
+    {
+      name: 'agent asleep, briefly',
+      killsAgent: false,
+      maxDurationMs: 5_000,
+      inject: async () => freezeProcesses([await processes.agentPid()], between(500, 5_000)),
+    },
+    {
+      name: 'agent asleep, until it is given up',
+      killsAgent: false,
+      maxDurationMs: 45_000,
+      inject: async () => freezeProcesses([await processes.agentPid()], between(20_000, 45_000)),
+    },
+    { name: 'coordinator killed', killsAgent: false, inject: async () => killProcess(coordinatorPid()) },
+    {
+      name: 'coordinator frozen',
+      killsAgent: false,
+      maxDurationMs: 40_000,
+      inject: () => freezeProcesses([coordinatorPid()], between(500, 40_000)),
+    },
+    {
+      name: 'both frozen',
+      killsAgent: false,
+      maxDurationMs: 20_000,
+      inject: async () => freezeProcesses([await processes.agentPid(), coordinatorPid()], between(1_000, 20_000)),
+    },
+  ];
+}
+
+/** Draws faults: every fault once in random order, then again. */
+export class FaultSchedule {
+  readonly #deadly: readonly Fault[];
+  readonly #survivable: readonly Fault[];
+  readonly #random: () => number;
+  #pending: Fault[] = [];
+  readonly #injectedAt = new Map<string, number>();
+
+  constructor(deadly: readonly Fault[], survivable: readonly Fault[], random: () => number) {
+    this.#deadly = deadly;
+    this.#survivable = survivable;
+    this.#random = random;
+  }
+
+  /** Next fault, or null if the drawn fault is not allowed now; draw again. `now`: milliseconds. */
+  draw(now: number, allowsDeadly: boolean): Fault | null {
+    if (this.#pending.length === 0) {
+      this.#pending = shuffle([...this.#survivable, ...(allowsDeadly ? this.#deadly : [])], this.#random);
+    }
+    const fault = this.#pending.pop();
+    if (fault === undefined || (fault.killsAgent && !allowsDeadly)) return null;
+    const lastAt = this.#injectedAt.get(fault.name) ?? Number.NEGATIVE_INFINITY;
+    if (fault.everyMs !== undefined && now - lastAt < fault.everyMs) return null;
+    this.#injectedAt.set(fault.name, now);
+    return fault;
+  }
+}
+
+function shuffle<Value>(values: Value[], random: () => number): Value[] {
+  for (let index = values.length - 1; index > 0; index--) {
+    const other = Math.floor(random() * (index + 1));
+    [values[index], values[other]] = [values[other] as Value, values[index] as Value];
+  }
+  return values;
+}
