@@ -78,11 +78,24 @@ export function exitWith(code: Promise<number>): void {
     .then((value) => process.exit(value));
 }
 
-/** Builds all packages. Throws {@link StartError} with the output of a failed build. */
+/** Written by a full build of the coordinator. */
+const FULL_BUILD = join(ROOT, 'apps/coordinator/dist/.tsbuildinfo');
+
+/**
+ * Tasks that a network and the README's commands need in a new checkout. The apps are bundled without the compiler's checks, which take
+ * most of a full build's time.
+ */
+const FIRST_START_TASKS = [
+  ...['@inference/coordinator', 'inference-provider', '@inference/console'].map((name) => `${name}#bundle`),
+  ...['@inference/client', '@inference/device-simulation', '@inference/enclave', '@inference/verifier'].map((name) => `${name}#build`),
+];
+
+/** Builds what is not built yet. Throws {@link StartError} with the output of a failed build. */
 function build(): void {
   const turbo = join(ROOT, 'node_modules/.bin/turbo');
   if (!existsSync(turbo)) throw new StartError('the dependencies are not installed: run npm ci first');
   const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' };
-  const result = spawnSync(turbo, ['run', 'build', '--output-logs=errors-only'], { cwd: ROOT, encoding: 'utf8', env });
+  const tasks = existsSync(FULL_BUILD) ? ['build'] : FIRST_START_TASKS;
+  const result = spawnSync(turbo, ['run', ...tasks, '--output-logs=errors-only'], { cwd: ROOT, encoding: 'utf8', env });
   if (result.status !== 0) throw new StartError(`the build failed:\n${result.stdout}${result.stderr}`);
 }

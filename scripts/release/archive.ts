@@ -1,10 +1,11 @@
 /** Archives of the staged package: for npm, and per platform with dependencies. Deterministic, because their hashes are signed. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ReleasePlatform } from '@inference/protocol';
 import { create } from 'tar';
+import { pruneEngines } from '../../apps/provider/install/prune-engines.mjs';
 import { admits, type LockEntry } from './shrinkwrap.js';
 import { filesBelow, normalizeModes } from './stage.js';
 
@@ -35,7 +36,7 @@ export async function installDependencies(folder: string, platform: ReleasePlatf
   const args = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--no-bin-links', `--os=${os}`, `--cpu=${cpu}`, ...libc];
   await promisify(execFile)('npm', args, { cwd: beside, maxBuffer: 64 << 20 });
   requireEngines(join(beside, 'node_modules'), platform);
-  dropOtherSystems(join(beside, 'node_modules/onnxruntime-node/bin'), os as string, cpu as string);
+  pruneEngines(join(beside, 'node_modules'), os as string, cpu as string);
   for (const entry of readdirSync(join(beside, 'node_modules'))) {
     if (!entry.startsWith('.')) renameSync(join(beside, 'node_modules', entry), join(folder, 'node_modules', entry));
   }
@@ -85,15 +86,4 @@ interface Manifest {
 
 function withoutEnclave({ [ENCLAVE]: _, ...others }: Manifest['dependencies']): Record<string, string> {
   return others;
-}
-
-/** Removes libraries of other systems from onnxruntime-node: 90 % of 288 MB. */
-function dropOtherSystems(bin: string, os: string, cpu: string): void {
-  for (const api of existsSync(bin) ? readdirSync(bin) : []) {
-    for (const system of readdirSync(join(bin, api))) {
-      for (const kind of readdirSync(join(bin, api, system))) {
-        if (system !== os || kind !== cpu) rmSync(join(bin, api, system, kind), { recursive: true });
-      }
-    }
-  }
 }

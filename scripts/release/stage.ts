@@ -91,7 +91,7 @@ function packageManifest({ version, releaseKeys, repository }: StageOptions): Ma
     bin,
     imports,
     [RELEASE_KEYS_FIELD]: releaseKeys,
-    scripts: { postinstall: 'node install/build-helper.mjs' },
+    scripts: { postinstall: 'node install/build-helper.mjs && node install/prune-engines.mjs' },
     dependencies: { '@inference/enclave': enclave, ...unbundledDependencies(WORKSPACE) },
     optionalDependencies,
     bundleDependencies: ['@inference/enclave'],

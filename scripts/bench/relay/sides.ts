@@ -1,9 +1,11 @@
 /** Sides of the relay bench with their processes: a bare relay, another gateway, and the coordinator. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Child, spawnChild } from '../../network/child.js';
 import { freePort } from '../../network/cluster/free-ports.js';
-import { startCoordinatorAlone } from '../../network/network.js';
+import { ROOT, startCoordinatorAlone } from '../../network/network.js';
 import type { Target } from './http-connection.js';
 
 export interface Side {
@@ -16,6 +18,7 @@ export interface Side {
 }
 
 const PATH = '/v1/chat/completions';
+const GATEWAY = '@portkey-ai/gateway@1.15.2';
 
 /** Processes of one bench run. */
 export class Processes {
@@ -37,7 +40,7 @@ export class Processes {
   async gateway(): Promise<Side> {
     const { child: upstream, ready } = await this.start('bare-upstream');
     const port = await freePort();
-    const program = fileURLToPath(import.meta.resolve('@portkey-ai/gateway/build/start-server.js'));
+    const program = installedGateway();
     const child = await this.#spawn('gateway', [program, '--headless', `--port=${port}`], { NODE_ENV: 'production' });
     const headers = {
       authorization: 'Bearer none',
@@ -80,6 +83,20 @@ export class Processes {
     this.#children.push(child);
     return child;
   }
+}
+
+/** Program of the other gateway. Installed from npm by the first run, because its 29 packages serve nothing but this bench. */
+function installedGateway(): string {
+  const folder = join(ROOT, 'node_modules/.cache/relay-bench', GATEWAY);
+  const program = join(folder, 'node_modules/@portkey-ai/gateway/build/start-server.js');
+  if (!existsSync(program)) {
+    mkdirSync(folder, { recursive: true });
+    // Without scripts: its own would patch its dependencies.
+    execFileSync('npm', ['install', '--prefix', folder, '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund', GATEWAY], {
+      stdio: 'inherit',
+    });
+  }
+  return program;
 }
 
 async function ended(child: Child): Promise<never> {

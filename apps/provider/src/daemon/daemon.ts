@@ -292,8 +292,14 @@ async function startParts(
     models = new DaemonModels({ daemon: options, totalMemory: host.memoryBytes, confinement, onChange, onEvent });
     models.served.setMemoryIsShort(availability.condition.memoryPressure !== 'normal');
     if (!availability.isServing) await models.served.rest();
-    await models.served.start(signal);
-    const enclave = await startEnclave(helper, options);
+    // The helper starts while the weights load.
+    const [loaded, opened] = await Promise.allSettled([models.served.start(signal), startEnclave(helper, options)]);
+    if (opened.status === 'rejected') throw loaded.status === 'rejected' ? loaded.reason : opened.reason;
+    const enclave = opened.value;
+    if (loaded.status === 'rejected') {
+      await enclave.close();
+      throw loaded.reason;
+    }
     return { environment, availability, models, enclave, notifier };
   } catch (error) {
     await Promise.all([availability.close(), models?.served.close()]);
