@@ -55,6 +55,8 @@ export const COORDINATOR = join(ROOT, 'apps/coordinator/dist/main.js');
 const PROVIDER = join(ROOT, 'apps/provider/dist/main.js');
 const DEVICE_SIMULATION = join(ROOT, 'packages/device-simulation/dist/main.js');
 const POLL_MS = 100;
+/** Time for a busy machine to load a program and its models. */
+const START_DEADLINE_MS = 110_000;
 
 /** A program of the network: its first process, and a restart function. */
 export interface Program {
@@ -64,7 +66,7 @@ export interface Program {
 
 /** Starts a network and waits until every provider serves. Throws {@link StartError}; nothing is left running then. */
 export async function startNetwork(options: NetworkOptions): Promise<Network> {
-  const deadlineMs = options.startDeadlineMs ?? 50_000;
+  const deadlineMs = options.startDeadlineMs ?? START_DEADLINE_MS;
   const logDir = join(options.dataDir, 'logs');
   makeDataDirectory(logDir);
   const programs: Program[] = [];
@@ -141,7 +143,7 @@ export async function startCoordinatorAlone(
   const logDir = join(dataDir, 'logs');
   makeDataDirectory(logDir);
   const { child, listening } = await startCoordinator({ port: 0, dataDir, providers: 0, coordinatorEnv, coordinatorArgv: argv }, logDir);
-  const baseUrl = await Promise.race([listening, endOf(child), deadline(20_000, 'the coordinator did not listen')]);
+  const baseUrl = await Promise.race([listening, endOf(child), deadline(START_DEADLINE_MS, 'the coordinator did not listen')]);
   return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
 }
 
