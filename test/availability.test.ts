@@ -47,10 +47,10 @@ function write(files: Readonly<Record<string, string>>, mode = 0o644): void {
 
 const run = (...args: string[]) => runNode([PROVIDER, ...args, '--data-dir', dataDir]);
 
-const status = () => requestStatus(dataDir, 30_000);
+const status = () => requestStatus(dataDir, 60_000);
 
 async function until<Value>(what: string, look: () => Promise<Value>, holds: (value: Value) => boolean): Promise<Value> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 100_000;
   for (;;) {
     const value = await look();
     if (holds(value)) return value;

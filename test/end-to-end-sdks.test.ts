@@ -8,7 +8,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { recognize } from '../scripts/demo-models/image/recognize.js';
 import { type AllModelsNetwork, startAllModelsNetwork } from './support/all-models-network.js';
-import { filesHolding } from './support/demo-network.js';
+import { filesHolding } from './support/files-holding.js';
 import { paidIn, runMix, SDK_NAMES, type SdkName } from './support/sdk-requests/run.js';
 
 const COUNT = Number(process.env.E2E_REQUESTS ?? 16);

@@ -139,9 +139,9 @@ it('inference-verify proxy answers curl, and tells the verdicts', async () => {
       expect(stdout).toContain(stream ? '"finish_reason":"stop"' : 'The capital of France is Paris.');
       expect(stdout.endsWith('data: [DONE]\n\n')).toBe(stream);
     }
-    const { verdicts } = (await (await fetch(`${proxy}/.inference/verdict`)).json()) as { verdicts: unknown[] };
+    const verdicts = async () => ((await (await fetch(`${proxy}/.inference/verdict`)).json()) as { verdicts: unknown[] }).verdicts;
     const verified = { state: 'verified', path: '/v1/chat/completions', evidence: 'simulated' };
-    expect(verdicts).toMatchObject([verified, verified]);
+    await expect.poll(verdicts).toMatchObject([verified, verified]);
     expect(output).not.toContain('capital of France');
   } finally {
     child.kill('SIGTERM');

@@ -39,7 +39,7 @@ async function stateOf(): Promise<ProviderState | undefined> {
 }
 
 async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 55_000;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`it did not come to this: ${what}`);
     await new Promise((next) => setTimeout(next, 50));

@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto';
 import type OpenAI from 'openai';
 import { APIError } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DemoNetwork, filesHolding, startDemoNetwork } from './support/demo-network.js';
+import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { filesHolding } from './support/files-holding.js';
 
 let network: DemoNetwork;
 let dispose: () => Promise<void>;
@@ -147,13 +148,14 @@ describe('the official OpenAI client', () => {
     });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
     const controller = new AbortController();
-    const plain = network.openai.chat.completions.create(
-      { model: network.model, messages: ask('Tell me a story about Noah.') },
-      { signal: controller.signal },
-    );
-    setTimeout(() => controller.abort(), 20);
-    await expect(plain).rejects.toThrow(/abort/i);
-    await expect.poll(() => activeJobs(), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => activeJobs()).toBe(0);
+    const endless = { prompt: '1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20', temperature: 0, max_tokens: 2000 };
+    const plain = network.openai.completions.create({ model: network.model, ...endless }, { signal: controller.signal });
+    const isAborted = expect(plain).rejects.toThrow(/abort/i);
+    await expect.poll(() => activeJobs()).toBe(1);
+    controller.abort();
+    await isAborted;
+    await expect.poll(() => activeJobs()).toBe(0);
     const answer = await network.openai.chat.completions.create({ model: network.model, messages: ask('Hello!'), temperature: 0 });
     expect(answer.choices[0]?.message.content).toMatch(/Hello/);
   });

@@ -6,7 +6,8 @@ import OpenAI from 'openai';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recognize } from '../scripts/demo-models/image/recognize.js';
-import { type DemoNetwork, filesHolding, startDemoNetwork } from './support/demo-network.js';
+import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { filesHolding } from './support/files-holding.js';
 import { ROOT } from './support/npm-start.js';
 
 const CANARY = 'zanzibarian-pelican';

@@ -27,7 +27,7 @@ describe('a network whose Macs are managed', () => {
     return feed.providers[0] ?? expect.fail('no provider');
   }
 
-  const reaches = (level: string) => expect.poll(async () => (await attestation()).trust_level, { timeout: 30_000 }).toBe(level);
+  const reaches = (level: string) => expect.poll(async () => (await attestation()).trust_level).toBe(level);
 
   /** Calls the controls of the simulated management server. */
   async function control(path: string, method: string, body?: object): Promise<unknown> {

@@ -25,8 +25,11 @@ function left(): string[] {
     .map((row) => row.command);
 }
 
+/** Two networks start and end in one test. */
+const TWO_NETWORKS_MS = 300_000;
+
 describe('npm start', () => {
-  it('answers the printed curl, ends everything on Ctrl-C, and comes back with the same data', async () => {
+  it('answers the printed curl, ends everything on Ctrl-C, and comes back with the same data', { timeout: TWO_NETWORKS_MS }, async () => {
     const first = new NpmStart(directory, { PROVIDERS: '2' });
     const demo = await first.ready();
     expect(demo).toEqual({
@@ -58,7 +61,7 @@ describe('npm start', () => {
     expect(names.filter((command) => command.includes('coordinator/dist/main.js'))).toHaveLength(1);
     expect(names.filter((command) => command.includes('provider/dist/main.js'))).toHaveLength(2);
     expect(await first.end('SIGINT')).toEqual({ code: 0, left: [] });
-    expect(left()).toEqual([]);
+    await expect.poll(left).toEqual([]);
 
     const again = new NpmStart(directory);
     expect(await again.ready()).toMatchObject({ api_key: demo.api_key, admin_key: demo.admin_key });
@@ -72,9 +75,7 @@ describe('npm start', () => {
     const pids = start.descendants().map((row) => row.pid);
     process.kill(launcher?.pid as number, 'SIGKILL');
     await start.exited;
-    await expect
-      .poll(() => processTable().filter((row) => pids.includes(row.pid) && !/defunct/.test(row.command)), { timeout: 20_000 })
-      .toEqual([]);
+    await expect.poll(() => processTable().filter((row) => pids.includes(row.pid) && !/defunct/.test(row.command))).toEqual([]);
   });
 
   it('serves another GGUF when MODEL_PATH names one', async () => {
@@ -98,7 +99,7 @@ describe('npm start says what is wrong and leaves nothing running when', () => {
     const start = new NpmStart(dataDir, env, scriptCommand('scripts/start.ts'));
     expect(await start.exited).toBe(1);
     expect(start.hasDemoFile()).toBe(false);
-    expect(left()).toEqual([]);
+    await expect.poll(left).toEqual([]);
     expect(start.output).not.toMatch(/^\s+at /m);
     return start.output;
   }

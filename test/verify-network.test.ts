@@ -197,15 +197,12 @@ async function knownWeights(): Promise<string> {
   const authorization = { authorization: `Bearer ${network.apiKey}` };
   let told: readonly { readonly sha256: string; readonly provider_count: number }[] = [];
   await expect
-    .poll(
-      async () => {
-        const model = await fetch(`${network.baseUrl}/v1/models/${network.model}`, { headers: authorization });
-        const { metadata } = (await model.json()) as { metadata: { provider_count: number; weights?: typeof told } };
-        told = metadata.weights ?? [];
-        return told.length === 1 && told[0]?.provider_count === metadata.provider_count;
-      },
-      { timeout: 30_000 },
-    )
+    .poll(async () => {
+      const model = await fetch(`${network.baseUrl}/v1/models/${network.model}`, { headers: authorization });
+      const { metadata } = (await model.json()) as { metadata: { provider_count: number; weights?: typeof told } };
+      told = metadata.weights ?? [];
+      return told.length === 1 && told[0]?.provider_count === metadata.provider_count;
+    })
     .toBe(true);
   return told[0]?.sha256 ?? '';
 }

@@ -56,6 +56,8 @@ export const COORDINATOR = join(ROOT, 'apps/coordinator/dist/main.js');
 const PROVIDER = join(ROOT, 'apps/provider/dist/main.js');
 const DEVICE_SIMULATION = join(ROOT, 'packages/device-simulation/dist/main.js');
 const POLL_MS = 100;
+/** Time for a busy machine to load a program and its models. */
+const START_DEADLINE_MS = 110_000;
 
 /** A program of the network: the running process, and a function that starts the next after a crash. */
 export interface Program {
@@ -111,7 +113,7 @@ export async function startNetwork(options: NetworkOptions): Promise<Network> {
 type WaitFor = <Value>(ready: Promise<Value>, children: readonly Child[], failure: string) => Promise<Value>;
 
 /** Returns a function that waits for a step of the start. Rejects if a child exits, the deadline passes or the start is cancelled. */
-function waiter({ startDeadlineMs = 50_000, signal }: NetworkOptions): WaitFor {
+function waiter({ startDeadlineMs = START_DEADLINE_MS, signal }: NetworkOptions): WaitFor {
   const interrupted = rejectOnAbort(signal);
   return (ready, children, failure) =>
     Promise.race([ready, ...children.map(rejectOnExit), rejectAfter(startDeadlineMs, failure), interrupted]);
@@ -136,7 +138,7 @@ export async function startCoordinatorAlone(
   const logDir = join(dataDir, 'logs');
   makeDataDirectory(logDir);
   const { child, listening } = await startCoordinator({ port: 0, dataDir, providers: 0, coordinatorEnv, coordinatorArgv: argv }, logDir);
-  const baseUrl = await Promise.race([listening, rejectOnExit(child), rejectAfter(20_000, 'the coordinator did not listen')]);
+  const baseUrl = await Promise.race([listening, rejectOnExit(child), rejectAfter(START_DEADLINE_MS, 'the coordinator did not listen')]);
   return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
 }
 

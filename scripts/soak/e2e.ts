@@ -6,7 +6,7 @@
  */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { type AllModelsNetwork, startAllModelsNetwork } from '../../test/support/all-models-network.js';
-import { filesHolding } from '../../test/support/demo-network.js';
+import { filesHolding } from '../../test/support/files-holding.js';
 import { paidIn, runMix, SDK_NAMES, type Verified } from '../../test/support/sdk-requests/run.js';
 import { longQuestionOf, tooLongPromptOf } from '../../test/support/sdk-requests/sdk-request.js';
 import { SeededRandom } from '../../test/support/seeded-random.js';

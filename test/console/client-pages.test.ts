@@ -34,7 +34,7 @@ describeInBrowser('a client in the console', () => {
     await page.getByText('Enter a valid email address.').waitFor();
     await page.getByText('A password has at least 10 characters.').waitFor();
     await expectAccessible(page);
-    expect(await focused(page)).toBe('Email address');
+    await expect.poll(() => focused(page)).toBe('Email address');
     await retype(page, newEmail());
     await page.keyboard.press('Tab');
     await retype(page, PASSWORD);
@@ -61,6 +61,7 @@ describeInBrowser('a client in the console', () => {
     expect(secret).toMatch(/^service-/);
     await screenshot(page, 'new-key');
     await dialog.getByRole('button', { name: 'Done' }).click();
+    await dialog.waitFor({ state: 'detached' });
     await page.getByRole('row', { name: /laptop/ }).waitFor();
     expect(await page.content()).not.toContain(secret);
 
@@ -76,7 +77,7 @@ describeInBrowser('a client in the console', () => {
     expect(await row.textContent()).toContain(String(answer.usage?.completion_tokens));
     await page.getByLabel('Key', { exact: true }).selectOption('playground');
     await page.getByText('No requests match these filters').waitFor();
-    expect(page.url()).toContain('key=playground');
+    await page.waitForURL(/key=playground/);
     await page.getByLabel('Key', { exact: true }).selectOption({ label: 'laptop' });
     await row.waitFor();
     const download = page.waitForEvent('download');

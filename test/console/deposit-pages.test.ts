@@ -41,7 +41,7 @@ describeInBrowser('the receipt of a deposit', () => {
     ];
     for (const part of [...addresses, 'Amount paid', '$25.00 USD', 'Payment through Stripe', '$5.00 refunded', person.name])
       expect(text).toContain(part);
-    expect(await page.title()).toMatch(/^Receipt [0-9a-f-]{36}$/);
+    await expect.poll(() => page.title()).toMatch(/^Receipt [0-9a-f-]{36}$/);
 
     await page.setViewportSize({ width: 794, height: 1123 });
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

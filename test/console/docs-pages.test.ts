@@ -28,7 +28,7 @@ describeInBrowser('documentation', () => {
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     // Wide tables scroll inside their frame.
     const tables = page.locator('.document-table');
-    expect(await tables.count()).toBeGreaterThan(2);
+    await expect.poll(() => tables.count()).toBeGreaterThan(2);
     if (width === 'phone') {
       const scrolls = await tables.evaluateAll((frames) => frames.some((frame) => frame.scrollWidth > frame.clientWidth));
       expect(scrolls).toBe(true);
@@ -72,7 +72,7 @@ describeInBrowser('documentation', () => {
         release();
         await early.getByRole('searchbox').waitFor();
         expect(await early.evaluate(() => (window as unknown as { lost: string[] }).lost)).toEqual([]);
-        expect(await early.locator('[data-prerendered]').count()).toBe(0);
+        await expect.poll(() => early.locator('[data-prerendered]').count()).toBe(0);
         await early.close();
       },
     });
@@ -121,7 +121,7 @@ describeInBrowser('documentation', () => {
     await results.getByRole('link', { name: 'Routing preferences' }).first().waitFor();
     await screenshot(page, `docs-search-${width}-${theme}`);
     await expectAccessible(page);
-    expect(new URL(page.url()).searchParams.get('q')).toBe('routing preferences');
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('routing preferences');
     await results.getByRole('link', { name: 'Routing preferences' }).first().click();
     await page.waitForURL('**/docs/clients#routing-preferences');
     await page.getByRole('heading', { level: 1, name: 'Clients' }).waitFor();

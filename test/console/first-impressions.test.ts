@@ -69,8 +69,10 @@ describeInBrowser('the console', () => {
     const person = await newPerson(await sharedNetwork());
     const page = await openPage('/keys', { signedInAs: person, expectedErrors: [/404/] });
     let hasReloaded = false;
-    page.once('domcontentloaded', () => {
-      hasReloaded = true;
+    // Before the requests of the new document; an event of the page may come after the first of these.
+    await page.route('**/*', (route) => {
+      if (route.request().isNavigationRequest()) hasReloaded = true;
+      return route.fallback();
     });
     await page.route(USAGE_PAGE, (route) => (hasReloaded ? route.continue() : route.fulfill({ status: 404 })));
     await page.getByRole('link', { name: 'Usage', exact: true }).focus();

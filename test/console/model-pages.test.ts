@@ -83,7 +83,7 @@ describeInBrowser('the model catalogue', () => {
     await page.getByRole('button', { name: 'Embeddings' }).click();
     await page.getByRole('link', { name: 'Painter' }).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'Vectors' }).waitFor();
-    expect(new URL(page.url()).searchParams.get('type')).toBe('embedding');
+    await expect.poll(() => new URL(page.url()).searchParams.get('type')).toBe('embedding');
     await page.getByRole('searchbox', { name: 'Search' }).fill('no such model');
     await page.getByText('No models match').waitFor();
     await expect.poll(() => new URL(page.url()).searchParams.get('search')).toBe('no such model');
@@ -100,7 +100,7 @@ describeInBrowser('the model catalogue', () => {
     await page.getByRole('heading', { name: 'Slashed', level: 1 }).waitFor();
     await page.reload();
     await page.getByRole('heading', { name: 'Slashed', level: 1 }).waitFor();
-    expect(await page.getByText('org/slashed model').first().isVisible()).toBe(true);
+    await page.getByText('org/slashed model').first().waitFor();
   });
 });
 
@@ -120,7 +120,7 @@ describeInBrowser('the page of a model', () => {
     await page.getByText('5% of requests below 21.4').waitFor();
     await page.getByText('2,880 checks').waitFor();
     const days = page.getByRole('list', { name: 'Uptime per day, the oldest first' }).getByRole('listitem');
-    expect(await days.count()).toBe(30);
+    await expect.poll(() => days.count()).toBe(30);
     expect(await days.last().textContent()).toBe('Jun 15: 95.83%');
     expect(await days.first().textContent()).toBe('May 17: no checks');
     await screenshot(page, `model-measured-${width}-${theme}`);
@@ -160,7 +160,7 @@ describeInBrowser('the home page', () => {
     const page = await openPage('/');
     const card = page.getByRole('region', { name: 'Verified live' });
     await card.getByText('The signatures are valid, but this machine is a simulation').waitFor();
-    expect(await card.getByRole('status').textContent()).toMatch(/^\d+ claims recomputed .*, 0 contradicted\.$/);
+    await expect.poll(() => card.getByRole('status').textContent()).toMatch(/^\d+ claims recomputed .*, 0 contradicted\.$/);
     await page.getByRole('main').getByRole('link', { name: 'Get an API key' }).click();
     await page.getByRole('heading', { name: 'Create an account' }).waitFor();
   });
@@ -198,6 +198,6 @@ describeInBrowser('the home page', () => {
     const person = await newPerson(await sharedNetwork());
     const page = await openPage('/', { signedInAs: person });
     await page.getByRole('heading', { name: 'Network overview', level: 1 }).waitFor();
-    expect(new URL(page.url()).pathname).toBe('/network');
+    await page.waitForURL('**/network');
   });
 });

@@ -294,7 +294,7 @@ describeInBrowser('an operator', () => {
   it.each([
     ['light', 'wide'],
     ['dark', 'phone'],
-  ] as const)('finds every page accessible and still, %s and %s', async (theme, width) => {
+  ] as const)('finds every page accessible and still, %s and %s', { timeout: 240_000 }, async (theme, width) => {
     const network = await sharedNetwork();
     const operator = await newPerson(network, { admin: true });
     const page = await openPage('/admin', { signedInAs: operator, theme, width, prepare: showHealthHistory });

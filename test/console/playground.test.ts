@@ -196,11 +196,11 @@ describeInBrowser('the playground', () => {
     expect(await answer.locator('img').count()).toBe(0);
     await answer.getByText('<img src=x onerror=alert(1)> [Image: chart]').waitFor();
     await answer.getByRole('button', { name: 'Copy code' }).click();
-    expect(await clipboard()).toBe('print("hello")');
+    await expect.poll(clipboard).toBe('print("hello")');
     await action('Copy response').click();
-    expect(await clipboard()).toBe(MARKDOWN);
+    await expect.poll(clipboard).toBe(MARKDOWN);
     await action('Show plain text').click();
-    expect(await answer.locator('.turn-text').textContent()).toBe(MARKDOWN);
+    await expect.poll(() => answer.locator('.turn-text').textContent()).toBe(MARKDOWN);
     await action('Show plain text').click();
     await screenshot(page, 'playground-formatted');
     await expectAccessible(page);
@@ -208,13 +208,13 @@ describeInBrowser('the playground', () => {
     await action('Regenerate response').press('Enter');
     await answer.getByText('2 / 2').waitFor();
     await answer.getByRole('button', { name: 'Verified' }).waitFor();
-    expect(await focused()).toBe('Regenerate response');
+    await expect.poll(focused).toBe('Regenerate response');
     await action('Previous version').click();
     await answer.getByText('1 / 2').waitFor();
 
     await ask(page, promptOf({ words: 2 }));
     await expect.poll(() => lastAnswer(page).textContent()).toMatch(/www1.*Verified/);
-    expect(await page.locator('.turn').count()).toBe(4);
+    await expect.poll(() => page.locator('.turn').count()).toBe(4);
     await page.getByRole('button', { name: 'Edit message' }).first().press('Enter');
     const editor = page.getByRole('textbox', { name: 'Edit message' });
     await editor.press('Escape');
@@ -223,10 +223,10 @@ describeInBrowser('the playground', () => {
     await editor.fill(promptOf({ words: 3 }));
     await editor.press('Enter');
     await expect.poll(() => lastAnswer(page).textContent()).toMatch(/www2.*Verified/);
-    expect(await page.locator('.turn').count()).toBe(2);
-    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
+    await expect.poll(() => page.locator('.turn').count()).toBe(2);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
     await action('Delete response').click();
-    expect([await page.locator('.turn').count(), await focused()]).toEqual([1, 'user']);
+    await expect.poll(async () => [await page.locator('.turn').count(), await focused()]).toEqual([1, 'user']);
     await action('Send message again').click();
     await expect.poll(() => lastAnswer(page).textContent()).toMatch(/www2.*Verified/);
   });
@@ -265,7 +265,7 @@ describeInBrowser('the playground', () => {
     await page.getByRole('button', { name: 'View code' }).click();
     const dialog = page.getByRole('dialog');
     const code = dialog.locator('pre:visible');
-    expect(await code.textContent()).toContain(`curl --no-buffer ${network.baseUrl}/v1/chat/completions`);
+    await expect.poll(() => code.textContent()).toContain(`curl --no-buffer ${network.baseUrl}/v1/chat/completions`);
     expect(await code.textContent()).toContain("What'\\''s next?");
     await dialog.getByRole('button', { name: network.model }).click();
     await dialog.getByRole('tab', { name: 'Python' }).click();
@@ -283,7 +283,7 @@ describeInBrowser('the playground', () => {
     const attach = page.getByRole('button', { name: 'Attach images' });
     const transfer = (file: TransferredFile): Promise<void> => page.evaluate(transferFile, file);
     await page.getByLabel('Model', { exact: true }).selectOption(SLOW);
-    expect(await attach.getAttribute('aria-disabled')).toBe('true');
+    await expect.poll(() => attach.getAttribute('aria-disabled')).toBe('true');
     await page.getByText(`${SLOW} reads text only. Choose a model that reads images.`).waitFor();
     await page.getByLabel('Model', { exact: true }).selectOption(SEEING);
     const photo = await sharp({ create: { width: 3000, height: 1000, channels: 3, background: 'red' } })
@@ -308,7 +308,7 @@ describeInBrowser('the playground', () => {
     await transfer({ type: 'drop', name: 'page.html', base64: 'PGI+' });
     await page.getByRole('alert').getByText('page.html is not an image that this browser can read.').waitFor();
     await attached.getByRole('button', { name: 'Remove pasted.png' }).press('Enter');
-    expect(await attached.getByRole('img').count()).toBe(2);
+    await expect.poll(() => attached.getByRole('img').count()).toBe(2);
     await screenshot(page, `playground-images-${look.width}`);
     await expectAccessible(page);
 
@@ -348,11 +348,11 @@ describeInBrowser('the playground', () => {
     await lastAnswer(page).getByRole('button', { name: 'Verified · simulated machine' }).click();
     await page.getByRole('dialog').getByText('The enclave key signed the stated hash.').waitFor();
     await page.keyboard.press('Escape');
-    expect(await page.getByLabel('Model', { exact: true }).inputValue()).toBe(SLOW);
+    await expect.poll(() => page.getByLabel('Model', { exact: true }).inputValue()).toBe(SLOW);
     await page.getByRole('button', { name: 'Clear conversation' }).click();
     await expect.poll(stored).not.toContain('www1');
     await page.getByLabel('Keep this conversation in this tab').uncheck();
-    expect(await stored()).toBeNull();
+    await expect.poll(stored).toBeNull();
     expect(await page.evaluate(() => localStorage.length)).toBe(0);
   });
 
@@ -408,7 +408,8 @@ describeInBrowser('the playground', () => {
     await generate();
     await page.getByRole('button', { name: 'Verified' }).waitFor();
     const image = page.getByRole('img', { name: 'a red circle on a blue background' });
-    expect(await image.evaluate((element: HTMLImageElement) => [element.naturalWidth, element.naturalHeight])).toEqual([128, 128]);
+    const size = () => image.evaluate((element: HTMLImageElement) => [element.naturalWidth, element.naturalHeight]);
+    await expect.poll(size).toEqual([128, 128]);
     await expect.poll(() => page.locator('.image-job').first().textContent()).toMatch(/\$0\.0/);
     await screenshot(page, 'playground-image');
     await expectAccessible(page);

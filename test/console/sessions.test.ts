@@ -50,7 +50,7 @@ describeInBrowser('a signed-in user', () => {
     await other.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('main').getByText(second.email).first().waitFor();
     await page.getByRole('complementary').getByRole('button', { name: second.name }).waitFor();
-    expect(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe(second.name);
+    await expect.poll(() => page.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe(second.name);
     expect(await page.getByText(first.email).count()).toBe(0);
   });
 

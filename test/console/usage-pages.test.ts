@@ -51,11 +51,11 @@ describeInBrowser('requests of a client', () => {
     const page = await openPage('/usage', { signedInAs: person });
     await page.getByRole('rowheader').first().getByRole('link').click();
     await page.getByRole('heading', { name: 'Request', exact: true }).waitFor();
-    expect(page.url()).toContain(`/usage/${completed}`);
+    await page.waitForURL(`**/usage/${completed}*`);
     const main = page.locator('main');
     await main.getByText('Plain', { exact: true }).waitFor();
     await main.getByText('length (the token limit was reached)').waitFor();
-    expect(await main.textContent()).toContain(completed);
+    await expect.poll(() => main.textContent()).toContain(completed);
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
     expect((await download).suggestedFilename()).toBe(`receipt-${completed}.json`);
@@ -93,7 +93,7 @@ describeInBrowser('requests of a client', () => {
     await screenshot(page, 'usage-find-request');
     await page.getByRole('button', { name: 'Find request' }).click();
     await page.getByRole('heading', { name: 'Request', exact: true }).waitFor();
-    expect(await page.locator('main').textContent()).toContain(completed);
+    await expect.poll(() => page.locator('main').textContent()).toContain(completed);
   });
 
   it('of another account are not shown', async () => {

@@ -75,13 +75,17 @@ function firstDifference(one: Buffer, other: Buffer): Readonly<Record<string, un
   return at === -1 ? null : { event: at, of: [left.length, right.length], one: left[at], other: right[at] };
 }
 
+/** Looks without progress after which a response has stalled: a busy machine may not run the agent between two. */
+const QUIET_LOOKS = 4;
+
 /** Resolves when the response stalls, with the byte count that the agent has sent. */
 async function standstill(): Promise<number> {
-  let before = -1;
-  // The agent's pings and reports of load are a few bytes.
-  while (proxy.bytes.up - before > 1000) {
-    before = proxy.bytes.up;
+  let before = proxy.bytes.up;
+  for (let quiet = 0; quiet < QUIET_LOOKS; ) {
     await new Promise((resolve) => setTimeout(resolve, 700));
+    // The agent's pings and reports of load are a few bytes.
+    quiet = proxy.bytes.up - before > 1000 ? 0 : quiet + 1;
+    before = proxy.bytes.up;
   }
   return proxy.bytes.up;
 }

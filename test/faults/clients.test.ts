@@ -50,7 +50,7 @@ afterAll(async () => {
   await faults?.dispose();
 });
 afterEach(async () => {
-  await expect.poll(() => agent.runningJobs + late.runningJobs, { timeout: 30_000 }).toBe(0);
+  await expect.poll(() => agent.runningJobs + late.runningJobs).toBe(0);
   await expectUnaffected(traffic, faults.customers);
 });
 
@@ -67,7 +67,7 @@ async function unpaid(customer: Customer): Promise<void> {
 async function startJob(client: SlowClient): Promise<void> {
   const { jobs } = agent.counts;
   await client.send();
-  await expect.poll(() => agent.counts.jobs, { timeout: 30_000 }).toBeGreaterThan(jobs);
+  await expect.poll(() => agent.counts.jobs).toBeGreaterThan(jobs);
 }
 
 describe('a client that leaves', () => {

@@ -23,6 +23,9 @@ export interface SignedUsage {
   readonly usage: Pick<Receipt['usage'], 'prompt_tokens' | 'completion_tokens'>;
 }
 
+/** Time for the jobs of a customer to settle on a busy machine, in milliseconds. */
+const AUDIT_MS = 60_000;
+
 /** Initial balance of a customer, in micro-USD. */
 export const DEPOSIT = 50_000_000;
 
@@ -90,10 +93,16 @@ export async function openCustomers(network: {
     usage,
     async audit(customer, paid, maxOthers = 0) {
       const problems: string[] = [];
-      const deadline = Date.now() + 30_000;
-      while ((await money(customer)).reserved > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50));
-      const { balance, reserved } = await money(customer);
-      const entries = await usage(customer);
+      const deadline = Date.now() + AUDIT_MS;
+      const read = async () => ({ before: await money(customer), entries: await usage(customer), after: await money(customer) });
+      let found = await read();
+      // Entries and balance belong together if the balance is the same before and after.
+      while ((found.after.reserved > 0 || found.before.balance !== found.after.balance) && Date.now() < deadline) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        found = await read();
+      }
+      const { balance, reserved } = found.after;
+      const { entries } = found;
       if (reserved !== 0) problems.push(`${reserved} stay reserved`);
       const spent = entries.reduce((sum, { cost_micro_usd }) => sum + cost_micro_usd, 0);
       if (DEPOSIT - balance !== spent) problems.push(`${DEPOSIT - balance} were taken, and the entries come to ${spent}`);

@@ -1,5 +1,5 @@
 /** A running network in its own directory, for one test file: real processes, real sockets, the real demo model. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
@@ -33,19 +33,7 @@ export async function startDemoNetwork(
     network: { ...network, dataDir, model, openai, post },
     dispose: async () => {
       await network.stop();
-      rmSync(dataDir, { recursive: true, force: true });
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
-}
-
-/** Paths of all files under a directory. */
-export function filesUnder(directory: string): string[] {
-  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(directory, name))
-    .filter((path) => statSync(path).isFile());
-}
-
-/** Files under a directory that contain the text. */
-export function filesHolding(directory: string, text: string): string[] {
-  return filesUnder(directory).filter((path) => readFileSync(path).includes(text));
 }

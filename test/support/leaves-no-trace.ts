@@ -23,7 +23,7 @@ function shared(): Shared {
 }
 
 /** An orphaned process takes a while to notice its parent's death. */
-const ENDING_MS = 30_000;
+const ENDING_MS = 60_000;
 
 const before = shared();
 const leftBefore = new Set(leftProcesses().map(({ pid, startedAt }) => `${pid} ${startedAt}`));

@@ -30,7 +30,7 @@ export function descendantsOf(pid: number, table: readonly ProcessRow[] = proces
 }
 
 /** Waits until all processes have exited; resolves to the survivors at the deadline. */
-export async function waitUntilGone(pids: readonly number[], deadlineMs = 15_000): Promise<number[]> {
+export async function waitUntilGone(pids: readonly number[], deadlineMs = 60_000): Promise<number[]> {
   const end = Date.now() + deadlineMs;
   for (;;) {
     const left = living(pids);

@@ -75,7 +75,7 @@ export interface ClusterNetwork extends RunningNetwork {
 const NATS_SERVER_COUNT = 3;
 /** Database connections for one coordinator: its pool (10), migrations and locks. */
 const CONNECTIONS_PER_COORDINATOR = 16;
-const START_DEADLINE_MS = 60_000;
+const START_DEADLINE_MS = 110_000;
 const NATS_GRACE_MS = 3_000;
 const POSTGRES_GRACE_MS = 10_000;
 

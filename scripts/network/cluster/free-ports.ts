@@ -1,7 +1,11 @@
-/** `freePorts`: finds free TCP ports, for programs that need a port number in their configuration. */
+/** Finds free ports of this machine, for programs that cannot report a port chosen by the system. */
+import { randomInt } from 'node:crypto';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 
-/** Different ports, free at the time of the call. */
+/** Below the ephemeral ports of Linux and macOS, which an outgoing connection could take before the program listens. */
+const PORTS = { min: 20_000, max: 32_767 } as const;
+
+/** Distinct ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listen));
   const ports = servers.map(portOf);
@@ -16,11 +20,16 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-function listen(): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
-    server.once('error', reject);
-  });
+/** Listens on a random port that is free. */
+async function listen(): Promise<Server> {
+  for (;;) {
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? resolve(false) : reject(error)));
+      server.listen(randomInt(PORTS.min, PORTS.max + 1), '127.0.0.1', () => resolve(true));
+    });
+    if (isFree) return server;
+  }
 }
 
 function portOf(server: Server): number {

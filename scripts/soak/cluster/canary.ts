@@ -1,6 +1,6 @@
 /** `findCanary`: searches log files and the database for the canary, a text in every prompt. Prompts must not be stored. */
 import { sql } from 'kysely';
-import { filesHolding } from '../../../test/support/demo-network.js';
+import { filesHolding } from '../../../test/support/files-holding.js';
 import type { SoakCluster } from './soak-cluster.js';
 
 /** Log files and tables that contain the canary. */

@@ -14,9 +14,6 @@ export interface FaultNetwork {
   dispose(): Promise<void>;
 }
 
-/** Generous time limit, because other tests use the same machine. */
-const START_DEADLINE_MS = 110_000;
-
 export interface FaultNetworkOptions {
   /** Real agents; light agents can join any network. */
   readonly agents?: number;
@@ -35,7 +32,6 @@ export async function startFaultNetwork(options: FaultNetworkOptions = {}): Prom
   const program = timings === undefined ? null : await withTimings(timings);
   const { network, dispose } = await startDemoNetwork({
     providers: agents,
-    startDeadlineMs: START_DEADLINE_MS,
     coordinatorEnv: { LOG_LEVEL: 'info', ...program?.env, ...env },
     ...(program === null ? {} : { coordinatorArgv: program.argv }),
     ...(providerArgs === undefined ? {} : { providerArgs }),

@@ -12,16 +12,16 @@ export interface CoordinatorTimings {
 }
 
 export const SHORT: CoordinatorTimings = {
-  fleetTimings: { pingMs: 500, silenceMs: 5000, backoffMs: 100, cancelConfirmMs: 5000 },
+  fleetTimings: { pingMs: 500, silenceMs: 8000, backoffMs: 100, cancelConfirmMs: 8000 },
   jobTimings: {
-    acceptMs: 4000,
-    firstContentMs: 4000,
-    betweenFramesMs: 4000,
-    completionMs: 4000,
-    closingMs: 2000,
-    clientDrainMs: 2000,
+    acceptMs: 8000,
+    firstContentMs: 8000,
+    betweenFramesMs: 8000,
+    completionMs: 8000,
+    closingMs: 4000,
+    clientDrainMs: 15_000,
   },
-  requestMs: 3000,
+  requestMs: 10_000,
 };
 
 /** Node arguments and environment of a coordinator with these deadlines. */

@@ -107,7 +107,7 @@ function brokenFraming(head: string, body: Buffer, random: SeededRandom): Buffer
 }
 
 /** Sends the bytes and reads until the server closes. Null: closed without a response. Rejects after `limitMs`. */
-export function exchange(baseUrl: string, bytes: Buffer, limitMs = 60_000): Promise<Answer | null> {
+export function exchange(baseUrl: string, bytes: Buffer, limitMs = 110_000): Promise<Answer | null> {
   const { hostname, port } = new URL(baseUrl);
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];

@@ -54,9 +54,10 @@ export interface LightOptions {
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
-const HANDSHAKE_TIMEOUT_MS = 10_000;
+const HANDSHAKE_TIMEOUT_MS = 60_000;
 /** First time for `welcome` in a cluster, doubled after each failure, as in the real agent's `stay-connected.ts`. */
 const CLUSTER_WELCOME_MS = 2_000;
+const MAX_CLUSTER_WELCOME_MS = 10_000;
 /** In parts of the heartbeat interval, as in the real agent's `connection.ts`. */
 const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
 
@@ -177,7 +178,7 @@ export class LightAgent {
     const socket = new WebSocket(address, { perMessageDeflate: false, handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
     this.#socket = socket;
     if (this.#hasPeers) {
-      const timeoutMs = Math.min(HANDSHAKE_TIMEOUT_MS, CLUSTER_WELCOME_MS * 2 ** Math.max(0, this.#attempt - 1));
+      const timeoutMs = Math.min(MAX_CLUSTER_WELCOME_MS, CLUSTER_WELCOME_MS * 2 ** Math.max(0, this.#attempt - 1));
       this.#welcomeDeadline = setTimeout(() => socket.terminate(), timeoutMs);
     }
     socket.on('open', () => {

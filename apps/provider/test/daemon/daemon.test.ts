@@ -1,6 +1,6 @@
 /** Whole program against a strict coordinator: sealed jobs in, verified responses out. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FakeCoordinator, type FakeProviderSession } from '../support/fake-coordinator.js';
+import { type Answer, FakeCoordinator, type FakeProviderSession } from '../support/fake-coordinator.js';
 import { childrenOf, isAlive, ProviderProcess } from '../support/provider-process.js';
 
 let coordinator: FakeCoordinator;
@@ -53,7 +53,9 @@ test('answers a plain request with a signed body', async () => {
 });
 
 test('streams chunks as they are generated and signs all of their bytes', async () => {
-  const answer = await session.submit({ ...capital, stream: true, stream_options: { include_usage: true } });
+  // Long enough that no pause of a busy machine gathers all of its text in two frames.
+  const story = { messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], temperature: 0, max_tokens: 200 };
+  const answer = await session.submit({ ...story, stream: true, stream_options: { include_usage: true } });
   expect(answer.failure).toBeNull();
   const events = answer.body.split('\n\n').filter((event) => event !== '');
   expect(events.every((event) => event.startsWith('data: {'))).toBe(true);
@@ -160,14 +162,20 @@ test('a killed engine fails running jobs only, and comes back by itself', async 
   // Rewards for repeating keep the small model from ending before the kill.
   const messages = [{ role: 'user', content: 'Count from 1 to 9.' }];
   const endless = { ...capital, messages, presence_penalty: -2, frequency_penalty: -2, stream: true, max_tokens: 900 };
-  const running = session.submit(endless, { credit: 1, grant: false });
-  await session.next('job_accepted');
+  const { running } = await begun(endless);
   process.kill(engine?.pid ?? 0, 'SIGKILL');
   expect((await running).failure).toEqual({ code: 'engine_failed' });
   await nextModels('loading');
   await nextModels('ready');
   expect((await session.submit({ ...capital, max_tokens: 20 })).failure).toBeNull();
 });
+
+/** Starts a job that waits for credit after its first byte. Resolves when the byte has come. */
+async function begun(request: Record<string, unknown>): Promise<{ readonly running: Promise<Answer> }> {
+  return new Promise((resolve) => {
+    const running: Promise<Answer> = session.submit(request, { credit: 1, grant: false, onFirstBytes: () => resolve({ running }) });
+  });
+}
 
 /** Skips earlier lists until the model has this state. */
 async function nextModels(state: string) {
@@ -195,11 +203,11 @@ test('the log holds no prompts and answers', () => {
 test('finishes running jobs on stop and leaves no process', async () => {
   const children = childrenOf(provider.child.pid ?? 0);
   expect(children.length).toBeGreaterThanOrEqual(2);
-  const running = session.submit({ ...capital, stream: true, max_tokens: 60 });
-  await session.next('job_accepted');
+  const { running } = await begun({ ...capital, stream: true, max_tokens: 60 });
   provider.child.kill('SIGTERM');
   expect(await session.next('draining')).toBeTruthy();
+  for (const job_id of session.openJobs()) session.send({ type: 'credit', job_id, bytes: 1 << 20 });
   expect((await running).failure).toBeNull();
   expect(await provider.exit).toEqual({ code: 0, signal: null });
-  expect(children.filter(({ pid }) => isAlive(pid))).toEqual([]);
+  await expect.poll(() => children.filter(({ pid }) => isAlive(pid))).toEqual([]);
 });

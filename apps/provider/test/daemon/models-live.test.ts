@@ -100,7 +100,8 @@ test('the owner selects and deselects models from the console, unless this machi
   const remoteControl = (word: string) => promisify(execFile)(process.execPath, [MAIN, 'remote-control', word, '--data-dir', dir]);
   expect((await remoteControl('off')).stdout).toBe('Control from the console is off.\n');
   expect(await send('first', true)).toEqual(['remote_control_off', 'second']);
-  expect(provider.log().findLast(({ event }) => event === 'owner_command')).toMatchObject({ refusal: 'remote_control_off' });
+  const lastCommand = () => provider.log().findLast(({ event }) => event === 'owner_command');
+  await expect.poll(lastCommand).toMatchObject({ refusal: 'remote_control_off' });
   expect(provider.stdout).not.toContain('Ada');
 });
 

@@ -51,9 +51,7 @@ test('engine and helper end with a killed daemon', async () => {
   expect(children.length).toBeGreaterThanOrEqual(2);
   provider.child.kill('SIGKILL');
   await provider.exit;
-  const deadline = Date.now() + 5_000;
-  while (children.some(({ pid }) => isAlive(pid)) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(children.filter(({ pid }) => isAlive(pid))).toEqual([]);
+  await expect.poll(() => children.filter(({ pid }) => isAlive(pid))).toEqual([]);
   await provider.dispose();
   await coordinator.close();
 });
@@ -66,7 +64,7 @@ test('a signal while the model loads ends the program without a trace', async ()
   const children = childrenOf(provider.child.pid ?? 0);
   provider.child.kill('SIGTERM');
   expect(await provider.exit).toEqual({ code: 0, signal: null });
-  expect(children.filter(({ pid }) => isAlive(pid))).toEqual([]);
+  await expect.poll(() => children.filter(({ pid }) => isAlive(pid))).toEqual([]);
   expect(provider.stderr).toBe('');
   await provider.dispose();
 });

@@ -16,7 +16,7 @@ const endless = (maxTokens: number) => ask('Count from 1 to 9.', maxTokens, { pr
 let engine: Engine;
 
 beforeAll(async () => {
-  engine = await startDemoEngine(4, { firstRetryMs: 50 });
+  engine = await startDemoEngine(4, { firstRetryMs: 500 });
 });
 afterAll(() => engine.close());
 

@@ -9,32 +9,40 @@ const processes: ModelProcess<object, object, { type: 'none' }, { type: 'alive' 
 
 afterEach(() => Promise.all(processes.splice(0).map((one) => one.kill())));
 
-/** Answers its pings and reports each as a message. */
-function start(onMessage: () => void) {
+/** Answers its pings and reports each as a message, once it is loaded: a busy machine starts a process slowly. */
+async function start(onMessage: () => void) {
   const folder = temporaryDirectory('model-process');
   const entry = join(folder, 'entry.mjs');
-  writeFileSync(entry, `process.on('message', () => { process.send({ type: 'pong' }); process.send({ type: 'alive' }); });\n`);
-  const kind = { name: 'test', entry, silenceLimitMs: 400, pingEveryMs: 100 };
+  writeFileSync(
+    entry,
+    `process.on('message', ({ type }) => {
+      if (type === 'load') return process.send({ type: 'loaded', facts: {} });
+      process.send({ type: 'pong' });
+      process.send({ type: 'alive' });
+    });\n`,
+  );
+  const kind = { name: 'test', entry, silenceLimitMs: 1_000, pingEveryMs: 100 };
   const one = new ModelProcess<object, object, { type: 'none' }, { type: 'alive' }>(kind, { onOutput: () => {}, onMessage });
   processes.push(one);
+  await one.load({}, 60_000);
   return one;
 }
 
 it('survives a freeze of its agent beyond the silence limit', async () => {
   let news = 0;
-  const one = start(() => news++);
+  const one = await start(() => news++);
   let gone: string | null = null;
   void one.exited.then((reason) => (gone = reason));
   await expect.poll(() => news).toBeGreaterThan(0);
   // Blocks this process, as under SIGSTOP or while the machine sleeps.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
   const before = news;
   await expect.poll(() => gone ?? news).toBeGreaterThan(before + 3);
 });
 
 it('is killed when it stops answering pings', async () => {
   let news = 0;
-  const one = start(() => news++);
+  const one = await start(() => news++);
   await expect.poll(() => news).toBeGreaterThan(0);
   process.kill(one.pid as number, 'SIGSTOP');
   expect(await one.exited).toMatch(/SIGKILL/);

@@ -124,14 +124,19 @@ test('streams wait while thousands of pieces are unsent', async () => {
 });
 
 test('progress on prompts is reported at intervals', async () => {
-  const { ticks, written, outbox } = recorder();
-  const deadline = performance.now() + 2500;
-  while (performance.now() < deadline) {
-    outbox.worked();
-    for (const done of written.splice(0)) done();
-    await soon();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const { ticks, written, outbox } = recorder();
+    for (let passedMs = 0; passedMs < 2500; passedMs += 20) {
+      outbox.worked();
+      for (const done of written.splice(0)) done();
+      vi.advanceTimersByTime(20);
+      for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(ticks.length).toBeGreaterThanOrEqual(2);
+    expect(ticks.length).toBeLessThanOrEqual(4);
+    for (const tick of ticks) expect(tick).toEqual({ type: 'tick', started: [], pieces: [], logprobs: [], ended: [] });
+  } finally {
+    vi.useRealTimers();
   }
-  expect(ticks.length).toBeGreaterThanOrEqual(2);
-  expect(ticks.length).toBeLessThanOrEqual(4);
-  for (const tick of ticks) expect(tick).toEqual({ type: 'tick', started: [], pieces: [], logprobs: [], ended: [] });
 });

@@ -31,6 +31,8 @@ import { type OpenedE2eAnswer, openE2eAnswer } from '../support/e2e-answer.js';
 
 /** Time of all jobs, in milliseconds. */
 export const NOW = 1_800_000_000_000;
+/** Vitest waits for one second by default, which a busy machine exceeds. */
+export const WAIT = { timeout: 60_000 };
 
 export interface SealOptions {
   readonly terms?: Partial<E2eRequestTerms>;
@@ -193,7 +195,7 @@ export class E2eBench {
 
   /** Waits for the end of a job. */
   async ended(jobId: JobId): Promise<JobEvent> {
-    await vi.waitFor(() => expect(this.events.map((event) => event.jobId)).toContain(jobId));
+    await vi.waitFor(() => expect(this.events.map((event) => event.jobId)).toContain(jobId), WAIT);
     return this.events.find((event) => event.jobId === jobId) as JobEvent;
   }
 
@@ -205,7 +207,7 @@ export class E2eBench {
 
   /** First texts of the newest generation. */
   async begun(texts: readonly string[]): Promise<Generation> {
-    await vi.waitFor(() => expect(this.generations.length).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(this.generations.length).toBeGreaterThan(0), WAIT);
     const { generation } = this.generations.at(-1) as { generation: Generation };
     generation.start({ job: generation.job, promptTokens: 11, startsInsideThinking: false });
     for (const text of texts) generation.push({ text, tokens: 1 });

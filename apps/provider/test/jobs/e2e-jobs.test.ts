@@ -3,7 +3,7 @@ import { CLOCK_TOLERANCE_MS, E2E_STREAM_PADDING_BYTES, type Endpoint, type JobCo
 import { sha256Hex } from '@inference/protocol/crypto';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
-import { E2eBench, NOW, type SealOptions, sealingKey } from './e2e-bench.js';
+import { E2eBench, NOW, type SealOptions, sealingKey, WAIT } from './e2e-bench.js';
 
 const CANARY = 'canary-7f3a';
 
@@ -167,7 +167,7 @@ describe('a request at fault is refused inside the seal, signed, without usage',
   test('a prompt that is too long, with its numbers', async () => {
     const sealed = bench.seal(chat({ stream: true }));
     const context = bench.submit(sealed);
-    await vi.waitFor(() => expect(bench.generations).toHaveLength(1));
+    await vi.waitFor(() => expect(bench.generations).toHaveLength(1), WAIT);
     const generation = bench.generations[0]?.generation;
     generation?.end({ job: 0, kind: 'context_length_exceeded', limit: 4096, actual: 54321 });
     await bench.ended(context.job_id);
@@ -182,7 +182,7 @@ test('failures reach the coordinator as bare codes', async () => {
   const sealed = bench.seal(chat({ stream: true }));
   const context = bench.submit(sealed);
   const generation = await bench.begun(['Hi']);
-  await vi.waitFor(() => expect(bench.payloads(context.job_id).length).toBeGreaterThan(0));
+  await vi.waitFor(() => expect(bench.payloads(context.job_id).length).toBeGreaterThan(0), WAIT);
   generation.end({ job: generation.job, kind: 'context_length_exceeded', limit: 4096, actual: 54321 });
   await bench.ended(context.job_id);
   expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'context_length_exceeded' } });
@@ -198,13 +198,13 @@ test('neither messages nor events contain prompt, output or field values, howeve
   await bench.ended(completed);
   await bench.ended(await submit(chat({ [CANARY]: CANARY })));
   const failed = await submit(chat({ stream: true }));
-  await vi.waitFor(() => expect(bench.generations).toHaveLength(2));
+  await vi.waitFor(() => expect(bench.generations).toHaveLength(2), WAIT);
   const generation = await bench.begun([CANARY]);
   generation.end({ job: generation.job, kind: 'engine_failed', message: CANARY });
   await bench.ended(failed);
   bench.signingFails = true;
   const unsigned = await submit(chat());
-  await vi.waitFor(() => expect(bench.generations).toHaveLength(3));
+  await vi.waitFor(() => expect(bench.generations).toHaveLength(3), WAIT);
   await bench.generated([CANARY]);
   await bench.ended(unsigned);
   expect(bench.events.map(({ end }) => (end.kind === 'failed' ? end.failure.code : end.kind))).toEqual([
@@ -284,7 +284,7 @@ test('a cancelled stream is ended and signed at the part that was written', asyn
   const sealed = bench.seal(chat({ stream: true }));
   const context = bench.submit(sealed);
   await bench.begun(['Hello', ' there']);
-  await vi.waitFor(() => expect(bench.payloads(context.job_id).length).toBeGreaterThan(0));
+  await vi.waitFor(() => expect(bench.payloads(context.job_id).length).toBeGreaterThan(0), WAIT);
   bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
   expect((await bench.ended(context.job_id)).end.kind).toBe('completed');
   const { body, receipt } = bench.open(sealed, context);
@@ -351,7 +351,7 @@ test('sends within its credit', async () => {
   const context = bench.submit(sealed, { credit: 100 });
   await bench.generated(['Hello']);
   const sentBytes = () => bench.payloads(context.job_id).reduce((sum, { length }) => sum + length, 0);
-  await vi.waitFor(() => expect(sentBytes()).toBe(100));
+  await vi.waitFor(() => expect(sentBytes()).toBe(100), WAIT);
   expect(bench.events).toHaveLength(0);
   bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 1 << 20 });
   await bench.ended(context.job_id);
@@ -363,7 +363,7 @@ test('prefixes are shared by a secret of the client, never by word of the coordi
   const secret = (byte: number) => Buffer.alloc(32, byte).toString('base64url');
   for (const head of [{}, { cache_secret: secret(1) }, { cache_secret: secret(1) }, { cache_secret: secret(2) }]) {
     const context = bench.submit(bench.seal(chat(), { head }), { context: { cache_scope: toHex(new Uint8Array(16)) } });
-    await vi.waitFor(() => expect(bench.generations).toHaveLength(scopes.length + 1));
+    await vi.waitFor(() => expect(bench.generations).toHaveLength(scopes.length + 1), WAIT);
     await bench.generated(['Hi']);
     await bench.ended(context.job_id);
     scopes.push(bench.generations.at(-1)?.request.cacheScope ?? null);

@@ -1,6 +1,6 @@
 /** Admission, refusals and drains of jobs, with real sealing and a scripted engine. */
 import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
 import { Bench, chat, now } from './session-job-bench.js';
 
@@ -11,6 +11,7 @@ let bench: Bench;
 beforeEach(() => {
   bench = new Bench(constraints);
 });
+afterEach(() => void vi.useRealTimers());
 
 test.each<[string, Partial<JobContext>, string]>([
   ['of another provider', { provider_id: 'f'.repeat(32) as ProviderId }, 'bad_context'],
@@ -107,9 +108,11 @@ function failuresOf(bench: Bench): Map<string, string> {
 test('draining hands back unstarted jobs at once, and jobs without output after the grace time', async () => {
   bench = new Bench(constraints, 4);
   const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const drained = bench.jobs.drain(200);
   await bench.settle();
   expect([...failuresOf(bench)]).toEqual([[bodiless.job_id, 'draining']]);
+  await vi.advanceTimersByTimeAsync(200);
   await drained;
   expect(failuresOf(bench)).toEqual(
     new Map([
@@ -160,11 +163,13 @@ describe('a machine that leaves', () => {
     const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
     bench.away = 'busy';
     const forced = new AbortController();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const aside = bench.jobs.drainForAbsence({ graceMs: 60_000, forcedMs: 50 }, forced.signal, stays);
     forced.abort();
     await bench.settle();
     const handedBack = [bodiless, silent, plain].map(({ job_id }) => [job_id, 'busy']);
     expect([...failuresOf(bench)].sort()).toEqual(handedBack.sort());
+    await vi.advanceTimersByTimeAsync(50);
     await aside;
     expect(failuresOf(bench).get(begun.job_id)).toBe('cancelled');
   });

@@ -31,7 +31,7 @@ function run([command = '', ...args]: readonly string[], main = MAIN) {
   return runNode([main, command, '--data-dir', dataDir, ...manager, ...args]);
 }
 
-const pidOf = async (): Promise<number> => (await requestStatus(dataDir, 10_000)).pid;
+const pidOf = async (): Promise<number> => (await requestStatus(dataDir, 60_000)).pid;
 const supervisor = (): OwnSupervisor => new OwnSupervisor(dataDir, 25);
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
@@ -121,7 +121,7 @@ it('does not start with invalid settings, and keeps running when they become inv
     dataDir,
     { path: '/v1/reload', body: {} },
     (value): value is { problem: string } => value !== null,
-    10_000,
+    60_000,
   );
   expect(answered.problem).toBe(`${dataDir}/config.toml:5:1: models.slots must be a whole number from 1 to 256`);
   const refused = await run(['status']);
@@ -135,14 +135,14 @@ it('does not start with invalid settings, and keeps running when they become inv
 
   // Reloaded automatically when the file changes.
   writeFileSync(join(dataDir, 'config.toml'), `${good}[models]\nslots = 3\n`);
-  await until(async () => (await requestStatus(dataDir, 10_000)).settings.problem === null);
-  expect((await requestStatus(dataDir, 10_000)).settings.needs_restart).toEqual(['models.slots']);
+  const settings = async () => (await requestStatus(dataDir, 60_000)).settings;
+  await expect.poll(settings).toMatchObject({ problem: null, needs_restart: ['models.slots'] });
   expect((await run(['status'])).stdout.replaceAll(/\s+/g, ' ')).toContain('models.slots of');
   expect(await pidOf()).toBe(pid);
   expect((await run(['restart'])).code).toBe(0);
   await (await coordinator.session()).admit();
   expect(isAlive(pid)).toBe(false);
-  expect(await requestStatus(dataDir, 10_000)).toMatchObject({ slots: 3, settings: { needs_restart: [] } });
+  expect(await requestStatus(dataDir, 60_000)).toMatchObject({ slots: 3, settings: { needs_restart: [] } });
 });
 
 it('reports why the daemon fails to start, and retries until stopped', async () => {

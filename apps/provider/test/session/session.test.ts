@@ -4,6 +4,7 @@ import { type Enclave, openEnclave, simulatedHelperCommand } from '@inference/en
 import { openKeyStatement, type TrustMessage } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { freePort } from '../../../../scripts/network/cluster/free-ports.js';
 import { listenLocally } from '../../../../test/support/local-server.js';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { trustSentence } from '../../src/daemon/daemon-log.js';
@@ -62,8 +63,8 @@ function stay(changes: Partial<Parameters<typeof stayConnected>[0]> = {}, base =
 }
 
 test('a silent socket is closed', async () => {
+  const { running, session } = await admitted({ liveness: { pingMs: 50, silenceMs: 1000 } });
   const from = Date.now();
-  const { running, session } = await admitted({ liveness: { pingMs: 50, silenceMs: 300 } });
   session.pauseReading(true);
   expect(await running).toEqual({
     kind: 'lost',
@@ -146,7 +147,7 @@ test('in a cluster, another coordinator is tried at once', async () => {
 
 test('in a cluster, a coordinator that accepts the connection and stays silent is left for another one', async () => {
   coordinator.heartbeatMs = 2000;
-  const { events, until, end } = stay({ welcome: { firstMs: 100, maxMs: 10_000 }, random: () => 0.01 });
+  const { events, until, end } = stay({ welcome: { firstMs: 500, maxMs: 10_000 }, random: () => 0.01 });
   const first = await admit();
   coordinator.isFrozen = true;
   first.close();
@@ -197,13 +198,13 @@ test('the detailed rejection and the trust message reach the owner', async () =>
 });
 
 test('reconnects to a restarted coordinator', async () => {
-  const { url } = coordinator;
-  const gone = options();
+  const port = await freePort();
+  const gone = options({ url: `ws://127.0.0.1:${port}/provider/v1/socket` });
   await coordinator.close();
   const { events, until, end } = stay({ backoff: { firstMs: 20, maxMs: 100 } }, gone);
   await until(3);
   expect(events[0]).toMatchObject({ type: 'lost', reason: expect.stringMatching(/cannot be reached/) });
-  coordinator = await FakeCoordinator.listen({ port: Number(new URL(url).port) });
+  coordinator = await FakeCoordinator.listen({ port });
   await admit();
   await end();
 });

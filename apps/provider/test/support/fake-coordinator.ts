@@ -144,7 +144,7 @@ export class FakeProviderSession {
   }
 
   /** Next unread message of this type. */
-  async next<Type extends ProviderMessage['type']>(type: Type, timeoutMs = 20_000): Promise<ProviderMessage & { type: Type }> {
+  async next<Type extends ProviderMessage['type']>(type: Type, timeoutMs = 100_000): Promise<ProviderMessage & { type: Type }> {
     const known = this.messages.findIndex((message) => message.type === type);
     if (known >= 0) return this.messages.splice(known, 1)[0] as ProviderMessage & { type: Type };
     let timer: NodeJS.Timeout | undefined;

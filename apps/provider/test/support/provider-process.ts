@@ -45,7 +45,7 @@ export class ProviderProcess {
       .map((line) => JSON.parse(line) as LogLine);
   }
 
-  async logged(event: string, timeoutMs = 20_000): Promise<LogLine> {
+  async logged(event: string, timeoutMs = 100_000): Promise<LogLine> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const line = this.log().find((candidate) => candidate.event === event);
@@ -78,7 +78,7 @@ export class ProviderProcess {
       }
     }
     await this.exit;
-    rmSync(this.dataDir, { recursive: true, force: true });
+    rmSync(this.dataDir, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

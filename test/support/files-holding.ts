@@ -1,0 +1,20 @@
+/** Searches the files of running programs, which replace and remove files meanwhile. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Paths of files under a directory that contain the text. Skips files that are removed during the search. */
+export function filesHolding(directory: string, text: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(directory, name))
+    .filter((path) => contentOf(path)?.includes(text) === true);
+}
+
+/** Null for anything but a file, and for a removed file. */
+function contentOf(path: string): Buffer | null {
+  try {
+    return statSync(path).isFile() ? readFileSync(path) : null;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
