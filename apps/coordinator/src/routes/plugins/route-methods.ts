@@ -6,17 +6,23 @@ declare module 'fastify' {
     /** Methods with a route for a path. */
     methodsOf(path: string): ReadonlySet<string>;
   }
+  interface FastifyContextConfig {
+    /** Whether a path that matches the route's pattern exists. Default: every one does. */
+    readonly hasPath?: (path: string) => boolean;
+  }
 }
 
 /** For a server without routes: only routes registered after this plugin count. */
 export const routeMethods = fastifyPlugin(async (server) => {
-  const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
-  server.addHook('onRoute', ({ url, method }) => {
+  const routes: { readonly matches: (path: string) => boolean; readonly methods: readonly string[] }[] = [];
+  server.addHook('onRoute', ({ url, method, config }) => {
     const pattern = url
       .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
       .replace(/:[A-Za-z_]+/g, '[^/]+')
       .replace(/\*/g, '.*');
-    routes.push({ path: new RegExp(`^${pattern}$`), methods: [method].flat() });
+    const expression = new RegExp(`^${pattern}$`);
+    const matches = (path: string): boolean => expression.test(path) && config?.hasPath?.(path) !== false;
+    routes.push({ matches, methods: [method].flat() });
   });
-  server.decorate('methodsOf', (path) => new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods)));
+  server.decorate('methodsOf', (path) => new Set(routes.filter((route) => route.matches(path)).flatMap((route) => route.methods)));
 });
