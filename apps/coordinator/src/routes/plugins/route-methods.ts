@@ -12,17 +12,35 @@ declare module 'fastify' {
   }
 }
 
+interface Route {
+  readonly url: string;
+  readonly methods: readonly string[];
+  readonly hasPath: (path: string) => boolean;
+}
+
 /** For a server without routes: only routes registered after this plugin count. */
 export const routeMethods = fastifyPlugin(async (server) => {
-  const routes: { readonly matches: (path: string) => boolean; readonly methods: readonly string[] }[] = [];
+  const routes: Route[] = [];
   server.addHook('onRoute', ({ url, method, config }) => {
-    const pattern = url
-      .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
-      .replace(/:[A-Za-z_]+/g, '[^/]+')
-      .replace(/\*/g, '.*');
-    const expression = new RegExp(`^${pattern}$`);
-    const matches = (path: string): boolean => expression.test(path) && config?.hasPath?.(path) !== false;
-    routes.push({ matches, methods: [method].flat() });
+    routes.push({ url, methods: [method].flat(), hasPath: config?.hasPath ?? (() => true) });
   });
-  server.decorate('methodsOf', (path) => new Set(routes.filter((route) => route.matches(path)).flatMap((route) => route.methods)));
+  // Compiled on demand: few requests need the expressions, and a coordinator starts faster without.
+  const patterns = new Map<string, RegExp>();
+  const patternOf = (url: string): RegExp => {
+    const pattern = patterns.get(url) ?? compilePattern(url);
+    patterns.set(url, pattern);
+    return pattern;
+  };
+  server.decorate('methodsOf', (path) => {
+    const matching = routes.filter(({ url, hasPath }) => patternOf(url).test(path) && hasPath(path));
+    return new Set(matching.flatMap(({ methods }) => methods));
+  });
 });
+
+function compilePattern(url: string): RegExp {
+  const pattern = url
+    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/:[A-Za-z_]+/g, '[^/]+')
+    .replace(/\*/g, '.*');
+  return new RegExp(`^${pattern}$`);
+}
