@@ -23,7 +23,7 @@ export interface NetworkOptions {
   readonly route?: (provider: number, baseUrl: string) => Promise<string>;
   /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
   readonly managed?: boolean;
-  /** Milliseconds that each step of the start may take. Default: 50 s. */
+  /** Milliseconds that each step of the start may take. Default: 110 s, for busy machines. */
   readonly startDeadlineMs?: number;
   /** Cancels the start: stops all processes and rejects. */
   readonly signal?: AbortSignal;

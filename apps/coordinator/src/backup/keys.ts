@@ -1,8 +1,8 @@
 /** The keys of a backup: the rows of `secrets`, and files of the data directory. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { StartupError } from '../config/startup-error.js';
 import type { SecretRow } from '../database/backup/restored-rows.js';
 import { copyVerified, verifyFiles } from './files.js';
@@ -16,7 +16,7 @@ const SecretsSchema = Type.Array(
   }),
   { maxItems: 1000 },
 );
-const validator = Compile(SecretsSchema);
+const validator = lazyValidator(SecretsSchema);
 
 export interface BackupKeys {
   readonly secrets: readonly SecretRow[];
@@ -40,7 +40,7 @@ export async function readKeys(from: string, manifest: Manifest, signal: AbortSi
   if (!keyFiles.some(({ path }) => path === SECRETS_FILE)) throw new StartupError(`The backup ${from} has no keys.`);
   await verifyFiles(from, keyFiles, signal);
   const value: unknown = JSON.parse(await readFile(join(from, SECRETS_FILE), 'utf8'));
-  if (!validator.Check(value)) throw new StartupError(`${SECRETS_FILE} of ${from} is damaged.`);
+  if (!validator().Check(value)) throw new StartupError(`${SECRETS_FILE} of ${from} is damaged.`);
   const log = manifest.transparency_log;
   if (log !== null && verifierKeyOf(log.verifier_key.split('+')[0] ?? '', value) !== log.verifier_key) {
     throw new StartupError(`The keys of ${from} are not those of the backup: the transparency log has another key.`);

@@ -1,8 +1,8 @@
 /** The manifest of a backup: contents of the backup, and figures to check a restored database against. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { errorReason, StartupError } from '../config/startup-error.js';
 
 /** Written last, so a folder without a manifest is not a backup. */
@@ -69,7 +69,7 @@ const ManifestSchema = Type.Object({
 
 export type Manifest = Static<typeof ManifestSchema>;
 export type BackupFile = Static<typeof FileSchema>;
-const validator = Compile(ManifestSchema);
+const validator = lazyValidator(ManifestSchema);
 
 /** Reads and validates the manifest of a backup. Throws {@link StartupError}. */
 export async function readManifest(directory: string): Promise<Manifest> {
@@ -82,14 +82,14 @@ export async function readManifest(directory: string): Promise<Manifest> {
     });
   }
   const value = parseJson(text);
-  if (validator.Check(value)) return value;
+  if (validator().Check(value)) return value;
   const format: unknown = typeof value === 'object' && value !== null && 'format' in value ? value.format : null;
   if (typeof format === 'number' && format > MANIFEST_FORMAT) {
     throw new StartupError(
       `The backup has format ${format}, and this program reads format ${MANIFEST_FORMAT}: restore with a newer program.`,
     );
   }
-  const [first] = validator.Errors(value);
+  const [first] = validator().Errors(value);
   throw new StartupError(`${MANIFEST_FILE} of ${directory} is damaged at ${first?.instancePath || '/'}: ${first?.message ?? 'not JSON'}.`);
 }
 

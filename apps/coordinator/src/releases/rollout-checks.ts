@@ -1,8 +1,8 @@
 /** Checks rollouts every minute: each coordinator records its connected machines, then one coordinator decides. */
 import type { RolloutComparison } from '@inference/formats';
 import { RolloutComparisonSchema } from '@inference/formats';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
 import type { Database } from '../database/tables.js';
@@ -30,12 +30,12 @@ export const FindingsSchema = Type.Object({
 });
 export type Findings = Static<typeof FindingsSchema>;
 
-const isFindings = Compile(FindingsSchema);
+const isFindings = lazyValidator(FindingsSchema);
 
 /** Findings of the last check; null: no check yet, or by an incompatible version of this program. */
 export function readFindings({ findings }: RolloutRow): Findings | null {
   const value: unknown = findings === null ? null : JSON.parse(findings);
-  return isFindings.Check(value) ? value : null;
+  return isFindings().Check(value) ? value : null;
 }
 
 interface RolloutChecksOptions {

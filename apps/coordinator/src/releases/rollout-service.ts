@@ -1,7 +1,6 @@
 /** `RolloutService`: offers versions to machines, and applies operators' actions. State is in the database, with a copy in memory. */
 import { DEFAULT_ROLLOUT_POLICY, type RolloutAct, type RolloutPolicy, RolloutPolicySchema } from '@inference/formats';
-import { compareVersions } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
+import { compareVersions, lazyValidator } from '@inference/protocol';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
 import type { RelevantMachines, RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
 import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-machine.js';
@@ -35,8 +34,8 @@ export interface UpdateRequest {
 const REFRESH_MS = 3000;
 /** An offer waits at most this time for the lock. Machines that may become missing meanwhile are also read. */
 const MAX_LOCK_WAIT_MS = 30_000;
-const checkPolicy = Compile(RolloutPolicySchema);
-const checkSums = Compile(FleetSumsSchema);
+const checkPolicy = lazyValidator(RolloutPolicySchema);
+const checkSums = lazyValidator(FleetSumsSchema);
 const NOTHING_UPDATING = { slots: 0, byModel: new Map(), byChip: new Map() };
 
 export class RolloutService {
@@ -77,7 +76,7 @@ export class RolloutService {
     const [rows, policy, fleets] = await Promise.all([repository.rollouts(), repository.policy(), repository.fleets(now())]);
     this.#rows = new Map(rows.map((row) => [row.version, row]));
     this.#policy = policy === null ? DEFAULT_ROLLOUT_POLICY : parsePolicy(policy);
-    this.#fleet = totalFleet(fleets.map((text): unknown => JSON.parse(text)).filter((sums) => checkSums.Check(sums)));
+    this.#fleet = totalFleet(fleets.map((text): unknown => JSON.parse(text)).filter((sums) => checkSums().Check(sums)));
   }
 
   /** Reads what another coordinator wrote. Never rejects. */
@@ -327,5 +326,5 @@ export function traitsOf({ provider_id, chip_family, models, slots }: ConnectedM
 /** A stored policy that this version of the program cannot read counts as the default. */
 function parsePolicy(text: string): RolloutPolicy {
   const value: unknown = JSON.parse(text);
-  return checkPolicy.Check(value) ? value : DEFAULT_ROLLOUT_POLICY;
+  return checkPolicy().Check(value) ? value : DEFAULT_ROLLOUT_POLICY;
 }

@@ -13,6 +13,7 @@ import {
   keysetLogEntry,
   type LogEntry,
   type LogEntryKind,
+  lazyValidator,
   type NoteKey,
   type NoteSignature,
   parseSignatureLines,
@@ -28,7 +29,6 @@ import {
 } from '@inference/protocol';
 import { type Ed25519KeyPair, ed25519KeyPairFrom, sha256 } from '@inference/protocol/crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
-import { Compile } from 'typebox/compile';
 import { LogRepository, type PublishedTree } from '../database/log-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
@@ -60,7 +60,7 @@ export interface KeysetLog {
   providerIndex(publicKey: Uint8Array): Promise<number | null>;
 }
 
-const keysetEpoch = Compile(E2eKeysetSchema.properties.epoch);
+const keysetEpoch = lazyValidator(E2eKeysetSchema.properties.epoch);
 
 interface TransparencyLogOptions {
   readonly database: Database;
@@ -107,7 +107,7 @@ export class TransparencyLog implements KeysetLog {
 
   async publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null> {
     const { epoch } = JSON.parse(fromUtf8(keysetBytes)) as { readonly epoch?: unknown };
-    if (!keysetEpoch.Check(epoch)) throw new TypeError('the keyset has no epoch');
+    if (!keysetEpoch().Check(epoch)) throw new TypeError('the keyset has no epoch');
     const index = await this.append(keysetLogEntry(sha256, epoch, keysetBytes));
     return index === null ? null : await this.inclusionOf(index);
   }

@@ -1,8 +1,8 @@
 /** `account.json`: the machine token, and the only coordinator that may receive the token. Mode 0600, written atomically. */
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { writePrivateFile } from '../files/private-file.js';
 
 const AccountSchema = Type.Object({
@@ -14,7 +14,7 @@ const AccountSchema = Type.Object({
 });
 export type Account = Static<typeof AccountSchema>;
 
-const accountValidator = Compile(AccountSchema);
+const accountValidator = lazyValidator(AccountSchema);
 
 /** The file exists but is unusable. The message is a sentence for the owner. */
 export class AccountFileError extends Error {
@@ -42,7 +42,7 @@ export function readAccount(dataDir: string): Account | null {
   } catch {
     value = null;
   }
-  if (!accountValidator.Check(value)) {
+  if (!accountValidator().Check(value)) {
     throw new AccountFileError(`${path} is damaged. Run "inference-provider login" to link this machine again.`);
   }
   return value;

@@ -1,7 +1,7 @@
 /** Client of the device authorization grant (RFC 8628): requests a code, polls for the decision, and revokes tokens. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { CoordinatorError, type CoordinatorRequest, errorSentence, type JsonAnswer, requestCoordinator } from './coordinator-http.js';
 
 export const CLIENT_ID = 'inference-provider';
@@ -17,8 +17,8 @@ const StartedSchema = Type.Object({
   interval: Type.Optional(Type.Number({ minimum: 0, maximum: 600 })),
 });
 const GrantedSchema = Type.Object({ access_token: Type.String({ pattern: '^[A-Za-z0-9._~-]{16,256}$' }) });
-const started = Compile(StartedSchema);
-const granted = Compile(GrantedSchema);
+const started = lazyValidator(StartedSchema);
+const granted = lazyValidator(GrantedSchema);
 
 export interface DeviceCode {
   readonly deviceCode: string;
@@ -59,7 +59,7 @@ export async function requestCode(coordinator: string, machine: Machine, signal:
   const { status, value } = answer;
   if (status === 404) throw new CoordinatorError('refused', `the coordinator ${coordinator} does not support linking machines`, status);
   if (status !== 200) throw new CoordinatorError(status >= 500 ? 'unreachable' : 'refused', errorSentence(answer), status);
-  if (!started.Check(value)) throw new CoordinatorError('invalid_answer', `the answer of ${coordinator} was not understood`, status);
+  if (!started().Check(value)) throw new CoordinatorError('invalid_answer', `the answer of ${coordinator} was not understood`, status);
   return {
     deviceCode: value.device_code,
     userCode: value.user_code,
@@ -142,7 +142,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
   }
   const { status, value, headers } = answer;
   if (status === 200) {
-    if (granted.Check(value)) return { kind: 'granted', token: value.access_token };
+    if (granted().Check(value)) return { kind: 'granted', token: value.access_token };
     return { kind: 'refused', message: 'the coordinator returned an invalid token' };
   }
   if (status === 429 || status >= 500) {

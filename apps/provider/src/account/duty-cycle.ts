@@ -1,8 +1,8 @@
 /** `DutyCycleRecorder`: connected time and busy time per hour (UTC), sampled each second, in `activity.json`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { writePrivateFile } from '../files/private-file.js';
 
 const ActivitySchema = Type.Object({
@@ -17,7 +17,7 @@ const ActivitySchema = Type.Object({
   ),
 });
 export type ActivityHour = Static<typeof ActivitySchema>['hours'][number];
-const activityValidator = Compile(ActivitySchema);
+const activityValidator = lazyValidator(ActivitySchema);
 
 const HOUR_MS = 3_600_000;
 const RETENTION_HOURS = 91 * 24;
@@ -34,7 +34,7 @@ function activityPath(dataDir: string): string {
 export function readActivity(dataDir: string): ActivityHour[] {
   try {
     const value: unknown = JSON.parse(readFileSync(activityPath(dataDir), 'utf8'));
-    return activityValidator.Check(value) ? [...value.hours].sort((a, b) => a.hour - b.hour) : [];
+    return activityValidator().Check(value) ? [...value.hours].sort((a, b) => a.hour - b.hour) : [];
   } catch {
     return [];
   }

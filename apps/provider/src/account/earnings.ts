@@ -1,11 +1,10 @@
 /** Earnings of this machine: requested from the coordinator with the machine token, and summed up. */
-import { MAX_EARNING_DAYS, type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
+import { lazyValidator, MAX_EARNING_DAYS, type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import type { Account } from './account-file.js';
 import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';
 import type { ActivityHour } from './duty-cycle.js';
 
-const earningsValidator = Compile(MachineEarningsSchema);
+const earningsValidator = lazyValidator(MachineEarningsSchema);
 export const MAX_DAYS = MAX_EARNING_DAYS;
 
 /** The token is no longer valid: the machine was unlinked. */
@@ -30,7 +29,7 @@ export async function fetchEarnings(
     throw new CoordinatorError('refused', `the coordinator ${account.coordinator} does not support earnings of machines`, status);
   if (status !== 200)
     throw new CoordinatorError(status >= 500 || status === 429 ? 'unreachable' : 'refused', errorSentence(answer), status);
-  if (!earningsValidator.Check(value))
+  if (!earningsValidator().Check(value))
     throw new CoordinatorError('invalid_answer', `the answer of ${account.coordinator} was not understood`, status);
   return value;
 }

@@ -1,6 +1,7 @@
 /** Routes `pause` and `resume` of the control socket. Both respond with the resulting availability. */
+
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { type AvailabilityStatus, AvailabilityStatusSchema } from './daemon-status.js';
 import { BadBody, type ControlRoute, post } from './route.js';
 
@@ -14,9 +15,9 @@ interface AvailabilityAnswers {
 }
 
 const AnswerSchema = Type.Object({ availability: Type.Union([AvailabilityStatusSchema, Type.Null()]) });
-const answerValidator = Compile(AnswerSchema);
+const answerValidator = lazyValidator(AnswerSchema);
 export const isAvailabilityAnswer = (value: unknown): value is { readonly availability: AvailabilityStatus | null } =>
-  answerValidator.Check(value);
+  answerValidator().Check(value);
 
 export function availabilityRoutes(answers: AvailabilityAnswers, now: () => number = Date.now): ControlRoute[] {
   const apply = (pause: { readonly until: number | null } | null) => {

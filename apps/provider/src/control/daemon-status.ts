@@ -1,7 +1,6 @@
 /** Schemas of the daemon's answers to commands: status, enclave check, account link. Times in milliseconds since 1970. */
-import { AVAILABILITY_STATES, ProviderStatusSchema, TrustSchema } from '@inference/protocol';
+import { AVAILABILITY_STATES, lazyValidator, ProviderStatusSchema, TrustSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { type LinkStatus, LinkStatusSchema } from './link-status.js';
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -124,10 +123,10 @@ const EnclaveCheckSchema = Type.Object({
 });
 export type EnclaveCheck = Static<typeof EnclaveCheckSchema>;
 
-const status = Compile(DaemonStatusSchema);
-const linkStatus = Compile(LinkStatusSchema);
-const enclaveCheck = Compile(EnclaveCheckSchema);
+const status = lazyValidator(DaemonStatusSchema);
+const linkStatus = lazyValidator(LinkStatusSchema);
+const enclaveCheck = lazyValidator(EnclaveCheckSchema);
 
-export const isLinkStatus = (value: unknown): value is LinkStatus => linkStatus.Check(value);
-export const isDaemonStatus = (value: unknown): value is DaemonStatus => status.Check(value);
-export const isEnclaveCheck = (value: unknown): value is EnclaveCheck => enclaveCheck.Check(value);
+export const isLinkStatus = (value: unknown): value is LinkStatus => linkStatus().Check(value);
+export const isDaemonStatus = (value: unknown): value is DaemonStatus => status().Check(value);
+export const isEnclaveCheck = (value: unknown): value is EnclaveCheck => enclaveCheck().Check(value);

@@ -1,6 +1,7 @@
 /** Route `POST /v1/models/reload`: makes the daemon serve the models that the owner has selected. */
+
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { type ControlRoute, post } from './route.js';
 
 export const MODELS_PATH = '/v1/models/reload';
@@ -13,8 +14,8 @@ const ModelsChangeSchema = Type.Object({
 });
 export type ModelsChange = Static<typeof ModelsChangeSchema>;
 
-const changeValidator = Compile(ModelsChangeSchema);
-export const isModelsChange = (value: unknown): value is ModelsChange => changeValidator.Check(value);
+const changeValidator = lazyValidator(ModelsChangeSchema);
+export const isModelsChange = (value: unknown): value is ModelsChange => changeValidator().Check(value);
 
 /** `reload` may throw a ControlRefusal; nothing changes then. */
 export function modelsRoutes(reload: () => ModelsChange): ControlRoute[] {

@@ -1,11 +1,10 @@
 /** Fetches the coordinator's status of this provider, authorized by the session token. */
-import { type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
+import { lazyValidator, type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 
 type CoordinatorView = { readonly view: ProviderStatusAnswer; readonly problem: null } | { readonly view: null; readonly problem: string };
 
 const VIEW_MS = 2_500;
-const statusValidator = Compile(ProviderStatusSchema);
+const statusValidator = lazyValidator(ProviderStatusSchema);
 
 /** HTTP address of the coordinator, derived from its WebSocket address. */
 export function coordinatorUrl(socketUrl: string): string {
@@ -24,7 +23,7 @@ export async function fetchCoordinatorView(socketUrl: string, token: string | nu
     });
     const value: unknown = await response.json();
     if (!response.ok) return failed(`the coordinator answered with status ${response.status}`);
-    return statusValidator.Check(value) ? { view: value, problem: null } : failed('the answer of the coordinator was not understood');
+    return statusValidator().Check(value) ? { view: value, problem: null } : failed('the answer of the coordinator was not understood');
   } catch (error) {
     const late = error instanceof Error && error.name === 'TimeoutError';
     return failed(late ? 'the coordinator did not answer in time' : 'the coordinator cannot be reached');

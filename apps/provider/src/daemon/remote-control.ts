@@ -4,6 +4,7 @@
  * The machine has the last word. Its settings can forbid commands, and only the machine ends a pause that was set there.
  */
 import {
+  lazyValidator,
   type MachineSettings,
   type OwnerAction,
   OwnerActionSchema,
@@ -11,7 +12,6 @@ import {
   type OwnerCommandRefusal,
   type OwnerCommandResult,
 } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
 import { ConfigError } from '../config/read-config.js';
 import type { RemoteControlStatus } from '../control/daemon-status.js';
 import type { Pause } from '../host/availability/availability.js';
@@ -52,7 +52,7 @@ const MAX_RETAINED_ANSWERS = 64;
 const MAX_COMMANDS_PER_MINUTE = 30;
 const MINUTE_MS = 60_000;
 
-const isAction = Compile(OwnerActionSchema);
+const isAction = lazyValidator(OwnerActionSchema);
 
 export class RemoteControl {
   readonly #options: RemoteControlOptions;
@@ -81,7 +81,7 @@ export class RemoteControl {
 
   #executeNew(commandId: string, requested: OwnerCommand['action'], expiresAt: number): OwnerCommandRefusal | null {
     const { account, now, onCommand } = this.#options;
-    const action = isAction.Check(requested) ? requested : null;
+    const action = isAction().Check(requested) ? requested : null;
     const refusal = this.#refusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
     // Not retained, because a repetition may succeed later.
     if (refusal !== 'expired' && refusal !== 'too_many_commands') this.#answered.set(commandId, refusal);

@@ -1,8 +1,8 @@
 /** `SelfUpdate` confirms a version on trial, then checks for newer versions in a child process. */
 import { spawn } from 'node:child_process';
+import { lazyValidator } from '@inference/protocol';
 import type { Logger } from 'pino';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { requestStatus } from '../control/control-client.js';
 import { updateAutomatically } from '../update/automatic-updates.js';
 import { type Installation, launchCommand } from '../update/installation.js';
@@ -33,7 +33,7 @@ const STATUS_MS = 5_000;
 const UPDATE_TIMEOUT_MS = 3_600_000;
 const MAX_OUTPUT = 64 << 10;
 
-const reportValidator = Compile(
+const reportValidator = lazyValidator(
   Type.Object({ outcome: Type.String(), version: Type.Union([Type.String(), Type.Null()]), text: Type.Array(Type.String()) }),
 );
 
@@ -105,7 +105,7 @@ export class SelfUpdate {
         stderr.trim().split('\n').at(-1) || (code === null ? 'update timed out or was killed' : `update exited with code ${code}`),
       );
     const report: unknown = JSON.parse(stdout);
-    if (!reportValidator.Check(report)) throw new Error('update --prepare printed an unexpected report');
+    if (!reportValidator().Check(report)) throw new Error('update --prepare printed an unexpected report');
     this.#pending = report.outcome === 'later' && report.version !== null ? { version: report.version, text: report.text.join(' ') } : null;
     return report.outcome === 'ready' ? report.version : null;
   }

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { writePrivateFile } from '../files/private-file.js';
 
 const EntrySchema = Type.Object({
@@ -15,7 +15,7 @@ const EntrySchema = Type.Object({
 const CacheSchema = Type.Object({ version: Type.Literal(1), files: Type.Record(Type.String(), EntrySchema) });
 type Entry = Static<typeof EntrySchema>;
 
-const validator = Compile(CacheSchema);
+const validator = lazyValidator(CacheSchema);
 const READ_BYTES = 1 << 20;
 
 export class FileHashes {
@@ -75,7 +75,7 @@ export class FileHashes {
     } catch {
       // The cache is missing or unreadable.
     }
-    this.#entries ??= new Map(validator.Check(cache) ? Object.entries(cache.files) : []);
+    this.#entries ??= new Map(validator().Check(cache) ? Object.entries(cache.files) : []);
     return this.#entries;
   }
 }

@@ -1,12 +1,12 @@
 /** Reads and writes `notifications.json` in the data directory: when each kind of notification was last shown. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { writePrivateFile } from '../files/private-file.js';
 import { NOTIFICATION_KINDS, type ShownTimes } from './notification-policy.js';
 
-const validator = Compile(Type.Object(Object.fromEntries(NOTIFICATION_KINDS.map((kind) => [kind, Type.Optional(Type.Integer())]))));
+const validator = lazyValidator(Type.Object(Object.fromEntries(NOTIFICATION_KINDS.map((kind) => [kind, Type.Optional(Type.Integer())]))));
 
 const pathIn = (dataDir: string): string => join(dataDir, 'notifications.json');
 
@@ -14,7 +14,7 @@ const pathIn = (dataDir: string): string => join(dataDir, 'notifications.json');
 export function readShownTimes(dataDir: string): ShownTimes {
   try {
     const value: unknown = JSON.parse(readFileSync(pathIn(dataDir), 'utf8'));
-    return validator.Check(value) ? value : {};
+    return validator().Check(value) ? value : {};
   } catch {
     return {};
   }

@@ -5,8 +5,8 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 
 export type Installation =
   | { readonly kind: 'own'; readonly prefix: string; readonly version: string; readonly root: string }
@@ -17,7 +17,7 @@ export type Installation =
 /** File that Homebrew and the macOS package put beside `package.json`. */
 export const INSTALLER_FILE = 'installer.json';
 
-const installer = Compile(Type.Object({ kind: Type.Enum(['homebrew', 'pkg']), launcher: Type.String({ pattern: '^/' }) }));
+const installer = lazyValidator(Type.Object({ kind: Type.Enum(['homebrew', 'pkg']), launcher: Type.String({ pattern: '^/' }) }));
 
 /** `root`: folder of another package, for tests. */
 export function installation(root: string = dirname(createRequire(import.meta.url).resolve('#package.json'))): Installation {
@@ -36,7 +36,7 @@ function installerOf(root: string): { readonly kind: 'homebrew' | 'pkg'; readonl
   const path = join(root, INSTALLER_FILE);
   if (!existsSync(path)) return null;
   const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
-  if (!installer.Check(value)) throw new Error(`${path} is not valid; install the agent again`);
+  if (!installer().Check(value)) throw new Error(`${path} is not valid; install the agent again`);
   return { kind: value.kind, launcher: value.launcher };
 }
 

@@ -1,5 +1,6 @@
 /** `fetchRelease` fetches release descriptions from the untrusted coordinator, within bounds, and verifies their signature. */
 import {
+  lazyValidator,
   parseRolloutHeader,
   RELEASE_PLATFORMS,
   type Release,
@@ -9,7 +10,6 @@ import {
   type RolloutNotice,
 } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
-import { Compile } from 'typebox/compile';
 
 /** The update failed; the message is a sentence for the owner. `unreachable`: the coordinator did not answer and may later. */
 export class UpdateError extends Error {
@@ -24,7 +24,7 @@ export class UpdateError extends Error {
 
 const ANSWER_MS = 10_000;
 const MAX_BYTES = 64 << 10;
-const releaseValidator = Compile(ReleaseSchema);
+const releaseValidator = lazyValidator(ReleaseSchema);
 
 export interface ReleaseQuery {
   /** HTTP address without a trailing slash. */
@@ -72,7 +72,7 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
   } catch {
     throw new UpdateError('the coordinator sent an invalid release description');
   }
-  if (!releaseValidator.Check(value)) throw new UpdateError('the coordinator sent an invalid release description');
+  if (!releaseValidator().Check(value)) throw new UpdateError('the coordinator sent an invalid release description');
   if (keys.length === 0) throw new UpdateError('this build has no release key, so it cannot verify updates');
   if (!verifyRelease(value, keys)) throw new UpdateError("the offered release lacks the publisher's signature and was not used");
   if (value.platform !== platform)

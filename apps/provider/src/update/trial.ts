@@ -6,9 +6,8 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ReleaseVersionSchema } from '@inference/protocol';
+import { lazyValidator, ReleaseVersionSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { currentVersion, point, presentVersions } from './layout.js';
 import { UpdateError } from './releases.js';
 
@@ -29,8 +28,8 @@ const BrokenSchema = Type.Array(Type.Object({ version: ReleaseVersionSchema, at:
 });
 export type BrokenVersion = Static<typeof BrokenSchema>[number];
 
-const trialRecord = Compile(TrialSchema);
-const brokenRecord = Compile(BrokenSchema);
+const trialRecord = lazyValidator(TrialSchema);
+const brokenRecord = lazyValidator(BrokenSchema);
 
 export const trialPath = (prefix: string): string => join(prefix, 'trial.json');
 const brokenPath = (prefix: string): string => join(prefix, 'broken.json');
@@ -39,7 +38,7 @@ const brokenPath = (prefix: string): string => join(prefix, 'broken.json');
 export function readTrial(prefix: string): Trial | null {
   const value = readRecord(trialPath(prefix));
   if (value === undefined) return null;
-  if (trialRecord.Check(value) && currentVersion(prefix) === value.version) return value;
+  if (trialRecord().Check(value) && currentVersion(prefix) === value.version) return value;
   rmSync(trialPath(prefix), { force: true });
   return null;
 }
@@ -72,7 +71,7 @@ export function rollBack(prefix: string, trial: Trial, reason: string, now: numb
 
 export function brokenVersions(prefix: string): readonly BrokenVersion[] {
   const value = readRecord(brokenPath(prefix));
-  return brokenRecord.Check(value) ? value : [];
+  return brokenRecord().Check(value) ? value : [];
 }
 
 /** Permits another try of a failed version. */

@@ -13,14 +13,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { Refusal } from './refusal.js';
 
 export const KEY_FILE = 'enclave-key.json';
 const MAX_FILE_BYTES = 4_096;
 
-const fileValidator = Compile(
+const fileValidator = lazyValidator(
   Type.Object(
     { v: Type.Literal(1), kind: Type.Literal('simulated'), private_key_pkcs8: Type.String({ maxLength: 1_024 }) },
     { additionalProperties: false },
@@ -68,7 +68,7 @@ function openExisting(path: string): number | null {
 function parseKey(text: string): SoftwareKey {
   try {
     const file: unknown = JSON.parse(text);
-    if (fileValidator.Check(file)) {
+    if (fileValidator().Check(file)) {
       const der = Buffer.from(file.private_key_pkcs8, 'base64');
       return softwareKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }));
     }

@@ -6,9 +6,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import { AttestationSchema } from '@inference/protocol';
+import { AttestationSchema, lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { Refusal } from './refusal.js';
 
 export const MACHINE_FILE = 'simulated-machine.json';
@@ -34,13 +33,13 @@ const SimulatedMachineSchema = Type.Partial(
 );
 export type SimulatedMachine = Static<typeof SimulatedMachineSchema>;
 
-const machineValidator = Compile(SimulatedMachineSchema);
+const machineValidator = lazyValidator(SimulatedMachineSchema);
 
 /** Reads a profile. Throws {@link Refusal} `bad_request` on anything else. */
 export function parseMachine(text: string, source: string): SimulatedMachine {
   try {
     const value: unknown = JSON.parse(text);
-    if (machineValidator.Check(value)) return value;
+    if (machineValidator().Check(value)) return value;
   } catch {
     // Falls through: text that is not JSON is no profile.
   }

@@ -1,8 +1,8 @@
 /** JSON of sealed answers: head and proof parts, and the coordinator's abort frame. */
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { canonicalJsonBytes, type JsonValue } from '../canonical-json.js';
 import { Base64Schema, Sha256HexSchema } from '../ids.js';
+import { lazyValidator } from '../lazy-validator.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';
 import { E2eError } from './error.js';
 import { E2E_ABORT, encodeE2eFrame } from './frames.js';
@@ -43,9 +43,9 @@ export const E2eAbortSchema = Type.Object({
 });
 export type E2eAbort = Static<typeof E2eAbortSchema>;
 
-const headValidator = Compile(E2eAnswerHeadSchema);
-const proofValidator = Compile(E2eProofSchema);
-const abortValidator = Compile(E2eAbortSchema);
+const headValidator = lazyValidator(E2eAnswerHeadSchema);
+const proofValidator = lazyValidator(E2eProofSchema);
+const abortValidator = lazyValidator(E2eAbortSchema);
 
 const KEEP_ALIVE = Object.freeze([0, 0, 0, 0]);
 
@@ -56,7 +56,7 @@ export function e2eKeepAlive(): Uint8Array {
 
 /** Abort frame of the coordinator. Allowed between frames; nothing follows. Throws E2eError `malformed`, `too_large`. */
 export function encodeE2eAbort(abort: E2eAbort): Uint8Array {
-  if (!abortValidator.Check(abort)) throw new E2eError('malformed', 'the abort is not valid');
+  if (!abortValidator().Check(abort)) throw new E2eError('malformed', 'the abort is not valid');
   const json = canonicalJsonBytes(abort);
   if (json.length > MAX_E2E_ABORT_BYTES) throw new E2eError('too_large', 'the abort is over the cap');
   return encodeE2eFrame(E2E_ABORT, json);
@@ -64,27 +64,27 @@ export function encodeE2eAbort(abort: E2eAbort): Uint8Array {
 
 /** Head part of canonical JSON. Throws E2eError `malformed`. */
 export function encodeE2eAnswerHead(head: E2eAnswerHead): E2ePart {
-  if (!headValidator.Check(head)) throw new E2eError('malformed', 'the head of the answer is not valid');
+  if (!headValidator().Check(head)) throw new E2eError('malformed', 'the head of the answer is not valid');
   return { kind: 'head', bytes: canonicalJsonBytes(head as JsonValue) };
 }
 
 /** Reads a head part. Throws E2eError `malformed`. */
 export function parseE2eAnswerHead(bytes: Uint8Array): E2eAnswerHead {
   const head = parseCanonicalJson(bytes, 'head of the answer');
-  if (!headValidator.Check(head)) throw new E2eError('malformed', 'the head of the answer is not valid');
+  if (!headValidator().Check(head)) throw new E2eError('malformed', 'the head of the answer is not valid');
   return head;
 }
 
 /** Reads a proof part. Throws E2eError `malformed`. */
 export function parseE2eProof(bytes: Uint8Array): E2eProof {
   const proof = parseCanonicalJson(bytes, 'proof of the answer');
-  if (!proofValidator.Check(proof)) throw new E2eError('malformed', 'the proof of the answer is not valid');
+  if (!proofValidator().Check(proof)) throw new E2eError('malformed', 'the proof of the answer is not valid');
   return proof;
 }
 
 /** Proof part of canonical JSON. Throws E2eError `malformed`, `too_large`. */
 export function encodeE2eProof(proof: E2eProof): E2ePart {
-  if (!proofValidator.Check(proof)) throw new E2eError('malformed', 'the proof of the answer is not valid');
+  if (!proofValidator().Check(proof)) throw new E2eError('malformed', 'the proof of the answer is not valid');
   const bytes = canonicalJsonBytes(proof);
   if (bytes.length > MAX_E2E_PROOF_BYTES) throw new E2eError('too_large', 'the proof is over the cap');
   return { kind: 'proof', bytes };
@@ -93,6 +93,6 @@ export function encodeE2eProof(proof: E2eProof): E2ePart {
 /** Reads the payload of an abort frame. Throws E2eError `malformed`. */
 export function parseE2eAbort(bytes: Uint8Array): E2eAbort {
   const abort = parseCanonicalJson(bytes, 'abort');
-  if (!abortValidator.Check(abort)) throw new E2eError('malformed', 'the abort is not valid');
+  if (!abortValidator().Check(abort)) throw new E2eError('malformed', 'the abort is not valid');
   return abort;
 }

@@ -1,9 +1,9 @@
 /** Context of a sealed request: its terms in clear. Bound as HPKE `info`, so a changed context opens nothing. */
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { canonicalJsonBytes } from '../canonical-json.js';
 import { type Endpoint, EndpointSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema } from '../job-context.js';
+import { lazyValidator } from '../lazy-validator.js';
 import { MAX_IMAGES, MAX_INPUT_IMAGES } from '../wire/limits.js';
 import { ImageSizeSchema } from '../wire/model-offer.js';
 import { E2eError } from './error.js';
@@ -52,7 +52,7 @@ export const E2eContextSchema = Type.Object(
 );
 export type E2eContext = Static<typeof E2eContextSchema>;
 
-const validator = Compile(E2eContextSchema);
+const validator = lazyValidator(E2eContextSchema);
 
 /** Canonical JSON of a context. Throws E2eError `bad_context`, `too_large`. */
 export function encodeE2eContext(context: E2eContext): Uint8Array {
@@ -71,8 +71,8 @@ export function parseE2eContext(bytes: Uint8Array): E2eContext {
 }
 
 function requireValid(value: unknown): asserts value is E2eContext {
-  if (!validator.Check(value)) {
-    const [first] = validator.Errors(value);
+  if (!validator().Check(value)) {
+    const [first] = validator().Errors(value);
     throw badContext(first?.instancePath.slice(1) || null, first?.message ?? 'is not valid');
   }
   if (value.expires_at <= value.issued_at) throw badContext('expires_at', 'is not after issued_at');

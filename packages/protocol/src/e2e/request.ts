@@ -4,11 +4,11 @@
  * The commitment shows that all candidates got the same data key.
  */
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { concatBytes, equalBytes, fromHex, toBase64Url, toHex, utf8 } from '../bytes.js';
 import { canonicalJsonBytes } from '../canonical-json.js';
 import { type KeyId, keyIdFromKeyHash, type ProviderId } from '../ids.js';
 import { ClientNonceSchema } from '../job-context.js';
+import { lazyValidator } from '../lazy-validator.js';
 import { E2eAnswerOpener, E2eAnswerSealer } from './answer.js';
 import { E2eCommitments } from './commitments.js';
 import { type E2eContext, encodeE2eContext } from './context.js';
@@ -42,7 +42,7 @@ export const E2eRequestHeadSchema = Type.Object(
   { additionalProperties: false },
 );
 export type E2eRequestHead = Static<typeof E2eRequestHeadSchema>;
-const headValidator = Compile(E2eRequestHeadSchema);
+const headValidator = lazyValidator(E2eRequestHeadSchema);
 
 /** Candidate whose key the client verified. */
 export interface E2eRecipient {
@@ -244,13 +244,13 @@ function requestParts(plaintext: Uint8Array, context: E2eContext): { head: E2eRe
 }
 
 function encodeHead(head: E2eRequestHead): Uint8Array {
-  if (!headValidator.Check(head)) throw new E2eError('malformed', 'the head of the request is not valid');
+  if (!headValidator().Check(head)) throw new E2eError('malformed', 'the head of the request is not valid');
   return canonicalJsonBytes(head);
 }
 
 function decodeHead(bytes: Uint8Array): E2eRequestHead {
   const head = parseCanonicalJson(bytes, 'head of the request');
-  if (!headValidator.Check(head)) throw new E2eError('malformed', 'the head of the request is not valid');
+  if (!headValidator().Check(head)) throw new E2eError('malformed', 'the head of the request is not valid');
   return head;
 }
 

@@ -1,9 +1,9 @@
 /** Entries of the transparency log: canonical JSON (RFC 8785), one kind each. */
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { fromUtf8, toHex } from '../bytes.js';
 import { canonicalJson, canonicalJsonBytes } from '../canonical-json.js';
 import { ProviderIdSchema, providerIdFromKeyHash, Sha256HexSchema } from '../ids.js';
+import { lazyValidator } from '../lazy-validator.js';
 import { RELEASE_PLATFORMS, ReleaseVersionSchema } from '../release.js';
 import type { Sha256 } from './crypto.js';
 import { LogFormatError } from './crypto.js';
@@ -58,7 +58,7 @@ export type LogEntryKind = LogEntry['kind'];
 
 export const LOG_ENTRY_KINDS = ['keyset', 'provider', 'revoked', 'release'] as const satisfies readonly LogEntryKind[];
 
-const check = Compile(LogEntrySchema);
+const check = lazyValidator(LogEntrySchema);
 
 export function encodeLogEntry(entry: LogEntry): Uint8Array {
   return canonicalJsonBytes(entry);
@@ -74,7 +74,7 @@ export function parseLogEntry(bytes: Uint8Array): LogEntry {
   } catch {
     throw new LogFormatError('the entry is not JSON');
   }
-  if (!check.Check(value)) throw new LogFormatError('the entry is of no known kind');
+  if (!check().Check(value)) throw new LogFormatError('the entry is of no known kind');
   if (canonicalJson(value) !== text) throw new LogFormatError('the entry is not canonical JSON');
   return value;
 }

@@ -3,9 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { access, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { compareVersions, type Release, ReleaseFeedSchema } from '@inference/protocol';
+import { compareVersions, lazyValidator, type Release, ReleaseFeedSchema } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
-import { Compile } from 'typebox/compile';
 import type { Config } from '../../config/config.js';
 import { errorReason } from '../../config/startup-error.js';
 import { openConsoleFiles } from '../../routes/system/console-files.js';
@@ -64,7 +63,7 @@ function gib(bytes: number): string {
   return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }
 
-const feed = Compile(ReleaseFeedSchema);
+const feed = lazyValidator(ReleaseFeedSchema);
 
 /** `releaseKey`: public key of the release signatures in base64. Null: only the form of signatures is checked. */
 export async function checkReleases({ agentReleases: path }: Config, releaseKey: string | null): Promise<Finding[]> {
@@ -73,7 +72,7 @@ export async function checkReleases({ agentReleases: path }: Config, releaseKey:
   let releases: readonly Release[];
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    if (!feed.Check(value)) return [problem(`${path} is no list of signed releases`, remedy)];
+    if (!feed().Check(value)) return [problem(`${path} is no list of signed releases`, remedy)];
     releases = value.releases;
   } catch (error) {
     return [problem(`${path} cannot be read: ${error instanceof SyntaxError ? 'no JSON' : errorReason(error)}`, remedy)];

@@ -1,8 +1,8 @@
 /** First API keys: the operator's admin key. In development mode, a created key and account in a private file. */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { errorReason, StartupError } from '../../config/startup-error.js';
 import { sharedSecret } from '../secret-repository.js';
 import type { ApiKeyKind, Database } from '../tables.js';
@@ -10,7 +10,7 @@ import { addKey, createAccount, derivedKeyText, findKey, hashKey, looksLikeKey, 
 
 const DevelopmentKeysSchema = Type.Object({ api_key: Type.String(), admin_key: Type.String() });
 export type DevelopmentKeys = Static<typeof DevelopmentKeysSchema>;
-const validator = Compile(DevelopmentKeysSchema);
+const validator = lazyValidator(DevelopmentKeysSchema);
 
 const DEVELOPMENT_ACCOUNT = 'development';
 
@@ -81,7 +81,7 @@ function readKeys(file: string): DevelopmentKeys | null {
   }
   try {
     const value: unknown = JSON.parse(text);
-    if (validator.Check(value)) return value;
+    if (validator().Check(value)) return value;
   } catch {
     // Falls through: the message of a JSON error would quote the keys.
   }

@@ -1,7 +1,7 @@
 /** `LastSeenRepository`: last state of linked providers, recorded when connections begin or end. Batched; crashes lose queued entries. */
 import type { ProviderId } from '@inference/protocol';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
@@ -36,7 +36,7 @@ const WRITE_EVERY_MS = 2000;
 /** Three parameters each. */
 const ROWS_PER_STATEMENT = 500;
 const MAX_WAITING = 50_000;
-const isFacts = Compile(LastFactsSchema);
+const isFacts = lazyValidator(LastFactsSchema);
 
 export class LastSeenRepository {
   readonly #database: Database;
@@ -67,7 +67,7 @@ export class LastSeenRepository {
       for (const row of rows) {
         const facts: unknown = JSON.parse(row.facts);
         // Skips rows written by another version of this program.
-        if (isFacts.Check(facts)) seen.set(row.provider_id, { at: row.seen_at, facts });
+        if (isFacts().Check(facts)) seen.set(row.provider_id, { at: row.seen_at, facts });
       }
     }
     for (const id of providerIds) {

@@ -1,7 +1,6 @@
 /** `OwnerCommandRepository`: commands that owners sent to their machines from the console. Written before a command is sent. */
 import { randomUUID } from 'node:crypto';
-import { type OwnerAction, OwnerActionSchema } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
+import { lazyValidator, type OwnerAction, OwnerActionSchema } from '@inference/protocol';
 import { isAfterPosition, removeOldestRows } from '../row-position.js';
 import type { CommandOutcome, CommandRefusal } from '../tables/providers.js';
 import type { Database } from '../tables.js';
@@ -9,7 +8,7 @@ import type { Database } from '../tables.js';
 /** Maximum commands per account. A new command removes the oldest beyond this number. */
 export const MAX_COMMANDS = 1000;
 
-const isAction = Compile(OwnerActionSchema);
+const isAction = lazyValidator(OwnerActionSchema);
 
 export interface StoredCommand {
   readonly id: string;
@@ -76,5 +75,5 @@ export class OwnerCommandRepository {
 
 function parseAction(text: string): OwnerAction | null {
   const value: unknown = JSON.parse(text);
-  return isAction.Check(value) ? value : null;
+  return isAction().Check(value) ? value : null;
 }

@@ -1,8 +1,8 @@
 /** `GET /admin/v1/health/history`: figures of all coordinators over the last hour, day or week, for charts. */
 import { type AdminHealthHistory, AdminHealthHistorySchema, HEALTH_RANGES, HEALTH_RESOLUTIONS, RequestError } from '@inference/formats';
+import { lazyValidator } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import type { HealthHistoryRepository, HealthSlotSeconds } from '../../database/health-history-repository.js';
 import { HealthFiguresSchema } from '../../telemetry/history/health-figures.js';
 import { healthPoints } from '../../telemetry/history/health-points.js';
@@ -21,7 +21,7 @@ const HistoryQuerySchema = Type.Object({
   resolution: Type.Optional(Type.Enum([...HEALTH_RESOLUTIONS], { description: `one of ${HEALTH_RESOLUTIONS.join(', ')}` })),
 });
 const readQuery = queryReader(HistoryQuerySchema);
-const isFigures = Compile(HealthFiguresSchema);
+const isFigures = lazyValidator(HealthFiguresSchema);
 
 export interface HealthHistoryRoutes {
   readonly history: Pick<HealthHistoryRepository, 'read'>;
@@ -57,5 +57,5 @@ function resolutionOf(range: Range, requested: Resolution | undefined): Resoluti
 /** Parses the stored figures of a row. Skips rows in the form of another version of this program. */
 function figuresOf({ slotAt, figures }: { readonly slotAt: number; readonly figures: string }) {
   const value: unknown = JSON.parse(figures);
-  return isFigures.Check(value) ? [{ slotAt, figures: value }] : [];
+  return isFigures().Check(value) ? [{ slotAt, figures: value }] : [];
 }

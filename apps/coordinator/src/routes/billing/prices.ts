@@ -10,10 +10,9 @@ import {
   readJsonBody,
   schemaCheck,
 } from '@inference/formats';
-import { ModelOfferSchema } from '@inference/protocol';
+import { lazyValidator, ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { microUsd } from '../../billing/micro-usd.js';
 import { cachedRate, type Price, type Rates } from '../../billing/prices/price.js';
 import { ANY_MODEL, type PriceRepository } from '../../billing/prices/price-repository.js';
@@ -27,7 +26,7 @@ import { PriceChangeSchema } from './payment-schemas.js';
 
 const MAX_BODY_BYTES = 4096;
 
-const modelId = Compile(ModelOfferSchema.properties.id);
+const modelId = lazyValidator(ModelOfferSchema.properties.id);
 /** Ids of the models served by one coordinator. */
 const ServedModelsSchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: 1_000_000 });
 const checkChange = schemaCheck(PriceChangeSchema);
@@ -114,7 +113,7 @@ function sameRates(price: Price, change: Omit<Static<typeof PriceChangeSchema>, 
 }
 
 function modelOf(text: string): string {
-  if (text === ANY_MODEL || modelId.Check(text)) return text;
+  if (text === ANY_MODEL || modelId().Check(text)) return text;
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model, or * for every model without a price of its own.');
 }
 

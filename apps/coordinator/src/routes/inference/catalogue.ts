@@ -9,10 +9,9 @@ import {
   readJsonBody,
   schemaCheck,
 } from '@inference/formats';
-import { ModelOfferSchema } from '@inference/protocol';
+import { lazyValidator, ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { CatalogueEntry, CatalogueRepository } from '../../database/providers/catalogue-repository.js';
@@ -25,7 +24,7 @@ import { CatalogueChangeSchema } from './catalogue-schemas.js';
 
 const MAX_BODY_BYTES = 16_384;
 
-const modelId = Compile(ModelOfferSchema.properties.id);
+const modelId = lazyValidator(ModelOfferSchema.properties.id);
 const RemovedSchema = Type.Object({ id: Type.String(), removed: Type.Literal(true) });
 const checkChange = schemaCheck(CatalogueChangeSchema);
 
@@ -98,7 +97,7 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
 }
 
 function modelOf(text: string): string {
-  if (modelId.Check(text)) return text;
+  if (modelId().Check(text)) return text;
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model.');
 }
 

@@ -1,9 +1,8 @@
 /** `AgentReleaseFile`: signed agent releases in the file `AGENT_RELEASES`, reloaded after changes. An invalid file counts as empty. */
 import { readFile, stat } from 'node:fs/promises';
-import { type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
+import { lazyValidator, type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 
-const feed = Compile(ReleaseFeedSchema);
+const feed = lazyValidator(ReleaseFeedSchema);
 const NONE: ReleaseFeed = { releases: [] };
 
 export class AgentReleaseFile {
@@ -35,7 +34,7 @@ export class AgentReleaseFile {
   async #load(path: string): Promise<ReleaseFeed> {
     try {
       const value: unknown = JSON.parse(await readFile(path, 'utf8'));
-      if (feed.Check(value)) return value;
+      if (feed().Check(value)) return value;
       this.onProblem('the file is not a list of releases');
     } catch (error) {
       this.onProblem((error as NodeJS.ErrnoException).code ?? 'the file is not JSON');

@@ -5,6 +5,7 @@
 import { RequestError } from '@inference/formats';
 import {
   compareVersions,
+  lazyValidator,
   RELEASE_PLATFORMS,
   RELEASE_VERSION_PATTERN,
   type Release,
@@ -16,7 +17,6 @@ import {
 } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import type { NotOffered } from '../../releases/offer-policy.js';
 import type { RolloutService } from '../../releases/rollout-service.js';
 import { queryReader } from '../parameters/query.js';
@@ -32,7 +32,7 @@ const ReleaseQuerySchema = Type.Object({
   failed: Type.Optional(Type.String({ pattern: RELEASE_VERSION_PATTERN, description: 'three numbers such as 1.2.3' })),
 });
 const readQuery = queryReader(ReleaseQuerySchema);
-const isVersion = Compile(ReleaseVersionSchema);
+const isVersion = lazyValidator(ReleaseVersionSchema);
 
 export interface AgentReleaseRoutes {
   readonly releases: AgentReleaseFile;
@@ -47,7 +47,7 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
     const { platform, channel = 'stable', check = 'no', failed } = readQuery(request.url);
     if (platform === undefined)
       throw new RequestError('invalid_request', 'platform', `platform must be one of ${RELEASE_PLATFORMS.join(', ')}.`);
-    if (version !== 'latest' && !isVersion.Check(version)) {
+    if (version !== 'latest' && !isVersion().Check(version)) {
       throw new RequestError('invalid_request', 'version', 'version must be latest, or three numbers such as 1.2.3.');
     }
     const all = await releases.all();

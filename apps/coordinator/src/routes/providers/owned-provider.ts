@@ -6,8 +6,7 @@ import {
   RenameMachineSchema,
   RequestError,
 } from '@inference/formats';
-import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
+import { lazyValidator, type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
 import type { LastSeen, LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { OwnedProvider, OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
@@ -24,7 +23,7 @@ interface OwnedProviderRoutes {
   readonly controlOf: (providerId: ProviderId) => Promise<ConsoleMachineControl | null>;
 }
 
-const isProviderId = Compile(ProviderIdSchema);
+const isProviderId = lazyValidator(ProviderIdSchema);
 
 export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, lastSeen, statusOf, controlOf }: OwnedProviderRoutes): void {
   const viewOf = async ({ providerId, name, linkedAt }: OwnedProvider) => {
@@ -63,7 +62,7 @@ export async function findOwned(
   accountId: string,
   providerId: string | undefined,
 ): Promise<OwnedProvider> {
-  const owned = isProviderId.Check(providerId) ? await ownedProviders.find(accountId, providerId) : null;
+  const owned = isProviderId().Check(providerId) ? await ownedProviders.find(accountId, providerId) : null;
   if (owned !== null) return owned;
   throw new RequestError('not_found', null, 'There is no such machine.');
 }

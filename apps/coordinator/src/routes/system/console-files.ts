@@ -23,6 +23,7 @@ const pageList = Compile(Type.Array(Type.String({ pattern: '^/[a-z0-9/:-]*$' }),
 
 /** Pages with a file of their own: `docs/clients.html` is `/docs/clients`. */
 const HTML = /\.html$/;
+const PARAMETER = /:[^/]+/g;
 /** Files with a content hash in their name. */
 const HASHED = /[/\\]assets[/\\]/;
 const IMMUTABLE = 'public, max-age=31536000, immutable';
@@ -77,9 +78,17 @@ export function openConsoleFiles(directory: string | null): ConsoleFiles | null 
           response.setHeader('vary', path.endsWith('.html') ? 'accept, accept-encoding' : 'accept-encoding');
         },
       });
-      for (const file of filesIn(root)) server.get(`/${file.replace(HTML, '')}`, (_request, reply) => reply.sendFile(file));
-      for (const path of pages) {
-        if (path !== '/' && !existsSync(resolve(root, `${path.slice(1)}.html`))) server.get(path, (_request, reply) => sendPage(reply));
+      const files = new Map(filesIn(root).map((file) => [`/${file.replace(HTML, '')}`, file]));
+      const pagePatterns = new Set(
+        pages.filter((path) => path !== '/' && !files.has(path)).map((path) => path.replace(PARAMETER, ':name')),
+      );
+      for (const pattern of new Set([...[...files.keys()].map(patternOf), ...pagePatterns])) {
+        const isPage = pagePatterns.has(pattern);
+        server.get(pattern, { config: { hasPath: (path) => isPage || files.has(path) } }, (request, reply) => {
+          const file = files.get(decodeURIComponent(pathOf(request)));
+          if (file !== undefined) return reply.sendFile(file);
+          return isPage ? sendPage(reply) : reply.callNotFound();
+        });
       }
     },
     sendNotFoundPage(request, reply) {
@@ -108,6 +117,12 @@ function filesIn(root: string): string[] {
     .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
     .filter((path) => !/\.(?:br|gz)$|(?:^|\/)\./.test(path) && path !== PAGE && path !== PAGE_LIST);
+}
+
+/** Route of a file: its path at the top level, else one for all files of its folder. A route per file took a sixth of the start time. */
+function patternOf(path: string): string {
+  const folder = path.slice(0, path.lastIndexOf('/'));
+  return folder === '' ? path : `${folder}/:name`;
 }
 
 function readPages(file: string): readonly string[] {

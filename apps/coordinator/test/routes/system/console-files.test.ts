@@ -9,6 +9,7 @@ import { openConsoleFiles } from '../../../src/routes/system/console-files.js';
 import { type Harness, startHarness } from '../../support/harness.js';
 
 const PAGE = '<!doctype html><title>the page</title>';
+const GUIDE = '<!doctype html><title>the guide</title>';
 const SCRIPT = `console.log('${'x'.repeat(2000)}')`;
 
 let directory: string;
@@ -18,10 +19,12 @@ beforeAll(async () => {
   directory = temporaryDirectory('console-files');
   mkdirSync(join(directory, 'assets'));
   mkdirSync(join(directory, '.vite'));
+  mkdirSync(join(directory, 'providers'));
   writeFileSync(join(directory, 'index.html'), PAGE);
   writeFileSync(join(directory, 'first-paint.js'), '// theme');
   writeFileSync(join(directory, 'pages.json'), JSON.stringify(['/', '/providers', '/providers/:id']));
   writeFileSync(join(directory, '.vite/manifest.json'), '{}');
+  writeFileSync(join(directory, 'providers/guide v1.html'), GUIDE);
   writeFileSync(join(directory, 'assets/index-abc.js'), SCRIPT);
   writeFileSync(join(directory, 'assets/index-abc.js.gz'), gzipSync(SCRIPT));
   harness = await startHarness({ config: { consoleDir: directory } });
@@ -106,6 +109,12 @@ describe('the web console', () => {
     const response = await fetch(`${harness.url}/providers`, { method: 'POST', body: '{}' });
     expect(response.status).toBe(405);
     expect(response.headers.get('allow')).toMatch(/GET/);
+    expect((await fetch(`${harness.url}/assets/index-abc.js`, { method: 'POST', body: '{}' })).status).toBe(405);
+    expect((await fetch(`${harness.url}/assets/gone-123.js`, { method: 'POST', body: '{}' })).status).toBe(404);
+  });
+
+  it('serves a file instead of the page that its address also matches', async () => {
+    expect(await (await get('/providers/guide%20v1', browser)).text()).toBe(GUIDE);
   });
 });
 

@@ -1,8 +1,8 @@
 /** The owner's pause: parsing of command arguments, and reading and writing of the stored form. */
 
+import { lazyValidator } from '@inference/protocol';
 import { Temporal } from 'temporal-polyfill';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import type { Pause } from './availability.js';
 import { minuteOf } from './policy.js';
 
@@ -11,7 +11,7 @@ export const MAX_PAUSE_MS = 30 * 24 * 3_600_000;
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const Moment = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const storedPause = Compile(
+const storedPause = lazyValidator(
   Type.Object({
     until: nullable(Moment),
     console: Type.Optional(Type.Object({ at: Moment, account: nullable(Type.String({ maxLength: 256 })) })),
@@ -30,7 +30,7 @@ export function readPause(text: string, now: number): Pause | null {
   } catch {
     return null;
   }
-  if (!storedPause.Check(found)) return null;
+  if (!storedPause().Check(found)) return null;
   return found.until === null || found.until > now ? found : null;
 }
 

@@ -1,7 +1,7 @@
 /** Sources of models: `hf:owner/repo:quant`, an https address, or a local file. Repositories list files with SHA-256. */
 import { basename } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { isProjectorName, likelyProjector, quantizationIn, repositoryProjector } from './repository-projector.js';
 import { DownloadError } from './transfer.js';
 
@@ -56,7 +56,7 @@ const TreeSchema = Type.Array(
     lfs: Type.Optional(Type.Object({ oid: Type.String({ pattern: '^[0-9a-f]{64}$' }) })),
   }),
 );
-const tree = Compile(TreeSchema);
+const tree = lazyValidator(TreeSchema);
 const LIST_TIMEOUT_MS = 30_000;
 const USUAL = 'Q4_K_M';
 
@@ -186,7 +186,7 @@ export function headersOf({ token }: ModelRepository): Record<string, string> {
 
 async function list(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Entries> {
   const body = await repositoryJson(url, headers, signal);
-  if (!tree.Check(body)) throw new DownloadError('the model repository did not answer with a list of files');
+  if (!tree().Check(body)) throw new DownloadError('the model repository did not answer with a list of files');
   return body;
 }
 

@@ -1,6 +1,7 @@
 /** `searchRepositories`: finds repositories whose GGUF models `models pull` can download. */
+
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { knownModel } from '../image/known-models.js';
 import { headersOf, type ModelRepository, repositoryJson } from './model-repository.js';
 import { DownloadError } from './transfer.js';
@@ -14,7 +15,7 @@ const SearchSchema = Type.Array(
     pipeline_tag: Type.Optional(Type.String()),
   }),
 );
-const search = Compile(SearchSchema);
+const search = lazyValidator(SearchSchema);
 const REPOSITORY = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
 /** Hub tasks of models that the engines cannot run. */
 const UNSERVED_TASKS = /-to-(?:image|3d)|audio|speech|video|ranking/;
@@ -37,7 +38,7 @@ export async function searchRepositories(
   const query = new URLSearchParams({ filter: 'gguf', sort: 'downloads', direction: '-1', limit: String(limit) });
   if (text !== '') query.set('search', text);
   const body = await repositoryJson(`${modelRepository.url}/api/models?${query}`, headersOf(modelRepository), signal);
-  if (!search.Check(body)) throw new DownloadError('the model repository did not answer with a list of repositories');
+  if (!search().Check(body)) throw new DownloadError('the model repository did not answer with a list of repositories');
   return body
     .filter(({ id, pipeline_tag: task }) => REPOSITORY.test(id) && (knownModel(id) !== null || !UNSERVED_TASKS.test(task ?? '')))
     .map(({ id, downloads, gated }) => ({ repository: id, downloads: downloads ?? null, isGated: gated !== undefined && gated !== false }));

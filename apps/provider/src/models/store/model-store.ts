@@ -1,8 +1,8 @@
 /** `ModelStore`: the owner's models, as a folder and an atomically replaced list of files, sources, hashes and use. */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { writePrivateFile } from '../../files/private-file.js';
 
 const EntrySchema = Type.Object({
@@ -24,7 +24,7 @@ const EntrySchema = Type.Object({
 const ListSchema = Type.Object({ version: Type.Literal(1), models: Type.Array(EntrySchema) });
 export type StoredModel = Static<typeof EntrySchema>;
 
-const list = Compile(ListSchema);
+const list = lazyValidator(ListSchema);
 
 /** The list is unusable. The message is one sentence for the owner. */
 export class ModelStoreError extends Error {
@@ -51,7 +51,7 @@ export class ModelStore {
     } catch {
       value = null;
     }
-    if (!list.Check(value)) throw new ModelStoreError(`the list of models ${this.#list} is damaged; remove it and pull the models again`);
+    if (!list().Check(value)) throw new ModelStoreError(`the list of models ${this.#list} is damaged; remove it and pull the models again`);
     return value.models;
   }
 

@@ -1,7 +1,7 @@
 /** `downloadRanges`: downloads a file in parallel ranges, and stores the progress for a later attempt. */
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { readRange } from './http-ranges.js';
 import { type Download, requireSpace, type Tuning, withRetries, writeAll } from './transfer.js';
 
@@ -16,7 +16,7 @@ const StateSchema = Type.Object({
   partial: Type.Optional(Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 1 })]))),
 });
 type State = Static<typeof StateSchema>;
-const stateValidator = Compile(StateSchema);
+const stateValidator = lazyValidator(StateSchema);
 
 /** Server's version of the file. */
 interface RemoteFile {
@@ -179,7 +179,7 @@ async function readResumableState({ file, sha256 }: Download, { bytes, validator
   } catch {
     return null;
   }
-  if (!stateValidator.Check(state) || state.bytes !== bytes || state.validator !== validator) return null;
+  if (!stateValidator().Check(state) || state.bytes !== bytes || state.validator !== validator) return null;
   if (validator === null && sha256 === null) return null;
   const { done, partial = [] } = state;
   const count = chunkCount(state);

@@ -1,8 +1,8 @@
 /** `models pull`: downloads a model into the model store, or adds a local file, after checking its hash. */
 
 import { parseArgs } from 'node:util';
+import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { byteSizeText } from '../../../models/byte-size-text.js';
 import { addOnPath, installAddOn, isAddOnInstalled } from '../../../models/store/add-on.js';
@@ -113,7 +113,9 @@ const LEFT_OUT = {
   hash: 'Serves text only: the expected checksum is that of the model without its projector.',
 } as const;
 
-const catalogue = Compile(Type.Object({ data: Type.Array(Type.Object({ id: Type.String(), file_sha256: Type.Array(Type.String()) })) }));
+const catalogue = lazyValidator(
+  Type.Object({ data: Type.Array(Type.Object({ id: Type.String(), file_sha256: Type.Array(Type.String()) })) }),
+);
 const CATALOGUE_TIMEOUT_MS = 15_000;
 
 async function catalogueHashes(coordinator: string, id: string, signal: AbortSignal): Promise<readonly string[] | null> {
@@ -125,7 +127,7 @@ async function catalogueHashes(coordinator: string, id: string, signal: AbortSig
   } catch {
     signal.throwIfAborted();
   }
-  if (!catalogue.Check(body)) throw new StartupError("the coordinator's catalog cannot be read");
+  if (!catalogue().Check(body)) throw new StartupError("the coordinator's catalog cannot be read");
   const hashes = body.data.find((entry) => entry.id === id)?.file_sha256 ?? [];
   return hashes.length === 0 ? null : hashes;
 }
