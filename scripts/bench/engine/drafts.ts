@@ -2,7 +2,7 @@
  * Drafts bench: tokens per second of one stream with prompt lookup against the same engine without, in alternating rounds.
  *
  * The models are too small to copy on purpose, so a text that they repeat stands for edits and extractions. Ratios are also given
- * in processor time, which other load on the machine changes less.
+ * in processor time, which other load on the machine changes less. Prompts are cached, so that rates are those of writing.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -73,7 +73,7 @@ async function compareModel(model: string, modelPath: string): Promise<boolean> 
 }
 
 async function compare(model: string, { name, target, prompt, sampling }: Case, withDrafts: Engine, without: Engine): Promise<boolean> {
-  const asked = ask(typeof prompt === 'string' ? prompt : '', GENERATED_TOKENS, sampling);
+  const asked = { ...ask(typeof prompt === 'string' ? prompt : '', GENERATED_TOKENS, sampling), cacheScope: 'bench' };
   const request = typeof prompt === 'string' ? asked : { ...asked, prompt };
   const rounds: { rate: number; cpu: number }[] = [];
   for (let round = 0; round < ROUNDS; round++) {

@@ -79,7 +79,7 @@ interface Wanted {
 }
 
 /** Runs the streams to their ends, all added at once, and resolves to their ends. */
-async function run(machine: Machine, repeatability: Repeatability, wanted: readonly Wanted[]): Promise<Ended[]> {
+async function run(machine: Machine, repeatability: Repeatability, wanted: readonly Wanted[], canDraft = false): Promise<Ended[]> {
   const ends: Ended[] = [];
   let over: () => void = () => {};
   const done = new Promise<void>((resolve) => (over = resolve));
@@ -95,7 +95,8 @@ async function run(machine: Machine, repeatability: Repeatability, wanted: reado
     sequences,
     repeatability,
     batchTokens: BATCH_TOKENS,
-    canDraft: false,
+    canDraft,
+    computeClock: () => now,
     outbox,
   });
   for (const [job, { prompt, limit, repeatable, onToken }] of wanted.entries()) {
@@ -217,4 +218,23 @@ test('prompts are read round robin, one slice per turn', async () => {
   await run(machine, SHARED, prompts);
   // The first prompt was alone for one slice.
   expect(machine.batches.slice(1, 10).flatMap(({ rows }) => [...rows.keys()])).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2]);
+});
+
+test('tokens are drafted only while a stream runs alone', async () => {
+  const machine = new Machine(4, 1.4);
+  const stream = { prompt: 5, repeatable: false };
+  await run(
+    machine,
+    SHARED,
+    [
+      { ...stream, limit: 100 },
+      { ...stream, limit: 200 },
+    ],
+    true,
+  );
+  const rounds = machine.batches.slice(2);
+  const shared = rounds.filter(({ rows }) => rows.size === 2);
+  expect(shared.flatMap(({ rows }) => [...rows.values()])).toEqual(shared.flatMap(() => [1, 1]));
+  expect(shared.length).toBeGreaterThan(95);
+  expect(Math.max(...rounds.flatMap(({ rows }) => [...rows.values()]))).toBeGreaterThan(8);
 });

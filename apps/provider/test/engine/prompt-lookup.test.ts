@@ -1,11 +1,13 @@
-/** Drafts by prompt lookup: what is drafted, what rejected drafts may cost, and that drafts never change a text. */
+/** Drafts by prompt lookup: what is drafted, and that drafts never change a text. */
 import type { TokenLogprob } from '@inference/formats';
+import { type Grammar, GrammarBuilder, JsonGrammar, LanguageFactory, SchemaCompiler } from '@inference/json-schema-grammar';
 import type { Token } from 'node-llama-cpp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Engine } from '../../src/engine/engine.js';
 import type { Generation } from '../../src/engine/generation.js';
 import { Decoder } from '../../src/engine/process/decoding/decoder.js';
-import { DraftCost, MAX_DRAFT, PromptLookup } from '../../src/engine/process/decoding/prompt-lookup.js';
+import { MAX_DRAFT } from '../../src/engine/process/decoding/draft-policy.js';
+import { PromptLookup } from '../../src/engine/process/decoding/prompt-lookup.js';
 import { SequencePool } from '../../src/engine/process/decoding/sequence-pool.js';
 import type { NativeContext, NativeSampler } from '../../src/engine/process/native.js';
 import { Outbox } from '../../src/engine/process/outbox.js';
@@ -15,55 +17,54 @@ import { ask, demoModel } from '../demo-model.js';
 
 const tokens = (...ids: number[]) => ids as Token[];
 
-/** A lookup with enough allowance for any draft. */
-function generous(): PromptLookup {
-  const lookup = new PromptLookup(new DraftCost());
-  lookup.verified(1, 1000, 0);
-  return lookup;
+/** A lookup that drafts as many tokens as it may. */
+function eager(observed: unknown[] = []): PromptLookup {
+  return new PromptLookup({
+    observe: (...prediction) => observed.push(prediction),
+    draftLength: (_matched, max) => Math.min(max, MAX_DRAFT),
+  });
 }
 
 describe('a draft', () => {
   test('is what followed the latest occurrence of the last three tokens', () => {
-    expect(generous().draft(tokens(1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 8, 1, 2), 3 as Token, 3)).toEqual([6, 7, 8]);
+    expect(eager().draft(tokens(1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 8, 1, 2), 3 as Token, 3)).toEqual([6, 7, 8]);
   });
 
-  test('is as long as the match', () => {
-    expect(generous().draft(tokens(9, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2), 3 as Token, 20)).toEqual([4, 5, 6]);
-    expect(generous().draft(tokens(9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2), 3 as Token, 20)).toEqual([4, 5, 6, 7]);
+  test('follows a match that goes on rather than a later occurrence', () => {
+    const lookup = eager();
+    const decoded = tokens(9, 8, 1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 9, 8, 1);
+    expect(lookup.draft(decoded, 2 as Token, 3)).toEqual([3, 4, 5]);
+    expect(lookup.draft([...decoded, 2 as Token], 3 as Token, 3)).toEqual([4, 5, 1]);
   });
 
   test('continues a repetition beyond the last token', () => {
-    const lookup = generous();
     const decoded = tokens(...Array.from({ length: 60 }, (_, index) => index % 2));
-    expect(lookup.draft(decoded, 0 as Token, 100)).toEqual(Array.from({ length: MAX_DRAFT }, (_, index) => (index + 1) % 2));
+    expect(eager().draft(decoded, 0 as Token, 100)).toEqual(Array.from({ length: MAX_DRAFT }, (_, index) => (index + 1) % 2));
   });
 
   test('is empty without an earlier occurrence, or where no token may follow', () => {
-    expect(generous().draft(tokens(1, 2, 3, 4, 5), 6 as Token, 20)).toEqual([]);
-    expect(generous().draft(tokens(), 1 as Token, 20)).toEqual([]);
-    expect(generous().draft(tokens(1, 2, 3, 4, 1, 2), 3 as Token, 0)).toEqual([]);
+    expect(eager().draft(tokens(1, 2, 3, 4, 5), 6 as Token, 20)).toEqual([]);
+    expect(eager().draft(tokens(), 1 as Token, 20)).toEqual([]);
+    expect(eager().draft(tokens(1, 2, 3, 4, 1, 2), 3 as Token, 0)).toEqual([]);
+  });
+
+  test('ends before a placeholder of an image', () => {
+    expect(eager().draft(tokens(1, 2, 3, 4, -1, 1, 2), 3 as Token, 20)).toEqual([4]);
   });
 });
 
-test('drafts that are always rejected cost at most 2 % of the rounds, after the first few', () => {
-  const cost = new DraftCost();
-  const lookup = new PromptLookup(cost);
-  const decoded: Token[] = [];
-  const roundMs = 10;
-  cost.addRound(roundMs);
-  let extraMs = 0;
-  const rounds = 5000;
-  for (let round = 0; round < rounds; round++) {
-    const next = ((round * round) % 3) as Token;
-    const draft = lookup.draft(decoded, next, 100);
-    decoded.push(next);
-    if (draft.length === 0) continue;
-    const took = roundMs * (1 + 0.4 * draft.length);
-    extraMs += took - roundMs;
-    lookup.verified(draft.length, 0, took);
-  }
-  expect(extraMs).toBeGreaterThan(0);
-  expect(extraMs / roundMs).toBeLessThan(0.02 * rounds + 6);
+test('every prediction of a generated token is observed with the length of its match, drafted or not', () => {
+  const observed: unknown[] = [];
+  const lookup = eager(observed);
+  const decoded = tokens(1, 2, 3, 4, 5, 6, 1, 2);
+  lookup.draft(decoded, 3 as Token, 0);
+  expect(observed).toEqual([]);
+  lookup.draft([...decoded, ...tokens(3, 4, 5)], 7 as Token, 0);
+  expect(observed).toEqual([
+    [3, true],
+    [4, true],
+    [5, false],
+  ]);
 });
 
 /** A context whose model continues the digits of 1/7 for ever. It checks that each position is decoded once. */
@@ -128,7 +129,16 @@ describe('the decoder', () => {
       });
       const sequences = new SequencePool(machine.context, { count: 1, grain: 1, minRest: 1, window: null, now: machine.now });
       const repeatability = { minRows: 1, slice: 64, exactDrafts: false } as const;
-      const decoder = new Decoder({ context: machine.context, samplers, sequences, repeatability, batchTokens: 512, canDraft, outbox });
+      const decoder = new Decoder({
+        context: machine.context,
+        samplers,
+        sequences,
+        repeatability,
+        batchTokens: 512,
+        canDraft,
+        computeClock: machine.now,
+        outbox,
+      });
       const stream = {
         media: [],
         startsInsideThinking: false,
@@ -168,6 +178,13 @@ describe('the decoder', () => {
   });
 });
 
+/** Grammar of a list that repeats a few words. */
+function listOfWords(): Grammar | null {
+  const schema = { type: 'array', items: { enum: ['a b c', 'd e f g'] }, minItems: 20 };
+  const builder = new GrammarBuilder();
+  return builder.grammar(new SchemaCompiler(new JsonGrammar(builder, new LanguageFactory()), schema, true).value([schema]));
+}
+
 /** Tokens with their log probabilities. */
 async function tokensOf(generation: Generation): Promise<readonly TokenLogprob[]> {
   const all: TokenLogprob[] = [];
@@ -186,12 +203,13 @@ describe('the demo model', () => {
   const prompt = { type: 'text', text: 'a b c d e f g h '.repeat(20) } as const;
 
   test.each([
-    ['greedily', { temperature: 0 }],
-    ['with a seed', { temperature: 0.9, seed: 3 }],
-    ['with penalties', { temperature: 0.9, seed: 3, frequencyPenalty: 0.2 }],
-  ])('writes the same text and log probabilities alone, with drafts, as beside another stream: %s', async (_how, sampling) => {
+    ['greedily', { temperature: 0 }, null],
+    ['with a seed', { temperature: 0.9, seed: 3 }, null],
+    ['with penalties', { temperature: 0.9, seed: 3, frequencyPenalty: 0.2 }, null],
+    ['greedily under a schema', { temperature: 0 }, listOfWords()],
+  ])('writes the same text and log probabilities alone, with drafts, as beside another stream: %s', async (_how, sampling, grammar) => {
     const base = ask('', 160, sampling);
-    const request = { ...base, prompt, logprobs: 2 };
+    const request = { ...base, prompt, logprobs: 2, grammar };
     const alone = await tokensOf(engine.generate(request));
     const [beside] = await Promise.all([
       tokensOf(engine.generate(request)),

@@ -45,7 +45,7 @@ test('exact kernels allow drafts', async () => {
   expect(await find(() => false)).toEqual({ minRows: 1, slice: 64, exactDrafts: true });
 });
 
-test.each([2, 3, 5, 8, 25])('a difference in batches of %i rows forbids drafts, in the first row as in the last', async (count) => {
+test.each([2, 3, 5, 8, 24])('a difference in batches of %i rows forbids drafts, in the first row as in the last', async (count) => {
   expect(await find((rows, index) => rows === count && index === 0)).toMatchObject({ minRows: 1, exactDrafts: false });
   expect(await find((rows, index) => rows === count && index === count - 1)).toMatchObject({ minRows: 1, exactDrafts: false });
 });

@@ -46,6 +46,7 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
     repeatability,
     isEnd: (token) => model.isEogToken(token),
     canDraft: settings.drafts !== false && !model.fileInsights.isRecurrent && !model.fileInsights.isHybrid,
+    usesGpu: settings.gpu !== 'none',
     vision: null,
   };
 }

@@ -28,6 +28,7 @@ export interface LoadedModel extends LoadedPrompt {
   readonly repeatability: Repeatability;
   /** Whether drafts are wanted, and the model's cache can drop the last tokens of a sequence; recurrent states cannot. */
   readonly canDraft: boolean;
+  readonly usesGpu: boolean;
   /** Whether a token ends an answer. */
   readonly isEnd: (token: Token) => boolean;
   /** Null: a text-only model. */

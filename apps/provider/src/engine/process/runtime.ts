@@ -24,7 +24,7 @@ export class Runtime {
     private readonly loaded: LoadedModel,
     private readonly outbox: Outbox,
   ) {
-    const { native, samplers, repeatability, batchTokens, window, canDraft } = loaded;
+    const { native, samplers, repeatability, batchTokens, window, canDraft, usesGpu } = loaded;
     const { minRows, slice } = repeatability;
     const sequences = new SequencePool(native, {
       count: loaded.slots,
@@ -32,7 +32,17 @@ export class Runtime {
       ...(minRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
       window,
     });
-    this.#decoder = new Decoder({ context: native, samplers, sequences, repeatability, batchTokens, canDraft, outbox });
+    this.#decoder = new Decoder({
+      context: native,
+      samplers,
+      sequences,
+      repeatability,
+      batchTokens,
+      canDraft,
+      // Other work on the machine changes the time of a processor, but not its processor time.
+      computeClock: usesGpu ? () => performance.now() : processorMs,
+      outbox,
+    });
   }
 
   get facts(): EngineFacts {
@@ -150,4 +160,10 @@ function endOf(error: unknown, job: number, limit: number): Ended {
   if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };
   if (error instanceof ImageError) return { job, kind: 'invalid_image', path: error.field };
   return { job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };
+}
+
+/** Processor time of this process, in milliseconds. */
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }

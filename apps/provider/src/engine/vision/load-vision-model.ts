@@ -67,6 +67,7 @@ async function load(library: LlamaLibrary, settings: VisionSettings): Promise<Lo
     repeatability,
     isEnd: (token: Token) => vocabulary.isEnd(token),
     canDraft: settings.drafts !== false && !library.llama_model_is_recurrent(model) && !library.llama_model_is_hybrid(model),
+    usesGpu: gpu !== 'none',
     vision: new ImageReader(projector, maxImageTokens, contextSize),
   };
 }

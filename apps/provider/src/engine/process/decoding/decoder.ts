@@ -9,8 +9,9 @@ import { type NativeContext, type NativeSamplers, nativeTokens } from '../native
 import type { Outbox } from '../outbox.js';
 import { RawLogprobs } from '../output/logprobs.js';
 import type { TextStream } from '../output/text-stream.js';
+import { DraftCost, DraftPolicy } from './draft-policy.js';
 import { type MediaChunk, positionAt } from './media-span.js';
-import { DraftCost, MAX_DRAFT, PromptLookup } from './prompt-lookup.js';
+import { PromptLookup } from './prompt-lookup.js';
 import { batchRows, type Repeatability } from './repeatability.js';
 import type { CachedSequence, SequencePool } from './sequence-pool.js';
 
@@ -38,6 +39,8 @@ interface DecoderOptions {
   readonly batchTokens: number;
   /** Whether drafts are allowed and rejected tokens can be dropped from the cache. */
   readonly canDraft: boolean;
+  /** Compute time in milliseconds, by which drafts are compared with single tokens. */
+  readonly computeClock: () => number;
   readonly outbox: Outbox;
 }
 
@@ -48,7 +51,7 @@ interface Running {
   /** The token to decode next; null while the prompt is read. */
   next: Token | null;
   /** Created when the stream first runs alone. */
-  lookup: PromptLookup | null;
+  drafts: { readonly policy: DraftPolicy; readonly lookup: PromptLookup } | null;
 }
 
 export class Decoder {
@@ -142,7 +145,7 @@ export class Decoder {
       const stream = this.#waiting.shift() as TextStream;
       const held = this.options.sequences.take(stream.options) as CachedSequence;
       stream.begin(held.tokens.length);
-      this.#prompts.push({ stream, held, next: null, lookup: null });
+      this.#prompts.push({ stream, held, next: null, drafts: null });
     }
   }
 
@@ -189,26 +192,31 @@ export class Decoder {
   async #decodeAlone(running: Running): Promise<void> {
     const draft = this.#draft(running);
     if (draft.length > 0) return this.#verify(running, draft);
-    const begin = performance.now();
+    const { canDraft, computeClock } = this.options;
+    if (!canDraft || !this.#draftCost.shouldTimeRound()) return this.#decode([running]);
+    const begin = computeClock();
     await this.#decode([running]);
-    this.#draftCost.addRound(performance.now() - begin);
+    this.#draftCost.addRound(computeClock() - begin);
   }
 
   #draft(running: Running): Token[] {
     const { stream, held, next } = running;
     const { canDraft, repeatability } = this.options;
     if (!canDraft || (stream.options.repeatable && !repeatability.exactDrafts)) return [];
-    running.lookup ??= new PromptLookup(this.#draftCost);
+    if (running.drafts === null) {
+      const policy = new DraftPolicy(this.#draftCost);
+      running.drafts = { policy, lookup: new PromptLookup(policy) };
+    }
     // The last token needs no decoding.
-    return running.lookup.draft(held.tokens, next as Token, Math.min(MAX_DRAFT, stream.remaining - 1));
+    return running.drafts.lookup.draft(held.tokens, next as Token, stream.remaining - 1);
   }
 
   /** Decodes the next token and a draft in one batch. Samples in order up to the first token that differs from the draft. */
   async #verify(running: Running, draft: readonly Token[]): Promise<void> {
-    const { context } = this.options;
+    const { context, computeClock } = this.options;
     const { held, stream, next } = running;
     const rows = nativeTokens([next as Token, ...draft]);
-    const begin = performance.now();
+    const begin = computeClock();
     context.initBatch(rows.length);
     const places = context.addToBatch(held.id, nextPosition(held), rows, Uint32Array.from(rows.keys()));
     const results = await this.#decodeAndSample([running], places);
@@ -230,7 +238,7 @@ export class Decoder {
       return;
     }
     if (accepted < draft.length) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
-    running.lookup?.verified(draft.length, accepted, performance.now() - begin);
+    running.drafts?.policy.verified(draft.length, accepted, computeClock() - begin);
     if (!more) this.#finish(running);
   }
 

@@ -1,69 +1,35 @@
 /**
- * `PromptLookup` drafts the next tokens of a stream: those that followed the latest earlier occurrence of its last tokens.
+ * `PromptLookup` drafts the next tokens of a stream: those that followed an earlier occurrence of its last tokens.
  *
  * Speculative decoding by n-gram lookup in prompt and output. The decoder verifies drafts, so they change speed only.
  */
 import type { Token } from 'node-llama-cpp';
+import { type DraftPolicy, MAX_DRAFT } from './draft-policy.js';
 
-/** Maximum drafted tokens per batch. `findRepeatability` compares a batch of so many and the token before. */
-export const MAX_DRAFT = 24;
 /** Minimum number of last tokens that must occur earlier. */
 const MIN_MATCH = 3;
-/** Rounds that a stream may lose at its start. One round is the time of one token without a draft. */
-const FIRST_ALLOWANCE = 3;
-/** Rounds that a stream may lose per round, so rejected drafts cost at most 2 % of its time. */
-const ALLOWANCE_PER_ROUND = 0.02;
-const MAX_ALLOWANCE = 50;
-/** Share of a new measurement in a running mean. */
-const SMOOTHING = 0.2;
-
-/** Measured times of batches with a single stream, shared by the streams of a context. */
-export class DraftCost {
-  #roundMs = 0;
-  #perToken = 0.5;
-
-  /** Time of one drafted token, in rounds. */
-  get perToken(): number {
-    return this.#perToken;
-  }
-
-  /** A round without a draft took this time, in milliseconds. */
-  addRound(ms: number): void {
-    this.#roundMs = this.#roundMs === 0 ? ms : mean(this.#roundMs, ms);
-  }
-
-  /** A round with a draft took this time, in milliseconds. Returns the extra time, in rounds. */
-  addDraft(tokens: number, ms: number): number {
-    if (this.#roundMs === 0) return tokens * this.#perToken;
-    // A drafted token never takes longer than a round of its own; a longer time is other load on the machine.
-    const extra = Math.min(tokens, Math.max(0, ms / this.#roundMs - 1));
-    this.#perToken = mean(this.#perToken, extra / tokens);
-    return extra;
-  }
-}
 
 export class PromptLookup {
   readonly #tokens: Token[] = [];
   /** Position after the latest occurrence of `MIN_MATCH` tokens, by their hash. */
   readonly #ends = new Map<number, number>();
-  /** Rounds that drafts may still lose. */
-  #allowance = FIRST_ALLOWANCE;
+  /** Position of the predicted next token; null: the last tokens occur nowhere earlier. */
+  #predicted: number | null = null;
+  /** Number of last tokens that equal those before `#predicted`, up to `MAX_DRAFT`. */
+  #matched = 0;
 
-  constructor(private readonly cost: DraftCost) {}
+  constructor(private readonly policy: Pick<DraftPolicy, 'observe' | 'draftLength'>) {}
 
-  /** Drafts up to `max` tokens that may follow `decoded` and `next`; none if no draft is likely to save time. */
+  /** Drafts up to `max` tokens that may follow `decoded` and `next`; none if the policy expects no gain. */
   draft(decoded: readonly Token[], next: Token, max: number): Token[] {
     this.#append(decoded, next);
-    this.#allowance = Math.min(MAX_ALLOWANCE, this.#allowance + ALLOWANCE_PER_ROUND);
-    const end = this.#latestMatch();
-    if (end === null) return [];
-    const affordable = Math.floor(this.#allowance / Math.max(this.cost.perToken, 1 / MAX_DRAFT));
-    // A long match is likely to continue.
-    const length = Math.min(max, MAX_DRAFT, affordable, this.#matchLength(end));
+    const start = this.#predicted;
+    const length = this.policy.draftLength(this.#matched, start === null ? 0 : max);
     const draft: Token[] = [];
+    if (start === null) return draft;
     // Beyond the last token, the draft continues with itself: a repetition.
     for (let i = 0; i < length; i++) {
-      const token = this.#tokens[end + i] ?? (draft[end + i - this.#tokens.length] as Token);
+      const token = this.#tokens[start + i] ?? (draft[start + i - this.#tokens.length] as Token);
       // Placeholders of images are no tokens of the vocabulary.
       if (token < 0) break;
       draft.push(token);
@@ -71,29 +37,35 @@ export class PromptLookup {
     return draft;
   }
 
-  /** Reports a verified draft: how many of its tokens were accepted, and the time of its batch in milliseconds. */
-  verified(drafted: number, accepted: number, ms: number): void {
-    this.#allowance += accepted - this.cost.addDraft(drafted, ms);
-  }
-
-  /** Appends the tokens that were decoded since the last call. */
+  /** Appends the tokens that were decoded since the last call. The first call brings the prompt, which proves no prediction. */
   #append(decoded: readonly Token[], next: Token): void {
-    for (let at = this.#tokens.length; at < decoded.length; at++) this.#push(decoded[at] as Token);
-    this.#push(next);
+    const isFirst = this.#tokens.length === 0;
+    for (let at = this.#tokens.length; at < decoded.length; at++) this.#push(decoded[at] as Token, !isFirst);
+    this.#push(next, !isFirst);
   }
 
-  /** Registers the tokens before `token`, so a lookup never finds the last tokens themselves. */
-  #push(token: Token): void {
-    const end = this.#tokens.length;
-    if (end >= MIN_MATCH) this.#ends.set(this.#hashBefore(end), end);
-    this.#tokens.push(token);
+  #push(token: Token, isObserved: boolean): void {
+    const isHit = this.#predicted !== null && this.#tokens[this.#predicted] === token;
+    if (isObserved && this.#predicted !== null) this.policy.observe(this.#matched, isHit);
+    const end = this.#tokens.push(token);
+    const latest = end < MIN_MATCH ? undefined : this.#exchangeEnd(end);
+    // A match that came true goes on: a longer match is more likely to continue than a later one.
+    if (isHit) {
+      this.#predicted = (this.#predicted as number) + 1;
+      this.#matched = Math.min(MAX_DRAFT, this.#matched + 1);
+      return;
+    }
+    this.#matched = latest === undefined ? 0 : this.#matchLength(latest);
+    this.#predicted = latest === undefined || this.#matched < MIN_MATCH ? null : latest;
   }
 
-  #latestMatch(): number | null {
-    const { length } = this.#tokens;
-    if (length <= MIN_MATCH) return null;
-    const end = this.#ends.get(this.#hashBefore(length));
-    return end !== undefined && this.#matchLength(end) >= MIN_MATCH ? end : null;
+  /** Registers the last tokens. Returns the end of their latest earlier occurrence, if any; another hash may have collided. */
+  #exchangeEnd(end: number): number | undefined {
+    let hash = 0;
+    for (let at = end - MIN_MATCH; at < end; at++) hash = (Math.imul(hash, 0x9e3779b1) + (this.#tokens[at] as number)) | 0;
+    const earlier = this.#ends.get(hash);
+    this.#ends.set(hash, end);
+    return earlier;
   }
 
   /** Number of tokens before `end` that equal the last tokens, up to `MAX_DRAFT`. */
@@ -103,14 +75,4 @@ export class PromptLookup {
     while (count < Math.min(end, MAX_DRAFT) && this.#tokens[end - 1 - count] === this.#tokens[length - 1 - count]) count++;
     return count;
   }
-
-  #hashBefore(end: number): number {
-    let hash = 0;
-    for (let at = end - MIN_MATCH; at < end; at++) hash = (Math.imul(hash, 0x9e3779b1) + (this.#tokens[at] as number)) | 0;
-    return hash;
-  }
-}
-
-function mean(old: number, value: number): number {
-  return old + SMOOTHING * (value - old);
 }

@@ -1,7 +1,7 @@
 /** `findRepeatability`: batches in which a model's logits are bit-exact, so that a seed repeats a text. Kernels vary by batch size. */
 import type { Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, type NativeSamplers, nativeTokens } from '../native.js';
-import { MAX_DRAFT } from './prompt-lookup.js';
+import { MAX_DRAFT } from './draft-policy.js';
 
 /** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
 const TILE_ROWS = 64;
