@@ -32,12 +32,14 @@ RUN npx turbo run build --filter=@inference/coordinator --filter=@inference/cons
     && npx tsx scripts/deploy/stage-image.ts coordinator /out
 
 # Installs the packages that are not bundled. better-sqlite3 is compiled here, because its prebuilt binary would be an unverified download.
+# npm 12 runs no install scripts, and reads no shrinkwrap. npm's own settings for node-gyp will become errors, so node-gyp gets its option directly.
 FROM ${NODE_IMAGE} AS packages
 RUN npm install --global --no-audit --no-fund npm@11.19.1
 WORKDIR /app
-COPY --from=build /out/package.json /out/npm-shrinkwrap.json ./
-ENV npm_config_nodedir=/usr/local npm_config_build_from_source=true
-RUN npm ci --omit=dev --no-audit --no-fund \
+COPY --from=build /out/package.json ./
+COPY --from=build /out/npm-shrinkwrap.json ./package-lock.json
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+    && npm --prefix node_modules/better-sqlite3 run build-release -- --nodedir=/usr/local \
     && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src \
     && find node_modules/better-sqlite3/build -type f ! -name better_sqlite3.node -delete
 # The volume's first content: a folder of the image's user.

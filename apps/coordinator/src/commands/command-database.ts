@@ -48,7 +48,11 @@ export async function withDatabase<T>(config: DatabaseSettings, work: (database:
 /** Runs `work` on a database with any schema, without migrating. `work` gets null if the database file is missing. Throws StartupError. */
 export async function withUnmigrated<T>(config: DatabaseSettings, work: (database: Database | null) => Promise<T>): Promise<T> {
   const target = databaseTarget(config);
-  if ('file' in target && !existsSync(target.file)) return work(null);
+  if ('file' in target && !existsSync(target.file)) {
+    // An unusable driver is reported now, not at the first start.
+    openSqlite(target.file, {}, ':memory:').close();
+    return work(null);
+  }
   const dialect = 'url' in target ? postgresDialect({ url: target.url, maxConnections: 1 }) : readOnlySqlite(target.file);
   const database = new Kysely<Tables>({ dialect });
   try {
@@ -61,8 +65,13 @@ export async function withUnmigrated<T>(config: DatabaseSettings, work: (databas
 }
 
 function readOnlySqlite(file: string): SqliteDialect {
+  return new SqliteDialect({ database: openSqlite(file, { readonly: true, fileMustExist: true }) });
+}
+
+/** `file` names the database in errors; `path` is opened. */
+function openSqlite(file: string, options: Sqlite.Options, path = file): Sqlite.Database {
   try {
-    return new SqliteDialect({ database: new Sqlite(file, { readonly: true, fileMustExist: true }) });
+    return new Sqlite(path, options);
   } catch (error) {
     throw new StartupError(`The database ${file} cannot be opened: ${errorReason(error)}.`, { cause: error });
   }

@@ -21,20 +21,30 @@ export function errorReason(error: unknown): string {
 }
 
 /**
- * Problem of the installation if Node could not load a package: missing, or compiled for another Node. Null for other errors.
+ * Problem of the installation if Node could not load a package: missing, not compiled, or compiled for another Node. Null for other errors.
  * Node's messages name the package between quotes, and the importing or compiled file.
  */
 export function packageProblem(error: unknown): string | null {
-  if (!(error instanceof Error && 'code' in error)) return null;
+  if (!(error instanceof Error)) return null;
+  // Message of the package `bindings`, without a code. npm 12 runs no install scripts of packages unless they are named.
+  if (error.message.startsWith('Could not locate the bindings file')) {
+    const name = packageInPath(error.message) ?? 'better-sqlite3';
+    return `the package ${name} was not compiled: install the coordinator again, with npm's --allow-scripts=${name}`;
+  }
+  if (!('code' in error)) return null;
   if (error.code === 'ERR_MODULE_NOT_FOUND' || error.code === 'MODULE_NOT_FOUND') {
     const [, name] = /^Cannot find (?:package|module) '([^']+)'/.exec(error.message) ?? [];
     return name === undefined ? null : `the package ${name} is missing: install the coordinator again`;
   }
   if (error.code === 'ERR_DLOPEN_FAILED') {
-    const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(error.message)?.[1] ?? 'with compiled code';
-    return `the package ${name} was not compiled for Node ${process.versions.node} on this machine: install the coordinator again`;
+    return `the package ${packageInPath(error.message) ?? 'with compiled code'} was not compiled for Node ${process.versions.node} on this machine: install the coordinator again`;
   }
   return null;
+}
+
+/** Innermost package of the first path in a message; null: the message has no path of a package. */
+function packageInPath(message: string): string | null {
+  return /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(message)?.[1] ?? null;
 }
 
 /** OpenSSL's codes for a certificate of an authority that Node does not know. */

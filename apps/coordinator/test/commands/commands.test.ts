@@ -46,7 +46,7 @@ describe('the command line', () => {
       expect(await runCommand(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) });
   });
 
-  it('names a package that is missing, or compiled for another Node', () => {
+  it('names a package that is missing, not compiled, or compiled for another Node', () => {
     const script = "import('absent-package/part').catch(({ code, message }) => console.log(JSON.stringify({ code, message })))";
     const { code, message } = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }));
     const missing = 'the package absent-package is missing: install the coordinator again';
@@ -67,6 +67,13 @@ describe('the command line', () => {
       error = thrown;
     }
     expect(errorReason(error)).toMatch(/^the package @scope\/name was not compiled for Node /);
+    const findBindings = createRequire(createRequire(import.meta.url).resolve('better-sqlite3'))('bindings') as (options: object) => void;
+    try {
+      findBindings({ bindings: 'absent.node', module_root: '/packages/node_modules/@scope/name' });
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(errorReason(error)).toMatch(/^the package @scope\/name was not compiled: .* --allow-scripts=@scope\/name$/);
     expect(packageProblem(new Error('else'))).toBeNull();
   });
 

@@ -1,6 +1,6 @@
 /** Path of a data directory's control socket: inside, or in the user's temporary folder if the path is too long. */
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync } from 'node:fs';
+import { lstatSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -17,10 +17,13 @@ export function controlPath(dataDir: string, socket = CONTROL_SOCKET): string {
   return join(tmpdir(), `inference-${name}`, `${socket.charAt(0)}.sock`);
 }
 
-/** Creates the socket's folder with mode 0700. Throws an Error if the folder belongs to another user. */
-export function makeControlFolder(path: string): void {
+/** Creates the socket's folder with mode 0700. Throws an Error if the folder belongs to another user than `uid`. */
+export function makeControlFolder(path: string, uid: number | undefined = process.getuid?.()): void {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { uid } = lstatSync(folder);
-  if (process.getuid !== undefined && uid !== process.getuid()) throw new Error(`the folder ${folder} belongs to another user`);
+  if (uid === undefined) return;
+  const found = lstatSync(folder);
+  // systemd's StateDirectory of a DynamicUser is a link of root. Any user can make a link in the temporary folder.
+  const isTrusted = found.uid === uid || (found.isSymbolicLink() && found.uid === 0);
+  if (!isTrusted || statSync(folder).uid !== uid) throw new Error(`the folder ${folder} belongs to another user`);
 }

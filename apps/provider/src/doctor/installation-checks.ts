@@ -1,6 +1,6 @@
 /** Checks of the installation: command on the PATH, newer versions, versions on trial and failed versions. */
 import { accessSync, constants, realpathSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import type { Release } from '@inference/protocol';
 import { type Installation, launcher, updateAdvice } from '../update/installation.js';
 import type { UpdateChoice } from '../update/prepare-release.js';
@@ -16,12 +16,22 @@ export async function checkCommand(found: Installation, path: string): Promise<F
   const first = path.split(delimiter).find((folder) => folder !== '' && isProgram(join(folder, NAME)));
   const own = launcher(found) ?? join(found.root, 'bin', `${NAME}.js`);
   if (first === undefined) {
-    const folder = found.kind === 'own' ? '~/.local/bin' : dirname(launcher(found) ?? process.execPath);
-    return [note('the command is not on your PATH', `Add this line to the startup file of your shell: export PATH="${folder}:$PATH"`)];
+    const line = `export PATH="${commandFolder(found)}:$PATH"`;
+    return [note('the command is not on your PATH', `Add this line to the startup file of your shell: ${line}`)];
   }
   const there = realpathSync(join(first, NAME));
   if (there === realpathSync(own)) return [ok(`the command is on your PATH: ${join(first, NAME)}`)];
   return [problem(`another installation comes first on your PATH: ${there}`, `Remove one of the two; this one is ${own}`)];
+}
+
+/** Folder of the command that the installer of this agent links. */
+function commandFolder(found: Installation): string {
+  if (found.kind === 'own') return '~/.local/bin';
+  const stable = launcher(found);
+  if (stable !== null) return dirname(stable);
+  // npm's folders(5): the programs of a global installation are in PREFIX/bin, beside PREFIX/lib/node_modules.
+  const modules = dirname(found.root);
+  return basename(dirname(modules)) === 'lib' ? join(modules, '../../bin') : join(modules, '.bin');
 }
 
 function isProgram(path: string): boolean {

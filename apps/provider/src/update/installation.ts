@@ -67,7 +67,7 @@ export function updateAdvice({ kind }: Installation): string | null {
     case 'pkg':
       return "Install the newer package from your coordinator's operator. The package restarts the provider.";
     case 'npm':
-      return 'npm manages this installation. Run: npm install -g inference-provider@latest, then: inference-provider restart';
+      return 'npm manages this installation. Run: npm install -g --allow-scripts=inference-provider inference-provider@latest, then: inference-provider restart';
     case 'clone':
       return 'The agent runs from a clone of its sources. Run there: git pull, npm ci, npm run build, then: inference-provider restart';
     default:

@@ -1,13 +1,13 @@
 /** Control socket: one daemon per data directory, owner only, bounded requests. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import { join } from 'node:path';
 import Type from 'typebox';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
-import { controlPath } from '../../src/control/address.js';
+import { controlPath, makeControlFolder } from '../../src/control/address.js';
 import { ControlError, requestDaemon, requestEnclaveCheck, requestStatus } from '../../src/control/control-client.js';
 import { AlreadyRunningError, ControlServer } from '../../src/control/control-server.js';
 import { lockMachine } from '../../src/control/machine-lock.js';
@@ -63,6 +63,17 @@ describe('a daemon', () => {
     });
     expect(await requestEnclaveCheck(dataDir, 5000)).toEqual({ usable: false, kind: 'native', problem: 'gone' });
     expect(statSync(controlPath(dataDir)).mode & 0o777).toBe(0o600);
+  });
+
+  it('needs a folder of the same user', () => {
+    const folder = join(dataDir, 'private');
+    mkdirSync(folder);
+    const { uid } = statSync(folder);
+    expect(() => makeControlFolder(join(folder, 'control.sock'), uid + 1)).toThrow('belongs to another user');
+    // As root: a link of root to the folder of a service's user, as systemd makes for a DynamicUser.
+    if (uid === 0) chownSync(folder, 65532, 65532);
+    symlinkSync(folder, join(dataDir, 'link'));
+    expect(() => makeControlFolder(join(dataDir, 'link/control.sock'), statSync(folder).uid)).not.toThrow();
   });
 
   it('is unique per data directory, even with concurrent starts', async () => {

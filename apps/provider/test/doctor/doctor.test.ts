@@ -136,6 +136,10 @@ describe('this machine', () => {
     expect(states(await checkCommand(found, path('none')))).toEqual(['note']);
     expect(states(await checkCommand(found, path('none', 'on-path', 'other')))).toEqual(['ok']);
     expect(states(await checkCommand(found, path('other', 'on-path')))).toEqual(['problem']);
+
+    const remedyOf = async (root: string) => (await checkCommand({ kind: 'npm', version: '1.0.0', root }, ''))[0]?.remedy;
+    expect(await remedyOf('/home/ada/.npm/lib/node_modules/inference-provider')).toContain('"/home/ada/.npm/bin:$PATH"');
+    expect(await remedyOf('/srv/app/node_modules/inference-provider')).toContain('"/srv/app/node_modules/.bin:$PATH"');
   });
 
   it('reports newer versions, versions on trial and failed versions', async () => {
