@@ -1,15 +1,18 @@
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Enclave, openEnclave } from '../src/client/enclave.js';
 import type { EnclaveEvent } from '../src/client/events.js';
 
 const misbehavingHelper = fileURLToPath(new URL('./fixtures/misbehaving-helper.mjs', import.meta.url));
 const odd = (key = 'A', contract = '1', temper = 'calm') => [process.execPath, misbehavingHelper, key, contract, temper];
 
+/** Longer than the start of a helper on a busy machine. */
+const TIMEOUT_MS = 60_000;
+
 const opened: Enclave[] = [];
 let events: EnclaveEvent[] = [];
 
-async function open(command: readonly string[], timeoutMs = 5_000): Promise<Enclave> {
+async function open(command: readonly string[], timeoutMs = TIMEOUT_MS): Promise<Enclave> {
   events = [];
   const enclave = await openEnclave({ command, timeoutMs, onEvent: (event) => events.push(event) });
   opened.push(enclave);
@@ -18,7 +21,15 @@ async function open(command: readonly string[], timeoutMs = 5_000): Promise<Encl
 
 const pids = () => events.flatMap((event) => (event.type === 'started' ? [event.pid] : []));
 
+/** Lets the time limit of the helper's requests pass once the helper hangs. */
+async function passTimeLimit(): Promise<void> {
+  await expect.poll(() => events.some((event) => event.type === 'stderr' && event.line === 'hangs')).toBe(true);
+  vi.advanceTimersByTime(TIMEOUT_MS);
+  vi.useRealTimers();
+}
+
 afterEach(async () => {
+  vi.useRealTimers();
   await Promise.all(opened.splice(0).map((enclave) => enclave.close()));
   for (const pid of pids()) expect(isAlive(pid)).toBe(false);
 });
@@ -50,20 +61,24 @@ describe('a helper that violates the contract', () => {
   });
 
   it.each(['hang', 'busy loop'])('is killed without an answer: %s', async (oddity) => {
-    const enclave = await open(odd(), 1_500);
+    const enclave = await open(odd());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const hung = enclave.attest({ version: oddity });
+    await passTimeLimit();
     await expect(hung).rejects.toMatchObject({ code: 'timeout' });
     await enclave.attest({ version: 'ok' });
     expect(isAlive(pids()[0] as number)).toBe(false);
   });
 
   it('fails other pending requests when killed', async () => {
-    const enclave = await open(odd(), 1_500);
+    const enclave = await open(odd());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const hung = enclave.attest({ version: 'hang' });
-    await new Promise((resolve) => setTimeout(resolve, 300));
     const other = enclave.attest({ version: 'hang' });
+    const outcome = expect(other).rejects.toMatchObject({ code: 'restarted' });
+    await passTimeLimit();
     await expect(hung).rejects.toMatchObject({ code: 'timeout' });
-    await expect(other).rejects.toMatchObject({ code: 'restarted' });
+    await outcome;
   });
 });
 
@@ -98,7 +113,7 @@ describe('a helper that dies', () => {
     process.kill(pids()[0] as number, 'SIGKILL');
     await waitFor(() => events.some((event) => event.type === 'failed_closed'));
     for (let i = 0; i < 3; i++) await expect(enclave.attest({ version: 'ok' })).rejects.toMatchObject({ code: 'key_changed' });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await enclave.close();
     expect(events.filter((event) => event.type === 'restarting')).toHaveLength(1);
   });
 });
@@ -138,8 +153,11 @@ describe('opening', () => {
 describe('a caller', () => {
   it('that aborts gets its error at once, and the late reply is no violation', async () => {
     const enclave = await open(odd());
-    await expect(enclave.attest({ version: 'late' }, AbortSignal.timeout(20))).rejects.toMatchObject({ code: 'aborted' });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const caller = new AbortController();
+    const aborted = expect(enclave.attest({ version: 'late' }, caller.signal)).rejects.toMatchObject({ code: 'aborted' });
+    caller.abort();
+    await aborted;
+    // The helper sends the late reply first.
     await enclave.attest({ version: 'ok' });
     expect(pids()).toHaveLength(1);
   });
@@ -204,6 +222,5 @@ function isAlive(pid: number): boolean {
 }
 
 async function waitFor(condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 200 && !condition(); i++) await new Promise((resolve) => setTimeout(resolve, 25));
-  expect(condition()).toBe(true);
+  await expect.poll(condition).toBe(true);
 }

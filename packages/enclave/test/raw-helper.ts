@@ -10,10 +10,11 @@ export interface Reply {
   readonly [member: string]: unknown;
 }
 
-const REPLY_DEADLINE_MS = 10_000;
+const REPLY_DEADLINE_MS = 60_000;
 
 export class RawHelper {
   readonly child: ChildProcessWithoutNullStreams;
+  /** Resolves after the process has exited and its output has been read. */
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   readonly #replies: Reply[] = [];
   readonly #waiting: ((reply: Reply) => void)[] = [];
@@ -24,7 +25,7 @@ export class RawHelper {
   constructor(command: readonly string[]) {
     const [program, ...args] = command;
     this.child = spawn(program as string, args, { stdio: 'pipe' });
-    this.exited = once(this.child, 'exit').then(([code, signal]) => ({ code, signal }));
+    this.exited = once(this.child, 'close').then(([code, signal]) => ({ code, signal }));
     this.#closed = new Promise((_, reject) => {
       this.child.once('close', (code) => reject(new Error(`the helper has ended with ${code}; stderr: ${this.stderr}`)));
     });

@@ -64,7 +64,7 @@ test('a coordinator of an unknown version is logged and counted', async () => {
     expect(refusals.map((line) => JSON.parse(line))).toEqual([
       expect.objectContaining({ peer: 'later', reason: 'unsupported_version', version: CLUSTER_VERSION + 2, own_version: CLUSTER_VERSION }),
     ]);
-    expect(far.app.cluster.peerCount()).toBe(2);
+    await until(() => far.app.cluster.peerCount() === 2);
   } finally {
     await later.close();
   }

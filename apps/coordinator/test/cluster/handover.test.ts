@@ -78,7 +78,7 @@ test('a coordinator that shuts down moves its providers, and serves new requests
   const slow = near.chat({ model: 'slow/model' });
   await until(() => jobs.length === 2);
   const idle = await idleConnection(near.url);
-  const closing = near.app.close(4000);
+  const closing = near.app.close(60_000);
   // The idle provider is told to reconnect elsewhere, and does.
   await moving.next('rejected');
   expect(moving.rejection).toBe('shutting_down');

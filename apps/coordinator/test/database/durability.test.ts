@@ -111,7 +111,7 @@ describe('the group commit', () => {
     const outcomes: string[] = [];
     const settled = commit.submit('settle').then((outcome) => outcomes.push(outcome));
     await commit.submit('hold').then((outcome) => outcomes.push(outcome));
-    await vi.waitFor(() => expect(flushes).toHaveLength(1));
+    await expect.poll(() => flushes.length).toBe(1);
     expect(outcomes).toEqual(['did hold']);
     flushes[0]?.resolve();
     await settled;
@@ -121,9 +121,9 @@ describe('the group commit', () => {
   it('does not wait for the sync of earlier batches', async () => {
     const { commit, flushes, batches } = group();
     const first = commit.submit('settle one');
-    await vi.waitFor(() => expect(flushes).toHaveLength(1));
+    await expect.poll(() => flushes.length).toBe(1);
     const second = commit.submit('settle two');
-    await vi.waitFor(() => expect(flushes).toHaveLength(2));
+    await expect.poll(() => flushes.length).toBe(2);
     expect(batches).toEqual([['settle one'], ['settle two']]);
     for (const flush of flushes) flush.resolve();
     expect(await Promise.all([first, second])).toEqual(['did settle one', 'did settle two']);
@@ -148,7 +148,7 @@ describe('the group commit', () => {
   it('fails steps with the disk, and closing waits for the sync', async () => {
     const { commit, flushes } = group();
     const step = commit.submit('settle').catch((error: unknown) => error);
-    await vi.waitFor(() => expect(flushes).toHaveLength(1));
+    await expect.poll(() => flushes.length).toBe(1);
     let closed = false;
     const closing = commit.close().then(() => {
       closed = true;

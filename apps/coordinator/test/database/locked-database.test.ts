@@ -90,8 +90,9 @@ it('writes that wait too long get 503 with Retry-After; only delivered responses
   const slow = paced();
   let jobs = 0;
   const running = await startHarness({
-    databaseBusyMs: 100,
-    jobTimings: { ledgerMs: 200, settleRetryMs: 20, settleRetryMaxMs: 40 },
+    databaseBusyMs: 1000,
+    // Enough for the writes before and after the lock on a busy machine.
+    jobTimings: { ledgerMs: 3000, settleRetryMs: 20, settleRetryMaxMs: 40 },
     config: { rateLimits: NO_RATE_LIMITS },
   });
   harness = running;

@@ -2,8 +2,8 @@
 import { type Misbehaviour, reportEvent, type SentEvent, sendEvent, sendRaw } from '@inference/device-simulation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ACME_WEBHOOK_PATH, WEBHOOK_PATH } from '../../src/routes/devices/devices.js';
-import { errorOf } from '../support/harness.js';
-import { eventually, type ManagedNetwork, startManagedNetwork, WEBHOOK_SECRET } from './managed-network.js';
+import { errorOf, until } from '../support/harness.js';
+import { type ManagedNetwork, startManagedNetwork, WEBHOOK_SECRET } from './managed-network.js';
 
 /** Status and error code of an answer; without an error, its outcome. */
 function verdictOf(sent: SentEvent): readonly [number, string] {
@@ -21,7 +21,7 @@ describe('forged, replayed and misplaced reports', () => {
   /** A managed Mac that has been queried and has answered. */
   async function settled(misbehaviours: readonly Misbehaviour[] = []) {
     const enrolled = await network.enrolled({ mac: { misbehaviours } });
-    await eventually(() => network.device(enrolled.provider).commands.filter((command) => command.outcome !== null).length === 2);
+    await until(() => network.device(enrolled.provider).commands.filter((command) => command.outcome !== null).length === 2);
     await network.management.settled();
     return enrolled;
   }
@@ -71,7 +71,7 @@ describe('forged, replayed and misplaced reports', () => {
     const slow = await startManagedNetwork();
     try {
       const { provider, mac } = await slow.enrolled({ mac: { misbehaviours: ['no_answer'] } });
-      await eventually(() => slow.device(provider).commands.length === 2);
+      await until(() => slow.device(provider).commands.length === 2);
       const asked = slow.device(provider).commands.find((command) => command.kind === 'security_info');
       slow.clock.advance(11 * 60_000);
       mac.misbehaviours = new Set();
@@ -86,7 +86,7 @@ describe('forged, replayed and misplaced reports', () => {
   it("are rejected as answers to another Mac's command", async () => {
     const { provider } = await network.enrolled({ mac: { misbehaviours: ['no_answer'] } });
     const other = await settled();
-    await eventually(() => network.device(provider).commands.length === 2);
+    await until(() => network.device(provider).commands.length === 2);
     const theirs = network.device(provider).commands.find((command) => command.kind === 'security_info');
     const sent = await network.management.report(other.mac.identity.udid, {
       uuid: theirs?.uuid ?? '',
@@ -99,7 +99,7 @@ describe('forged, replayed and misplaced reports', () => {
 
   it('are rejected as answers to another kind of command', async () => {
     const { provider, mac } = await network.enrolled({ mac: { misbehaviours: ['no_answer'] } });
-    await eventually(() => network.device(provider).commands.length === 2);
+    await until(() => network.device(provider).commands.length === 2);
     const asked = network.device(provider).commands.find((command) => command.kind === 'device_information');
     mac.misbehaviours = new Set();
     const sent = await network.management.report(mac.identity.udid, { uuid: asked?.uuid ?? '', requestType: 'SecurityInfo', nonce: null });
@@ -116,11 +116,11 @@ describe('forged, replayed and misplaced reports', () => {
     ['not_now', '200 ignored:device_busy'],
   ])('are not taken from a Mac with %s: %s', async (misbehaviour, verdict) => {
     const { provider, mac } = await network.enrolled();
-    await eventually(() => network.device(provider).evidence.security !== null && network.device(provider).evidence.chain !== null);
+    await until(() => network.device(provider).evidence.security !== null && network.device(provider).evidence.chain !== null);
     const before = network.device(provider).evidence;
     mac.misbehaviours = new Set([misbehaviour]);
     network.harness.app.devices.evidence.markContradicted(before.publicKeySha256);
-    await eventually(() => verdictsOf(mac.identity.udid).some(([status, code]) => `${status} ${code}` === verdict));
+    await until(() => verdictsOf(mac.identity.udid).some(([status, code]) => `${status} ${code}` === verdict));
     expect(network.device(provider).evidence).toEqual(before);
   });
 
@@ -151,7 +151,7 @@ describe('forged, replayed and misplaced reports', () => {
     expect(chain).toHaveLength(2);
     expect(network.device(mine.provider).evidence.information?.serialNumber).toBe(mine.mac.identity.serialNumber);
     const stranger = await network.enrolled({ identity: {}, serial: mine.mac.identity.serialNumber });
-    await eventually(() => network.device(stranger.provider).evidence.chain !== null);
+    await until(() => network.device(stranger.provider).evidence.chain !== null);
     // A provider that claims another Mac's serial number: the evidence shows the real one, and the claim grants nothing.
     expect(network.device(stranger.provider).evidence.information?.serialNumber).toBe(stranger.mac.identity.serialNumber);
     expect(network.device(stranger.provider).evidence.information?.serialNumber).not.toBe(mine.mac.identity.serialNumber);

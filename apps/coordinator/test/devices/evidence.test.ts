@@ -1,7 +1,8 @@
 /** Evidence end to end: a provider enrols its Mac, the Mac is queried, and its answers are stored and verified. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deviceNonce } from '../../src/providers/verification/chain/freshness.js';
-import { eventually, type ManagedNetwork, startManagedNetwork } from './managed-network.js';
+import { until } from '../support/harness.js';
+import { type ManagedNetwork, startManagedNetwork } from './managed-network.js';
 
 const DAY = 86_400_000;
 
@@ -14,7 +15,7 @@ describe('evidence of a managed Mac', () => {
 
   it('arrives after the profile is installed, and is bound to the enclave key', async () => {
     const { provider, mac } = await network.enrolled();
-    await eventually(() => network.device(provider).certifiedAt !== null && network.device(provider).evidence.security !== null);
+    await until(() => network.device(provider).certifiedAt !== null && network.device(provider).evidence.security !== null);
     const { evidence } = network.device(provider);
     expect(evidence).toMatchObject({
       enrolledAt: expect.any(Number),
@@ -34,24 +35,24 @@ describe('evidence of a managed Mac', () => {
 
   it('survives a restart of the provider, and is dropped when the profile is removed', async () => {
     const { provider, mac } = await network.enrolled();
-    await eventually(() => network.device(provider).certifiedAt !== null);
+    await until(() => network.device(provider).certifiedAt !== null);
     provider.close();
     const again = await network.harness.provider({ enclave: provider.enclave, serial: mac.identity.serialNumber });
-    await eventually(() => network.device(again).certifiedAt !== null);
+    await until(() => network.device(again).certifiedAt !== null);
     await network.management.unenrol(mac.identity.udid);
-    await eventually(() => network.device(again).evidence.enrolledAt === null);
+    await until(() => network.device(again).evidence.enrolledAt === null);
     expect(network.device(again).evidence).toMatchObject({ security: null, information: null, chain: null, acme: null });
   });
 
   it('moves to another key of the Mac at its enrolment, and leaves the first key without evidence', async () => {
     const { provider, mac } = await network.enrolled();
-    await eventually(() => network.device(provider).certifiedAt !== null);
+    await until(() => network.device(provider).certifiedAt !== null);
     const second = await network.harness.provider({ serial: mac.identity.serialNumber });
     await network.management.enrol(mac.identity.udid, await (await fetch(await network.profileUrl(second))).text());
-    await eventually(() => network.device(second).evidence.security !== null);
+    await until(() => network.device(second).evidence.security !== null);
     expect(network.device(provider).evidence).toMatchObject({ enrolledAt: null, chain: null });
     // The Mac's certificate is new, so the Mac sends the same again: bound to the first key, it proves nothing here.
-    await eventually(() => network.device(second).commands.some((command) => command.outcome === 'stale_attestation'));
+    await until(() => network.device(second).commands.some((command) => command.outcome === 'stale_attestation'));
     expect(network.device(second).certifiedAt).toBeNull();
   });
 
@@ -59,9 +60,9 @@ describe('evidence of a managed Mac', () => {
     const hourly = await startManagedNetwork({ rules: { securityIntervalMs: 50 } });
     try {
       const { provider, mac } = await hourly.enrolled();
-      await eventually(() => hourly.device(provider).evidence.security?.sipEnabled === true);
+      await until(() => hourly.device(provider).evidence.security?.sipEnabled === true);
       mac.protections = { ...mac.protections, sipEnabled: false };
-      await eventually(() => hourly.device(provider).evidence.security?.sipEnabled === false);
+      await until(() => hourly.device(provider).evidence.security?.sipEnabled === false);
     } finally {
       await hourly.close();
     }
@@ -71,10 +72,10 @@ describe('evidence of a managed Mac', () => {
     const weekly = await startManagedNetwork();
     try {
       const { provider } = await weekly.enrolled();
-      await eventually(() => weekly.device(provider).certifiedAt !== null);
+      await until(() => weekly.device(provider).certifiedAt !== null);
       const first = weekly.device(provider).certifiedAt ?? 0;
       weekly.clock.advance(7.5 * DAY);
-      await eventually(() => (weekly.device(provider).certifiedAt ?? 0) >= first + 7 * DAY);
+      await until(() => (weekly.device(provider).certifiedAt ?? 0) >= first + 7 * DAY);
     } finally {
       await weekly.close();
     }
@@ -82,23 +83,23 @@ describe('evidence of a managed Mac', () => {
 
   it('is queried again after an old attestation, which never counts as bound', async () => {
     const { provider, mac } = await network.enrolled({ mac: { misbehaviours: ['stale_nonce'] } });
-    await eventually(() => network.device(provider).commands.some((command) => command.outcome === 'stale_attestation'));
+    await until(() => network.device(provider).commands.some((command) => command.outcome === 'stale_attestation'));
     expect(network.device(provider).certifiedAt).toBeNull();
     mac.misbehaviours = new Set();
     network.clock.advance(7.5 * DAY);
-    await eventually(() => network.device(provider).certifiedAt !== null);
+    await until(() => network.device(provider).certifiedAt !== null);
   });
 
   it("is absent without the setting: chains of a simulated authority do not end at Apple's anchor", async () => {
     const real = await startManagedNetwork({ realAnchor: true });
     try {
       const { provider } = await real.enrolled();
-      await eventually(() =>
+      await until(() =>
         real.device(provider).commands.some((command) => command.kind === 'device_information' && command.outcome === 'refused'),
       );
       expect(real.device(provider)).toMatchObject({ certifiedAt: null, evidence: { acme: null } });
       expect(real.acme.lastAnswer?.body).toContain('anchor_name');
-      await eventually(() => real.management.sent.some((sent) => sent.answer.includes('anchor_name')));
+      await until(() => real.management.sent.some((sent) => sent.answer.includes('anchor_name')));
     } finally {
       await real.close();
     }

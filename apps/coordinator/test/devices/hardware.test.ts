@@ -1,8 +1,8 @@
 /** A provider's way to `hardware` and back, through the real coordinator; Mac, management and Apple's authority are simulated. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { errorOf } from '../support/harness.js';
+import { errorOf, until } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
-import { eventually, type ManagedNetwork, startManagedNetwork } from './managed-network.js';
+import { type ManagedNetwork, startManagedNetwork } from './managed-network.js';
 
 describe('the trust level of a managed Mac', () => {
   let network: ManagedNetwork;
@@ -27,9 +27,9 @@ describe('the trust level of a managed Mac', () => {
 
   it('rises to hardware with complete evidence, and the provider is notified', async () => {
     const { provider } = await network.enrolled();
-    await eventually(() => levelOf(provider) === 'hardware');
+    await until(() => levelOf(provider) === 'hardware');
     expect(gapsOf(provider)).toEqual([]);
-    await eventually(() => provider.received.some((message) => message.type === 'trust' && message.trust_level === 'hardware'));
+    await until(() => provider.received.some((message) => message.type === 'trust' && message.trust_level === 'hardware'));
     // Beside an unenrolled provider, only this provider serves requests that require hardware.
     await network.harness.provider({ serial: 'NOTENROLLED' });
     for (let count = 0; count < 4; count++) {
@@ -41,7 +41,7 @@ describe('the trust level of a managed Mac', () => {
 
   it('falls when device management reports a disabled protection, and rises when the protection is enabled again', async () => {
     const { provider, mac } = await network.enrolled();
-    await eventually(() => levelOf(provider) === 'hardware');
+    await until(() => levelOf(provider) === 'hardware');
     const sound = mac.protections;
     for (const [change, reason] of [
       [{ sipEnabled: false }, 'managed_sip_disabled'],
@@ -51,33 +51,33 @@ describe('the trust level of a managed Mac', () => {
     ] as const) {
       mac.protections = { ...sound, ...change };
       askAgain(provider);
-      await eventually(() => levelOf(provider) === 'self_signed');
+      await until(() => levelOf(provider) === 'self_signed');
       expect(gapsOf(provider)).toEqual([reason]);
       mac.protections = sound;
       askAgain(provider);
-      await eventually(() => levelOf(provider) === 'hardware');
+      await until(() => levelOf(provider) === 'hardware');
     }
   });
 
   it('falls when the profile is removed', async () => {
     const { provider, mac } = await network.enrolled();
-    await eventually(() => levelOf(provider) === 'hardware');
+    await until(() => levelOf(provider) === 'hardware');
     await network.management.unenrol(mac.identity.udid);
-    await eventually(() => levelOf(provider) === 'self_signed');
+    await until(() => levelOf(provider) === 'self_signed');
     expect(gapsOf(provider)).toContain('not_enrolled');
   });
 
   it('stays low for a Mac whose certificate states a disabled protection', async () => {
     const { provider } = await network.enrolled({ mac: { protections: { thirdPartyKextsAllowed: true } } });
-    await eventually(() => gapsOf(provider).includes('chain_refused'));
+    await until(() => gapsOf(provider).includes('chain_refused'));
     expect(levelOf(provider)).toBe('self_signed');
   });
 
   it('stays low for a provider that claims the serial number of another Mac', async () => {
     const victim = await network.enrolled();
-    await eventually(() => levelOf(victim.provider) === 'hardware');
+    await until(() => levelOf(victim.provider) === 'hardware');
     const { provider } = await network.enrolled({ serial: victim.mac.identity.serialNumber });
-    await eventually(() => network.device(provider).evidence.chain !== null && network.device(provider).evidence.security !== null);
+    await until(() => network.device(provider).evidence.chain !== null && network.device(provider).evidence.security !== null);
     expect(gapsOf(provider)).toContain('serial_number_differs');
     expect(levelOf(provider)).toBe('self_signed');
     expect(levelOf(victim.provider)).toBe('hardware');
@@ -85,7 +85,7 @@ describe('the trust level of a managed Mac', () => {
 
   it('stays low while a Mac sends attestations of another nonce', async () => {
     const { provider } = await network.enrolled({ mac: { misbehaviours: ['stale_nonce'] } });
-    await eventually(() => gapsOf(provider).includes('binding_of_another_nonce'));
+    await until(() => gapsOf(provider).includes('binding_of_another_nonce'));
     expect(levelOf(provider)).toBe('self_signed');
   });
 
@@ -93,7 +93,7 @@ describe('the trust level of a managed Mac', () => {
     const real = await startManagedNetwork({ realAnchor: true });
     try {
       const { provider } = await real.enrolled();
-      await eventually(() => gapsOf(provider, real).includes('chain_refused') && real.device(provider).evidence.security !== null);
+      await until(() => gapsOf(provider, real).includes('chain_refused') && real.device(provider).evidence.security !== null);
       expect(levelOf(provider, real)).toBe('self_signed');
     } finally {
       await real.close();

@@ -47,11 +47,6 @@ export interface ManagedNetwork {
   close(): Promise<void>;
 }
 
-/** Like `until`, for steps across several processes on a busy machine. */
-export function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
-  return until(condition, 30_000);
-}
-
 export function testAuthority(now: number): SimulatedAuthority {
   return SimulatedAuthority.create({ now: now - 86_400_000, random: (bytes) => new Uint8Array(randomBytes(bytes)) });
 }
@@ -121,7 +116,7 @@ export async function startManagedNetwork(
       const provider = await harness.provider({ serial: mac.identity.serialNumber, ...providerOptions });
       const profile = await (await fetch(await profileUrl(provider))).text();
       await management.enrol(mac.identity.udid, profile);
-      await eventually(() => device(provider).enrolment?.state === 'active');
+      await until(() => device(provider).enrolment?.state === 'active');
       return { provider, mac, profile };
     },
     async post(path, body, headers = {}) {

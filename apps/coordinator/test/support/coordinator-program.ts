@@ -39,7 +39,7 @@ export async function startProgram(env: Record<string, string> = {}): Promise<Co
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line));
-  await until(() => log().some(({ msg }) => msg === 'listening'), 60_000);
+  await until(() => log().some(({ msg }) => msg === 'listening'));
   const url = String(log().find(({ msg }) => msg === 'listening')?.address);
   const keys = JSON.parse(readFileSync(join(dataDir, 'coordinator', 'development-keys.json'), 'utf8'));
   return {

@@ -144,7 +144,8 @@ async function addMigratedDatabase(dataDir: string): Promise<void> {
   writeFileSync(file, await migratedFile());
 }
 
-export async function until(condition: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+/** Waits at most `ms` milliseconds, as long as `expect.poll`: machines under load are slow. */
+export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
   const deadline = Date.now() + ms;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error('the condition did not come true in time');

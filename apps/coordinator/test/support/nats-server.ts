@@ -1,11 +1,10 @@
 /** Runs a real NATS server for one test. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../../../scripts/network/cluster/free-ports.js';
 
 /** Debian installs the server in a folder that an ordinary user's PATH may lack. */
 const ENVIRONMENT = { ...process.env, PATH: `${process.env.PATH ?? ''}:/usr/sbin:/usr/local/sbin` };
@@ -19,9 +18,9 @@ export function hasNatsServer(): boolean {
   }
 }
 
-/** Starts a server with the given configuration, on a free port by default. */
-export async function startNats(config = '', port?: number): Promise<NatsServer> {
-  const server = new NatsServer(config, port ?? (await freePort()));
+/** Starts a server with the given configuration, by default on a port that the system chooses. */
+export async function startNats(config = '', port: number | null = null): Promise<NatsServer> {
+  const server = new NatsServer(config, port);
   try {
     await server.start();
   } catch (error) {
@@ -32,15 +31,20 @@ export async function startNats(config = '', port?: number): Promise<NatsServer>
 }
 
 export class NatsServer {
-  readonly port: number;
   readonly #directory = mkdtempSync(join(tmpdir(), 'nats-'));
   readonly #config: string;
+  #port: number | null;
   #process: ChildProcess | null = null;
 
-  constructor(config: string, port: number) {
-    this.port = port;
-    this.#config = join(this.#directory, 'nats.conf');
-    writeFileSync(this.#config, `listen: 127.0.0.1:${port}\n${config}`);
+  /** `port`: null for one that the system chooses at the first start. */
+  constructor(config: string, port: number | null) {
+    this.#config = config;
+    this.#port = port;
+  }
+
+  get port(): number {
+    if (this.#port === null) throw new Error('nats-server has not started');
+    return this.#port;
   }
 
   get url(): string {
@@ -49,14 +53,33 @@ export class NatsServer {
 
   /** Starts the process, at the same address each time. */
   async start(): Promise<void> {
-    const child = spawn('nats-server', ['-c', this.#config], { stdio: 'ignore', env: ENVIRONMENT });
+    const file = join(this.#directory, 'nats.conf');
+    writeFileSync(file, `listen: "127.0.0.1:${this.#port ?? -1}"\nports_file_dir: "${this.#directory}"\n${this.#config}`);
+    const child = spawn('nats-server', ['-c', file], { stdio: 'ignore', env: ENVIRONMENT });
     this.#process = child;
     await once(child, 'spawn');
     while (!hasEnded(child)) {
-      if (await isOpen(this.port)) return;
+      const port = this.#portOf(child);
+      if (port !== null && (await isOpen(port))) {
+        this.#port = port;
+        return;
+      }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     throw new Error('nats-server has ended');
+  }
+
+  /** Port in the file that the process writes once it listens; null before. Another program may listen at a fixed port. */
+  #portOf({ pid }: ChildProcess): number | null {
+    const name = readdirSync(this.#directory).find((one) => one.endsWith(`_${pid}.ports`));
+    if (name === undefined) return null;
+    try {
+      const { nats } = JSON.parse(readFileSync(join(this.#directory, name), 'utf8')) as { nats: readonly string[] };
+      return Number(new URL(nats[0] ?? '').port);
+    } catch {
+      // The file is not complete yet.
+      return null;
+    }
   }
 
   signal(signal: NodeJS.Signals): void {

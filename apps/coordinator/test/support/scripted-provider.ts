@@ -85,8 +85,11 @@ export class ScriptedProvider {
   readonly options: ProviderOptions;
   readonly socket: WebSocket;
   readonly received: CoordinatorMessage[] = [];
+  /** Jobs whose requests are complete: `onJob` has begun. */
   readonly jobs = new Map<string, ScriptedJob>();
   readonly sealedJobs = new Map<string, ScriptedSealedJob>();
+  /** Jobs from their first message on. */
+  readonly #begun = new Map<string, ScriptedJob | ScriptedSealedJob>();
   sealingKey: SealingKeyPair = generateSealingKeyPair();
   sessionId = '';
   firstNonce = '';
@@ -152,7 +155,7 @@ export class ScriptedProvider {
     };
   }
 
-  async next<T extends CoordinatorMessage['type']>(type: T, ms = 15_000): Promise<CoordinatorMessage & { type: T }> {
+  async next<T extends CoordinatorMessage['type']>(type: T, ms = 60_000): Promise<CoordinatorMessage & { type: T }> {
     const deadline = Date.now() + ms;
     for (;;) {
       const found = this.received.find((message) => message.type === type);
@@ -236,16 +239,16 @@ export class ScriptedProvider {
         return;
       }
       case 'job':
-        if (message.e2e === undefined) this.jobs.set(message.context.job_id, new ScriptedJob(this, message));
-        else this.sealedJobs.set(message.context.job_id, new ScriptedSealedJob(this, message));
+        this.#begun.set(
+          message.context.job_id,
+          message.e2e === undefined ? new ScriptedJob(this, message) : new ScriptedSealedJob(this, message),
+        );
         return;
       case 'credit':
-        this.sealedJobs.get(message.job_id)?.credited(message.bytes);
-        this.jobs.get(message.job_id)?.credited(message.bytes);
+        this.#begun.get(message.job_id)?.credited(message.bytes);
         return;
       case 'cancel':
-        this.sealedJobs.get(message.job_id)?.cancel();
-        this.jobs.get(message.job_id)?.cancel();
+        this.#begun.get(message.job_id)?.cancel();
         return;
       default:
     }
@@ -268,8 +271,7 @@ export class ScriptedProvider {
 
   #frame(bytes: Buffer): void {
     const frame = decodeFrame(bytes);
-    this.jobs.get(frame.jobId)?.frame(frame);
-    this.sealedJobs.get(frame.jobId)?.frame(frame);
+    this.#begun.get(frame.jobId)?.frame(frame);
   }
 }
 
@@ -329,6 +331,7 @@ export class ScriptedJob {
   frame(frame: ReturnType<typeof decodeFrame>): void {
     const plaintext = this.opener.accept(frame);
     if (plaintext === null) return;
+    this.provider.jobs.set(this.context.job_id, this);
     const body = this.#splitFetchedImages(plaintext);
     const { endpoint } = this.context;
     if (endpoint === '/v1/images/generations') this.parsedImages = formatFor(endpoint).parse(body);

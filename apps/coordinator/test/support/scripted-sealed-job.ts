@@ -61,6 +61,7 @@ export class ScriptedSealedJob {
   frame({ payload, final }: ReturnType<typeof decodeFrame>): void {
     this.#received.push(payload.slice());
     if (!final) return;
+    this.provider.sealedJobs.set(this.context.job_id, this);
     const bytes = concatBytes(...this.#received);
     this.#received = [];
     try {

@@ -17,7 +17,7 @@ import { newJob, openTestLedger, PLAIN_PRICE, reservation, settlement, T0 } from
 import { ReferenceLedger } from './reference-ledger.js';
 
 const JOBS = Number(process.env.LEDGER_JOBS ?? 5000);
-const SEED = Number(process.env.LEDGER_SEED ?? Date.now() % 1_000_000);
+const SEED = Number(process.env.LEDGER_SEED ?? 20_261_126);
 const MATURITY_DAYS = 7;
 const ACCOUNTS = ['ann', 'bob', 'cid', 'dot'];
 const PROVIDERS = ['a', 'b', 'c'].map((digit) => digit.repeat(32) as ProviderId);

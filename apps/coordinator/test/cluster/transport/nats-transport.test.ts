@@ -223,8 +223,8 @@ it('closes the sockets of failed dials', async () => {
   cleanups.push(() => server.close());
   const address = server.address();
   const { transport } = connect([`127.0.0.1:${typeof address === 'object' ? address?.port : 0}`]);
-  await waitFor(() => expect(dials).toBe(3));
-  expect(sockets.size).toBeLessThanOrEqual(1);
+  await waitFor(() => expect(dials).toBeGreaterThanOrEqual(3));
+  await waitFor(() => expect(sockets.size).toBeLessThanOrEqual(1));
   await transport.close();
   await waitFor(() => expect(sockets.size).toBe(0));
 });

@@ -62,6 +62,11 @@ async function runningJobs(): Promise<number> {
   return admin.providers.reduce((sum, provider) => sum + provider.running_jobs, 0);
 }
 
+async function waitingRequests(): Promise<number> {
+  const state = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { waiting_requests: number };
+  return state.waiting_requests;
+}
+
 describe('a client that disconnects during a stream', () => {
   it('pays for the delivered part, with a receipt that says so, and the provider earns it', async () => {
     harness = await startHarness();
@@ -105,7 +110,7 @@ describe('a client that disconnects during a stream', () => {
   });
 
   it('pays nothing when the provider stays silent; the slot stays used while the provider may still be working', async () => {
-    harness = await startHarness({ jobTimings: { closingMs: 150 }, providerTimings: { cancelConfirmMs: 600 } });
+    harness = await startHarness({ jobTimings: { closingMs: 150 }, providerTimings: { cancelConfirmMs: 600_000 } });
     const { paid, line, provider } = await leaveAfterWords({ onCancel: () => {} });
     expect(paid).toBe(0);
     expect(line).toMatchObject({ status: 'client_gone', cost_micro_usd: 0 });
@@ -118,9 +123,12 @@ describe('a client that disconnects during a stream', () => {
   });
 
   it('frees the slot of a provider that never confirms', async () => {
-    harness = await startHarness({ jobTimings: { closingMs: 50 }, providerTimings: { cancelConfirmMs: 300 } });
-    await leaveAfterWords({ onCancel: () => {} });
-    expect(await runningJobs()).toBe(1);
+    harness = await startHarness({ jobTimings: { closingMs: 50 }, providerTimings: { cancelConfirmMs: 1500 } });
+    const used: (number | undefined)[] = [];
+    const onCancel: ProviderOptions['onCancel'] = ({ provider: { providerId } }) =>
+      void used.push(harness.app.providers.snapshot(providerId)?.usedSlots);
+    await leaveAfterWords({ onCancel });
+    expect(used).toEqual([1]);
     await until(async () => (await runningJobs()) === 0);
   });
 
@@ -159,7 +167,7 @@ describe('a client that disconnects during a stream', () => {
     const provider = await harness.provider({ onJob: (job) => job.accept() });
     const response = await openStream();
     response.destroy();
-    await until(() => harness.jobLines().length === 1 && jobOf(provider).cancelled.aborted);
+    await until(() => harness.jobLines().length === 1 && jobOf(provider)?.cancelled.aborted === true);
     expect(harness.jobLines()[0]).toMatchObject({ status: 'client_gone', cost_micro_usd: 0 });
     expect(await harness.money()).toEqual({ balance: 100_000_000, reserved: 0 });
   });
@@ -184,12 +192,14 @@ describe('a client that disconnects during a stream', () => {
     });
     const response = await openStream();
     response.pause();
-    let before = -1;
+    // Until the credit is used up, and none comes any more.
+    let [before, same] = [-1, 0];
     await until(async () => {
-      const stable = before > 0 && before === jobOf(provider)?.tokens;
-      before = jobOf(provider)?.tokens ?? -1;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      return stable;
+      const { credit = Number.POSITIVE_INFINITY, tokens = 0 } = jobOf(provider) ?? {};
+      same = credit < event.length && tokens === before ? same + 1 : 0;
+      before = tokens;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return same === 5;
     });
     response.destroy();
     await until(() => harness.jobLines().length === 1);
@@ -223,6 +233,7 @@ describe('a client that disconnects before a plain answer', () => {
     const [first, second] = [new AbortController(), new AbortController()];
     const asked = [first, second].map(({ signal }) => harness.chat({}, { signal }).catch(() => null));
     await until(() => provider.jobs.size === 1);
+    await until(async () => (await waitingRequests()) === 1);
     first.abort();
     second.abort();
     await Promise.all(asked);

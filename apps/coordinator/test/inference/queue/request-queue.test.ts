@@ -1,10 +1,13 @@
 /** Waiting for a busy provider, as seen by clients: fair between accounts, with a useful Retry-After. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Customer, errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
 let harness: Harness;
-afterEach(() => harness.close());
+afterEach(async () => {
+  await harness.close();
+  vi.restoreAllMocks();
+});
 
 const waiting = async (): Promise<number> => {
   const state = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { waiting_requests: number };
@@ -77,13 +80,16 @@ describe('a burst of one account', () => {
 
 describe('a hopeless wait', () => {
   it('is refused at once, with the measured time', async () => {
-    harness = await startHarness({ jobTimings: { queueMs: 600 } });
+    const measured = performance.now.bind(performance);
+    let aheadMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => measured() + aheadMs);
+    harness = await startHarness({ jobTimings: { queueMs: 2000 } });
     const jobs = await oneSlot();
     const leaving = new AbortController();
     for (let count = 0; count < 3; count++) {
       const answer = ask(harness.developer, 'first');
       await until(() => jobs.length === count + 1);
-      await new Promise((resolve) => setTimeout(resolve, 1100));
+      aheadMs += 3000;
       jobs[count]?.answerHonestly();
       expect((await answer).status).toBe(200);
     }
@@ -91,19 +97,19 @@ describe('a hopeless wait', () => {
     await until(() => jobs.length === 4);
     const queued = ask(harness.developer, 'queued');
     await until(async () => (await waiting()) === 1);
-    // Two jobs of 1.1 seconds each come first.
+    // Two jobs of 3 seconds each come first.
     const [chat, messages] = await Promise.all([
       ask(harness.developer, 'hopeless'),
       harness.post('/v1/messages', { model: MODEL, max_tokens: 5, messages: [{ role: 'user', content: 'hopeless' }] }),
     ]);
     expect([chat.status, (await errorOf(chat)).code, messages.status]).toEqual([503, 'no_provider', 529]);
     const retryAfter = Number(chat.headers.get('retry-after'));
-    expect(retryAfter).toBeGreaterThanOrEqual(3);
+    expect(retryAfter).toBeGreaterThanOrEqual(6);
     expect(messages.headers.get('retry-after')).toBe(String(retryAfter));
     expect(harness.jobLines().map(({ reason }) => reason)).toContain('hopeless');
     const late = await queued;
     expect(late.status).toBe(503);
-    expect(Number(late.headers.get('retry-after'))).toBeGreaterThanOrEqual(2);
+    expect(Number(late.headers.get('retry-after'))).toBeGreaterThanOrEqual(3);
     expect(Number(late.headers.get('retry-after'))).toBeLessThan(retryAfter);
     leaving.abort();
     await running;

@@ -275,6 +275,7 @@ describe('a provider whose jobs fail', () => {
     });
     expect((await harness.chat()).status).toBe(502);
     expect((await harness.chat()).status).toBe(503);
+    await until(() => liar.standing?.status === 'quarantined');
     ahead = FIRST_QUARANTINE_MS + 1;
     expect(harness.app.providers.reputations.summaryOf(liar.providerId).state).toBe('on_probation');
     lies = false;

@@ -55,7 +55,8 @@ describe('a provider that goes away', () => {
       models: [{ id: MODEL, routable: false, gate: 'away' }],
     });
     expect((await statusOf(one)).next_steps[0]).toEqual({ code: 'outside_schedule', text: 'Outside the schedule that its owner set.' });
-    expect(one.standing).toMatchObject({ routable: false, status: 'away' });
+    await until(() => one.standing?.status === 'away');
+    expect(one.standing?.routable).toBe(false);
     for (let count = 0; count < 4; count++) expect((await harness.chat()).headers.get('x-provider-serial')).toBe('TWO');
     const seen = new Map((await feed()).map(({ provider_id, status }) => [provider_id, status]));
     expect([seen.get(one.providerId), seen.get(two.providerId)]).toEqual(['away', 'online']);

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Register, type SignedStatement } from '@inference/protocol';
+import { generateSealingKeyPair, keyIdOf } from '@inference/protocol/crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
@@ -153,9 +154,9 @@ describe('an open session', () => {
     provider.send({ type: 'models', models: provider.offers(['new/model']) });
     await until(async () => (await harness.get('/v1/models/new/model')).status === 200);
     expect((await harness.chat()).status).toBe(503);
-    const { generateSealingKeyPair } = await import('@inference/protocol/crypto');
     provider.sealingKey = generateSealingKeyPair();
     provider.send({ type: 'key_update', key: provider.keyStatement() });
+    await until(() => harness.app.providers.snapshot(provider.providerId)?.key?.keyId === keyIdOf(provider.sealingKey.publicKey));
     expect((await harness.chat({ model: 'new/model' })).status).toBe(200);
     provider.send({ type: 'draining' });
     await until(async () => (await harness.chat({ model: 'new/model' })).status === 503);
@@ -165,9 +166,11 @@ describe('an open session', () => {
   });
 
   it('takes no jobs after its sealing key has expired', async () => {
-    harness = await startHarness();
-    await harness.provider({ keyStatement: change({ not_after: Date.now() + 300 }) });
+    let now = Date.now();
+    harness = await startHarness({ now: () => now });
+    await harness.provider({ keyStatement: change({ not_before: now, not_after: now + 300 }) });
     expect((await harness.chat()).status).toBe(200);
+    now += 300;
     await until(async () => (await harness.chat()).status === 503);
   });
 });
@@ -251,6 +254,7 @@ describe('liveness of a session', () => {
     const fresh = await harness.provider({ enclave: old.enclave });
     expect((await Promise.all([stream, plain])).map(({ status }) => status)).toEqual([200, 200]);
     expect(await (await stream).text()).toContain('se_signature');
+    await old.closed;
     expect([old.rejection, fresh.jobs.size]).toEqual(['replaced', 2]);
     // Coming back is no failure.
     expect(harness.app.providers.reputations.summaryOf(old.providerId).recentFailures).toBe(0);
@@ -269,37 +273,41 @@ describe('liveness of a session', () => {
 });
 
 describe('periodic challenges', () => {
-  const timings = { challengeIntervalMs: 40, challengeAnswerMs: 60 };
+  const timings = { challengeIntervalMs: 40, challengeAnswerMs: 600 };
+  const challenges = (provider: ScriptedProvider) => provider.received.filter(({ type }) => type === 'challenge');
 
   it('are answered again and again', async () => {
     harness = await startHarness({ providerTimings: timings });
     const provider = await harness.provider();
-    await until(() => provider.received.filter((message) => message.type === 'challenge').length >= 3);
+    await until(() => challenges(provider).length >= 3);
     expect((await harness.chat()).headers.get('x-provider-attested')).toBe('true');
   });
 
   it('end the session of a provider that misses three', async () => {
-    harness = await startHarness({ providerTimings: { ...timings, challengeAnswerMs: 600 } });
+    harness = await startHarness({ providerTimings: timings });
     const provider = await harness.provider({ onChallenge: () => null });
     await until(async () => (await harness.chat()).headers.get('x-provider-attested') === 'false');
     await provider.closed;
     expect(provider.rejection).toBe('challenge_failed');
-    expect(provider.received.filter((message) => message.type === 'challenge')).toHaveLength(3);
+    expect(challenges(provider)).toHaveLength(3);
   });
 
   it('tolerate a late answer', async () => {
     harness = await startHarness({ providerTimings: timings });
-    let first = true;
+    let late: string | null = null;
     const provider = await harness.provider({
       onChallenge: (nonce, self) => {
-        if (!first) return self.answer(nonce);
-        first = false;
-        setTimeout(() => self.send({ type: 'challenge_answer', challenge: self.answer(nonce) }), 80);
-        return null;
+        if (late === null) {
+          late = nonce;
+          return null;
+        }
+        // The second challenge follows the deadline of the first.
+        if (challenges(self).length === 2) self.send({ type: 'challenge_answer', challenge: self.answer(late) });
+        return self.answer(nonce);
       },
     });
-    await until(() => provider.received.filter((message) => message.type === 'challenge').length >= 4);
-    expect(provider.rejection).toBeUndefined();
+    await until(() => challenges(provider).length >= 4);
+    expect([harness.app.providers.snapshot(provider.providerId)?.counters.lateAnswers, provider.rejection]).toEqual([1, undefined]);
   });
 
   for (const [name, onChallenge, code] of [

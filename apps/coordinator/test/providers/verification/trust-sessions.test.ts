@@ -171,7 +171,7 @@ describe('a provider that registers', () => {
 });
 
 describe('answers to challenges', () => {
-  const timings = { challengeIntervalMs: 60, challengeAnswerMs: 80 };
+  const timings = { challengeIntervalMs: 60, challengeAnswerMs: 600 };
   const wrong: readonly [name: string, onChallenge: NonNullable<ProviderOptions['onChallenge']>, expected: string][] = [
     ['replayed', (_nonce, self) => self.answer(self.firstNonce), 'challenge_failed challenge_replayed'],
     ['to a nonce that nobody asked', (_nonce, self) => self.answer(toBase64(new Uint8Array(32))), 'challenge_failed challenge_unknown'],
@@ -229,16 +229,18 @@ describe('answers to challenges', () => {
 
   it('that come late and report SIP as off still count', async () => {
     harness = await startOwn({ providerTimings: timings });
-    let asked = 0;
+    let late: string | null = null;
     const provider = await harness.provider({
       onChallenge: (nonce, self) => {
-        if (asked++ > 0) return self.answer(nonce);
-        setTimeout(() => self.send({ type: 'challenge_answer', challenge: self.answer(nonce, { sip_enabled: false }) }), 100);
+        // The second challenge follows the deadline of the first.
+        if (late !== null) return self.answer(late, { sip_enabled: false });
+        late = nonce;
         return null;
       },
     });
     await provider.closed;
     expect(provider.rejectionReason).toBe('sip_disabled');
+    expect(provider.received.filter(({ type }) => type === 'challenge')).toHaveLength(2);
   });
 
   it('leave a transcript that can be checked again', async () => {
@@ -300,10 +302,12 @@ describe('a provider always knows its status', () => {
   });
 
   it('when its sealing key expires, without any message of its own', async () => {
-    harness = await startOwn();
+    let now = Date.now();
+    harness = await startOwn({ now: () => now });
     const provider = await harness.provider({
-      keyStatement: (statement) => ({ ...(statement as object), not_after: Date.now() + 400 }) as JsonValue,
+      keyStatement: (statement) => ({ ...(statement as object), not_before: now, not_after: now + 400 }) as JsonValue,
     });
+    now += 400;
     await until(() => provider.standing?.status === 'key_expired');
     expect(provider.standing).toMatchObject({ trust_level: 'none', routable: false });
     expect(provider.standing?.parts.find(({ name }) => name === 'sealing_key')).toMatchObject({
@@ -333,7 +337,7 @@ describe('hardware', () => {
   const evidenceFor = (enclave: EnclaveKey) => world.evidence(enclave.publicKey, {}, now - 60_000);
 
   it('is reached with all evidence, reported, published, and lost when SIP turns off', async () => {
-    harness = await startOwn({ config: simulation, providerTimings: { challengeIntervalMs: 150, challengeAnswerMs: 500 } });
+    harness = await startOwn({ config: simulation, providerTimings: { challengeIntervalMs: 150, challengeAnswerMs: 5000 } });
     let sip = true;
     const provider = await harness.provider({ serial, onChallenge: (nonce, self) => self.answer(nonce, { sip_enabled: sip }) });
     expect((await harness.chat()).headers.get('x-provider-trust-level')).toBe('self_signed');

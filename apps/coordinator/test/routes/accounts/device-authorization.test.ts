@@ -15,6 +15,7 @@ import { AttemptLimit } from '../../../src/routes/plugins/attempt-limit.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { untilDayLasts } from '../../support/midnight.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -265,6 +266,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
   });
 
   it('is refused while the provider is linked to another account', async () => {
+    await untilDayLasts();
     const [one, two] = [await newPerson(), await newPerson()];
     const provider = await harness.provider({ models: ['only/moves'] });
     const [first, second] = [await tokenFor(one), await tokenFor(two)];
@@ -314,6 +316,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
   });
 
   it("reports the earnings of a provider to its owner, by days of the owner's time zone", async () => {
+    await untilDayLasts();
     const owner = await newPerson('Grace');
     const token = await tokenFor(owner);
     const earnings = (of: string | null, query = ''): Promise<Response> => harness.get(`/v1/machine/earnings${query}`, of);

@@ -55,9 +55,9 @@ describe('a coordinator that requires verified e-mail addresses', () => {
     expect((await person.get(link.slice(harness.url.length))).status).toBe(302);
     expect((await new Browser(harness.url).signIn('ada@example.com')).status).toBe(200);
     expect(mails.every(({ body }) => body.to === 'ada@example.com')).toBe(true);
-    const metrics = await (await fetch(`http://127.0.0.1:${harness.app.metricsPort}/metrics`)).text();
-    expect(metrics).toContain('inference_mails_total{kind="verify_email",outcome="failed"} 1\n');
-    expect(metrics).toMatch(/inference_mails_total\{kind="verify_email",outcome="sent"\} [1-9]/);
+    const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${harness.app.metricsPort}/metrics`)).text();
+    await harness.until(async () => /inference_mails_total\{kind="verify_email",outcome="sent"\} [1-9]/.test(await metrics()));
+    expect(await metrics()).toContain('inference_mails_total{kind="verify_email",outcome="failed"} 1\n');
     await harness.close();
     await new Promise((resolve) => void post.close(resolve));
   });

@@ -130,8 +130,9 @@ describeDatabases('the catalogue', (fresh) => {
     expect(refusals(provider)).toEqual([[[MODEL, 'not_catalogued']]]);
     expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ exclusive: true });
     await put(MODEL, { display_name: 'Any file', quantization: '8bit' });
-    await harness.until(async () => (await served()).length === 1);
+    await harness.until(() => refusals(provider).length === 2);
     expect(refusals(provider).at(-1)).toEqual([]);
+    expect(await served()).toHaveLength(1);
   });
 
   it('reaches other coordinators on the same database', async () => {

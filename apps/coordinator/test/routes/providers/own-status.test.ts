@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import { nextSteps } from '../../../src/routes/providers/status/next-steps.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import { untilDayLasts } from '../../support/midnight.js';
 import type { ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 
 let harness: Harness;
@@ -108,6 +109,7 @@ describe('provider status', () => {
   });
 
   it('shows lacking demand, failures and earnings', async () => {
+    await untilDayLasts();
     let failing = true;
     const onJob = (job: ScriptedJob) => {
       if (failing) job.fail({ code: 'engine_failed' });

@@ -122,7 +122,7 @@ describe.each([
     // By stage, and the same answer again. A check records nothing.
     expect(await ask(fourth, 'latest', near, '&check=yes')).toEqual([VERSION, null]);
     await far.app.checkRollouts();
-    expect((await rollout())?.machines.offered).toBe(1);
+    await near.until(async () => (await rollout())?.machines.offered === 1);
     const later = { version: VERSION, reason: 'later_stage', mayUpdateNow: false };
     for (const machine of [first, second, first]) expect(await ask(machine)).toEqual([VERSION, null]);
     for (const machine of [lateOne, lateOne]) expect(await ask(machine)).toEqual(['1.0.0', later]);
@@ -142,14 +142,15 @@ describe.each([
     expect(await ask(fifth)).toEqual([VERSION, null]);
     for (const machine of [first, second, fifth]) {
       machine.close();
-      await machine.closed;
+      await far.until(() => far.app.providers.snapshot(machine.providerId) === null);
     }
     await far.app.checkRollouts();
-    expect(await rollout()).toMatchObject({ state: 'active', machines: { missing: 0 } });
+    expect(await rollout(far)).toMatchObject({ state: 'active', machines: { missing: 0 } });
     skippedMs += 15 * MINUTE;
     await far.app.checkRollouts();
     const halted = { state: 'halted', changed_by: 'coordinator', reason: expect.stringContaining('did not come back') };
     for (const harness of [near, far]) {
+      await harness.until(async () => (await rollout(harness))?.state === 'halted');
       expect(await rollout(harness)).toMatchObject(halted);
       expect(await ask(null, 'latest', harness)).toEqual(['1.0.0', { ...later, reason: 'halted' }]);
       expect((await ask(lateOne, VERSION, harness))[0]).toBeNull();
@@ -164,10 +165,13 @@ describe.each([
     skippedMs += MINUTE;
     expect((await admin('POST', `/admin/v1/rollouts/${VERSION}/resume`, {})).body).toMatchObject({ state: 'active', stage: 1 });
     await far.app.checkRollouts();
-    expect(await rollout()).toMatchObject({ state: 'active', comparisons: expect.any(Array) });
+    expect(await rollout(far)).toMatchObject({ state: 'active', comparisons: expect.any(Array) });
     expect((await admin('POST', `/admin/v1/rollouts/${VERSION}/complete`, {})).status).toBe(200);
     await far.app.checkRollouts();
-    for (const harness of [near, far]) expect(await ask(null, 'latest', harness)).toEqual([VERSION, null]);
+    for (const harness of [near, far]) {
+      await harness.until(async () => (await rollout(harness))?.state === 'complete');
+      expect(await ask(null, 'latest', harness)).toEqual([VERSION, null]);
+    }
     const actions = (await admin('GET', `/admin/v1/actions?subject=${VERSION}`)).body as { data: { outcome: string }[] };
     expect(actions.data.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'conflict']);
   });
