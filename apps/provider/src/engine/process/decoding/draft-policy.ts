@@ -52,6 +52,8 @@ export class DraftCost {
 
   /** A round without a draft took this time, in milliseconds. */
   addRound(ms: number): void {
+    // A coarse clock may show no time.
+    if (ms <= 0) return;
     this.#timedRounds += 1;
     const isWarm = this.#timedRounds > WARM_UP_ROUNDS;
     this.#roundMs = isWarm ? this.#roundMs * runningMean(1, ms / this.#roundMs) : Math.min(this.#roundMs, ms);
