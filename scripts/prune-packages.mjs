@@ -3,7 +3,7 @@
  *
  * - native libraries of other systems, and sources and object files of libraries that are installed
  * - source maps and TypeScript sources, which only debuggers read
- * - token tables of js-tiktoken: @langchain/core, its only user, imports the part without tables
+ * - token tables of js-tiktoken: only @langchain/core loads the package, without the tables
  *
  * `npm ci` restores deleted files.
  */
@@ -17,28 +17,37 @@ const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url));
 const modules = join(root, 'node_modules');
 const system = `${process.platform}-${process.arch}`;
 
-pruneEngines(modules, process.platform, process.arch);
-
-for (const parser of ['tree-sitter', 'tree-sitter-swift']) {
-  const prebuilds = join(modules, parser, 'prebuilds');
-  const folders = foldersOf(prebuilds);
-  // Without a library for this system, the sources are retained for compiling.
-  if (!folders.includes(system)) continue;
-  drop(
-    prebuilds,
-    folders.filter((folder) => folder !== system),
-  );
-  drop(join(modules, parser, 'src'), ['parser.c', 'parser_abi13.c', 'parser_abi14.c']);
+try {
+  prune();
+} catch (error) {
+  // Unused files only take space.
+  console.error(`Unused files of packages were not deleted: ${error.message}`);
 }
 
-const sqlite = join(modules, 'better-sqlite3/build/Release');
-if (existsSync(join(sqlite, 'better_sqlite3.node'))) drop(sqlite, ['obj', 'obj.target']);
+function prune() {
+  pruneEngines(modules, process.platform, process.arch);
 
-drop(join(modules, 'js-tiktoken/dist'), ['index.js', 'index.cjs', 'ranks']);
+  for (const parser of ['tree-sitter', 'tree-sitter-swift']) {
+    const prebuilds = join(modules, parser, 'prebuilds');
+    const folders = foldersOf(prebuilds);
+    // Without a library for this system, the sources are retained for compiling.
+    if (!folders.includes(system)) continue;
+    drop(
+      prebuilds,
+      folders.filter((folder) => folder !== system),
+    );
+    drop(join(modules, parser, 'src'), ['parser.c', 'parser_abi13.c', 'parser_abi14.c']);
+  }
 
-for (const parent of ['', 'apps', 'packages']) {
-  for (const workspace of parent === '' ? ['', 'test'] : foldersOf(join(root, parent))) {
-    dropSources(join(root, parent, workspace, 'node_modules'));
+  const sqlite = join(modules, 'better-sqlite3/build/Release');
+  if (existsSync(join(sqlite, 'better_sqlite3.node'))) drop(sqlite, ['obj', 'obj.target']);
+
+  drop(join(modules, 'js-tiktoken/dist'), ['index.js', 'index.cjs', 'ranks']);
+
+  for (const parent of ['', 'apps', 'packages']) {
+    for (const workspace of parent === '' ? ['', 'test'] : foldersOf(join(root, parent))) {
+      dropSources(join(root, parent, workspace, 'node_modules'));
+    }
   }
 }
 
@@ -97,7 +106,7 @@ function isTypeScriptSource(file) {
 function entryPoints(folder) {
   const path = join(folder, 'package.json');
   if (!existsSync(path)) return [];
-  const { main, module, types, typings, exports } = JSON.parse(readFileSync(path, 'utf8'));
+  const { main, module, types, typings, exports } = JSON.parse(readFileSync(path, 'utf8').replace(/^\uFEFF/, ''));
   return stringsIn([main, module, types, typings, exports]);
 }
 

@@ -9,6 +9,8 @@ import { temporaryDirectory } from './support/temporary-directory.js';
 
 /** Time in which agents find another coordinator, on a machine with time to run them. */
 const MAX_AWAY_MS = 5_000;
+/** The same on a busy machine. */
+const MAX_SLOW_AWAY_MS = 30_000;
 const MAX_ROUNDS = 3;
 /** Time limit of several rounds, and of a start on a busy machine. */
 const ROUNDS_MS = 300_000;
@@ -63,9 +65,13 @@ async function coordinatorWithAgents() {
 
 /** `fault`: resolves to the time that agents were away, in milliseconds. Another round follows one that a busy machine slowed. */
 async function expectShortAbsence(fault: () => Promise<number>): Promise<void> {
-  let awayMs = await fault();
-  for (let round = 1; round < MAX_ROUNDS && awayMs >= MAX_AWAY_MS; round++) awayMs = await fault();
-  expect(awayMs).toBeLessThan(MAX_AWAY_MS);
+  let shortestMs = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < MAX_ROUNDS && shortestMs >= MAX_AWAY_MS; round++) {
+    const awayMs = await fault();
+    expect(awayMs).toBeLessThan(MAX_SLOW_AWAY_MS);
+    shortestMs = Math.min(shortestMs, awayMs);
+  }
+  expect(shortestMs).toBeLessThan(MAX_AWAY_MS);
 }
 
 describe('npm run cluster', () => {

@@ -61,7 +61,7 @@ describe('npm start', () => {
     expect(names.filter((command) => command.includes('coordinator/dist/main.js'))).toHaveLength(1);
     expect(names.filter((command) => command.includes('provider/dist/main.js'))).toHaveLength(2);
     expect(await first.end('SIGINT')).toEqual({ code: 0, left: [] });
-    await expect.poll(left).toEqual([]);
+    await expect.poll(left, { timeout: 5_000 }).toEqual([]);
 
     const again = new NpmStart(directory);
     expect(await again.ready()).toMatchObject({ api_key: demo.api_key, admin_key: demo.admin_key });
@@ -99,7 +99,7 @@ describe('npm start says what is wrong and leaves nothing running when', () => {
     const start = new NpmStart(dataDir, env, scriptCommand('scripts/start.ts'));
     expect(await start.exited).toBe(1);
     expect(start.hasDemoFile()).toBe(false);
-    await expect.poll(left).toEqual([]);
+    await expect.poll(left, { timeout: 5_000 }).toEqual([]);
     expect(start.output).not.toMatch(/^\s+at /m);
     return start.output;
   }

@@ -46,7 +46,7 @@ async function providers(): Promise<ProviderState[]> {
 
 /** Well before the coordinator frees the slot of an unresponsive provider. */
 const allFree = (): Promise<void> =>
-  expect.poll(async () => (await providers()).map(({ running_jobs }) => running_jobs), { timeout: 27_000 }).toEqual([0, 0]);
+  expect.poll(async () => (await providers()).map(({ running_jobs }) => running_jobs), { timeout: 20_000 }).toEqual([0, 0]);
 
 const requestStory = (maxTokens: number, signal?: AbortSignal): Promise<Response> =>
   network.post(

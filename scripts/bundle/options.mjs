@@ -1,4 +1,5 @@
 /** esbuild options of every bundled program: one ES module for Node, run beside the workspace's packages. */
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /** Packages with native code, or with resources beside their own files. */
@@ -34,6 +35,22 @@ const omitUnusedParsers = {
   },
 };
 
+/**
+ * Ignores the source maps of packages. Names of chunks contain a hash of the map, and installations may lack the packages' maps
+ * (prune-packages.mjs), so that equal sources would give different bundles.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+const ignoreSourceMaps = {
+  name: 'ignore-source-maps',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]node_modules[\\/].*\.[cm]?js$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(/^\/\/[#@] sourceMappingURL=.*$/gm, ''),
+      loader: 'default',
+    }));
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 export const BUNDLE = {
   bundle: true,
@@ -41,7 +58,7 @@ export const BUNDLE = {
   platform: 'node',
   target: 'node20.19',
   external: EXTERNAL,
-  plugins: [omitUnusedParsers],
+  plugins: [omitUnusedParsers, ignoreSourceMaps],
   banner: { js: REQUIRE },
   // Smaller files start faster. Names are retained, and lines are short enough to locate errors.
   minifyWhitespace: true,

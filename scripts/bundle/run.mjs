@@ -1,6 +1,6 @@
 /**
- * Bundles a workspace's programs, because loading a thousand modules dominates their start time. Runs in the workspace's folder, after
- * the compiler. Arguments: entry sources; `src/a/b.ts` becomes `dist/a/b.js`.
+ * Bundles a workspace's programs, because loading a thousand modules dominates their start time. Runs in the workspace's folder, in a
+ * full build after the compiler, whose outputs it replaces. Arguments: entry sources; `src/a/b.ts` becomes `dist/a/b.js`.
  *
  * Programs may start meanwhile, so changed files are replaced atomically, and chunks are written before the programs.
  */

@@ -15,7 +15,7 @@ export interface Settings {
 /** `defaultProviders`: number of agents if PROVIDERS is unset. Throws {@link StartError} that names the wrong variable. */
 export function readSettings(env: NodeJS.ProcessEnv, defaultProviders: number): Settings {
   const modelPath = env.MODEL_PATH ? resolve(env.MODEL_PATH) : null;
-  if (modelPath !== null && !existsSync(modelPath)) throw new StartError(`MODEL_PATH: the file ${modelPath} does not exist`);
+  if (modelPath !== null && !existsSync(modelPath)) throw new StartError(`MODEL_PATH: there is no file ${modelPath}`);
   return {
     port: readInteger(env, 'PORT', 8080, 0, 65_535),
     dataDir: resolve(env.DATA_DIR || '.data'),

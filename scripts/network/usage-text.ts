@@ -26,7 +26,7 @@ Send a chat request:
 ${imageModel === undefined ? '' : imageText(network, imageModel)}${
   imageModel === undefined || visionModel === undefined ? '' : visionText(network, imageModel, visionModel)
 }Verify a response with curl and openssl:  ${verifyCommand(dataDir)}
-Logs: ${network.logDir}    Ctrl-C stops everything.
+Logs: ${network.logDir}    Ctrl-C ends everything.
 `;
 }
 

@@ -32,8 +32,8 @@ async function bundle(workspace: string, work: string, { folder, env, umask }: (
   copyFileSync(join(ROOT, 'tsconfig.base.json'), join(work, folder, 'tsconfig.base.json'));
   symlinkSync(join(ROOT, 'node_modules'), join(work, folder, 'node_modules'));
   symlinkSync(join(ROOT, workspace, 'node_modules'), join(copy, 'node_modules'));
-  const { scripts } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8')) as { scripts: { build: string } };
-  const entries = scripts.build.match(/src\/[\w/.-]+\.ts/g) ?? [];
+  const { scripts } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8')) as { scripts: { bundle: string } };
+  const entries = scripts.bundle.match(/src\/[\w/.-]+\.ts/g) ?? [];
   const script = `umask ${umask}; exec "$0" "$@"`;
   const bundler = join(ROOT, 'scripts/bundle/run.mjs');
   await run('sh', ['-c', script, process.execPath, bundler, ...entries], { cwd: copy, env: { PATH: process.env.PATH, ...env } });

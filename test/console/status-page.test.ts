@@ -9,7 +9,7 @@ import { newPerson } from '../support/console/people.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
 describeInBrowser('the status page', () => {
-  it('shows an open incident on top, and the days of a component by keyboard', async () => {
+  it('shows an open incident on top, and the days of a component by keyboard', { timeout: 240_000 }, async () => {
     const { baseUrl, adminKey } = await sharedNetwork();
     const send = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${baseUrl}/admin/v1/incidents${path}`, {

@@ -42,7 +42,9 @@ export async function buildRelease({ commit }: CoordinatorRelease, folder: strin
   symlinkSync(join(ROOT, 'apps/coordinator/node_modules'), join(app, 'node_modules'));
   const { BUNDLE } = (await import(pathToFileURL(join(folder, 'scripts/bundle/options.mjs')).href)) as { BUNDLE: BuildOptions };
   const { scripts } = manifestOf(app);
-  const entryPoints = (scripts.build?.match(/src\/[\w/.-]+\.ts/g) ?? []).map((entry) => join(app, entry));
+  // Releases up to 0.1.0 name their programs in `build`.
+  const programs = scripts.bundle ?? scripts.build ?? '';
+  const entryPoints = (programs.match(/src\/[\w/.-]+\.ts/g) ?? []).map((entry) => join(app, entry));
   await build({
     ...BUNDLE,
     entryPoints,

@@ -40,5 +40,10 @@ function foldersOf(path) {
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  pruneEngines(fileURLToPath(new URL('../node_modules', import.meta.url)), process.platform, process.arch);
+  try {
+    pruneEngines(fileURLToPath(new URL('../node_modules', import.meta.url)), process.platform, process.arch);
+  } catch (error) {
+    // Unused libraries only take space.
+    console.error(`Unused libraries were not deleted: ${/** @type {Error} */ (error).message}`);
+  }
 }

@@ -40,7 +40,7 @@ export interface ClusterOptions extends Partial<StartControl> {
   readonly managed?: boolean;
   /** Replaces the NATS and database addresses of a coordinator, for example by proxies in failure tests. */
   readonly routeCoordinator?: (index: number, addresses: CoordinatorAddresses) => Promise<CoordinatorAddresses>;
-  /** Milliseconds that each step of the start may take. Default: 60 s. */
+  /** Milliseconds that each step of the start may take. Default: 110 s, for busy machines. */
   readonly startDeadlineMs?: number;
   /** Called after a process restarted, or an agent connected or disconnected. */
   readonly onChange?: (topology: Topology) => void;

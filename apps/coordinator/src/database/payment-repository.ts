@@ -162,15 +162,14 @@ export class PaymentRepository {
 
   /** Claims the end of a withdrawal. Resolves to the valid claim, which may be earlier. */
   async claimEnd(withdrawalId: string, end: WithdrawalEndClaim, at: number): Promise<{ end: WithdrawalEndClaim; claimedAt: number }> {
-    await this.#database
+    const row = await this.#database
       .insertInto('withdrawal_ends')
       .values({ withdrawal_id: withdrawalId, end, transfer_id: null, claimed_at: at })
-      .onConflict((conflict) => conflict.column('withdrawal_id').doNothing())
-      .execute();
-    const row = await this.#database
-      .selectFrom('withdrawal_ends')
-      .select(['end', 'claimed_at'])
-      .where('withdrawal_id', '=', withdrawalId)
+      // Changes nothing, but returns the earlier claim.
+      .onConflict((conflict) =>
+        conflict.column('withdrawal_id').doUpdateSet((set) => ({ withdrawal_id: set.ref('excluded.withdrawal_id') })),
+      )
+      .returning(['end', 'claimed_at'])
       .executeTakeFirstOrThrow();
     return { end: row.end, claimedAt: row.claimed_at };
   }

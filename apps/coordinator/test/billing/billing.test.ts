@@ -190,7 +190,7 @@ describe('before a job runs', () => {
         expect(error.message).toContain('your balance is $0.000050 (50 micro-USD). Add credits or lower max_tokens.');
       }
     }
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
     expect(await harness.money(accountId)).toEqual({ balance: 50, reserved: 0 });
     // Same request with a limit that the balance covers.
     expect(
@@ -218,7 +218,7 @@ describe('before a job runs', () => {
         /could cost up to .*Of this API key's budget of \$0\.000100 \(100 micro-USD\) per month, \$0\.000000 \(0 micro-USD\) is spent\. The budget resets at 2037-01-01T00:00:00Z\. Raise the budget or lower max_tokens\.$/,
       );
     }
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
     expect((await harness.money()).reserved).toBe(0);
     expect((await harness.chat({ max_tokens: 10 })).status).toBe(200);
   });
@@ -236,7 +236,7 @@ describe('before a job runs', () => {
     expect(error.message).toContain(
       'the spend limit of this API key leaves $0.000100 (100 micro-USD). Raise the limit or lower max_tokens.',
     );
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
     expect((await harness.chat({ max_tokens: 10 })).status).toBe(200);
   });
 

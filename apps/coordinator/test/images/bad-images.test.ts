@@ -147,7 +147,7 @@ describe('a failing disk', () => {
     const provider = await imageProvider(harness);
     const response = await generate(harness, { n: 4 });
     expect([response.status, (await errorOf(response)).code]).toEqual([503, 'images_unavailable']);
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
     expect((await generate(harness, { n: 4, response_format: 'b64_json' })).status).toBe(200);
     expect((await generate(harness)).status).toBe(200);
   });
@@ -190,7 +190,7 @@ describe('a provider that stops in the middle of an image', () => {
     expect(response.headers.get('retry-after')).toBe('30');
     await until(() => (started[0] as ScriptedJob).cancelled.aborted);
     expect((await generate(harness, { model: 'test/honest' })).status).toBe(503);
-    expect(honest.jobs.size).toBe(0);
+    expect(honest.begunCount).toBe(0);
     left.abort();
     await stuck;
     await until(async () => storeUsage(await metrics()).promised === 0);

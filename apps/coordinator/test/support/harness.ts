@@ -73,6 +73,8 @@ export async function startCoordinator(options: HarnessOptions = {}): Promise<Ha
     log: createLog('trace', { write: (line: string) => void log.push(line) }),
     passwordCost: PASSWORD_COST,
     ...rest,
+    // Longer than `until` waits: only a provider's report frees the slot of a stopped job, unless a test sets another time.
+    providerTimings: { cancelConfirmMs: 600_000, ...rest.providerTimings },
     config: {
       ...readConfig({ PORT: '0', DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', DATA_DIR: dataDir, CONSOLE_DIR }),
       ...config,

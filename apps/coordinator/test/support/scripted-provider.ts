@@ -126,6 +126,11 @@ export class ScriptedProvider {
     return provider;
   }
 
+  /** Jobs that the coordinator began to send, completely or not. */
+  get begunCount(): number {
+    return this.#begun.size;
+  }
+
   get providerId(): ProviderId {
     return providerIdOf(this.enclave.publicKey);
   }

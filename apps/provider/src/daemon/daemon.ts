@@ -297,7 +297,7 @@ async function startParts(
     if (opened.status === 'rejected') throw loaded.status === 'rejected' ? loaded.reason : opened.reason;
     const enclave = opened.value;
     if (loaded.status === 'rejected') {
-      await enclave.close();
+      await enclave.close().catch(() => {});
       throw loaded.reason;
     }
     return { environment, availability, models, enclave, notifier };

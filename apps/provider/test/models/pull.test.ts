@@ -297,6 +297,10 @@ describe('a pull', () => {
     const first = await pull(options('hf:owner/repo', { id: 'first' }));
     const second = await pull(options('hf:other/repo', { id: 'second' }));
     const same = await pull(options('hf:mirror/repo', { id: 'same' }));
+    // File systems of Macs ignore case.
+    server.put('/lower/repo/resolve/main/model-q4_k_m.gguf', other);
+    expect((await pull(options('hf:lower/repo', { id: 'lower' }))).entry.file).toBe('lower--repo--model-q4_k_m.gguf');
+    new ModelStore(join(dir, 'models')).remove('lower');
     expect([first, second, same].map(({ entry }) => entry.file)).toEqual([
       'Model-Q4_K_M.gguf',
       'other--repo--Model-Q4_K_M.gguf',

@@ -14,7 +14,7 @@ export interface PaymentProcessor {
   /**
    * Pays a withdrawal, at most once for its id. Resolves to the processor's id of the transfer.
    *
-   * @throws {TransferRefused} Also for every repetition with the same `claimedAt`.
+   * @throws {TransferRefused} A repetition with the same `claimedAt` may be refused again without a new attempt.
    */
   transfer(transfer: Transfer): Promise<string>;
 }

@@ -1,7 +1,8 @@
 /**
  * `Withdrawals`: requested by owners at the console routes, each ended by an operator as paid by hand, transferred or rejected.
  *
- * An operator's call first claims one end in the database. The earliest claim stands, so no withdrawal is both paid and rejected.
+ * An operator's call first claims one end in the database. The earliest claim stands unless its transfer is
+ * refused, so no withdrawal is both paid and rejected.
  */
 import { randomUUID } from 'node:crypto';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
@@ -19,7 +20,7 @@ export type EndOutcome =
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
   /** The account cannot receive a transfer. The operator may choose another end. */
   | { readonly kind: 'no_payout_account' }
-  /** The processor refused the transfer for good. The claim is dropped. */
+  /** The processor refused the transfer. The claim is dropped, so a later call is a new attempt. */
   | { readonly kind: 'transfer_refused' };
 
 export class Withdrawals {

@@ -29,7 +29,7 @@ interface PlacementServerOptions {
 }
 
 /** Maximum time from a placement to the last frame of the sealed request. Afterwards the slot is released. */
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 20_000;
 /** Bytes of a sealed frame besides the content: header and authentication tag. */
 const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 16;
 const NOTHING = new Uint8Array();

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 
 /** Path without the query. */
 export function pathOf({ url }: FastifyRequest): string {
-  return url.split('?', 1)[0] ?? '';
+  return url.split(/[?#]/, 1)[0] ?? '';
 }
 
 /** Escapes of letters, digits, `-`, `.`, `_` and `~`, which mean the same without (RFC 3986 section 6.2.2.2). */

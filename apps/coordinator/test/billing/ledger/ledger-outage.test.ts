@@ -26,7 +26,7 @@ describe('the ledger fails', () => {
       'billing_unavailable',
       '5',
     ]);
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
     down = false;
     expect((await harness.chat()).status).toBe(200);
   });

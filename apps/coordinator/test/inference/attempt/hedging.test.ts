@@ -194,7 +194,7 @@ describe('no second attempt starts', () => {
     const late = harness.chat({ max_tokens: 8 });
     await until(() => first.jobs.size === 1);
     await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(free.jobs.size).toBe(0);
+    expect(free.begunCount).toBe(0);
     jobOf(full).answerHonestly();
     expect((await late).headers.get('x-provider-serial')).toBe('FREE');
     await until(() => full.jobs.size === 2);

@@ -83,13 +83,13 @@ describe('a hopeless wait', () => {
     const measured = performance.now.bind(performance);
     let aheadMs = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => measured() + aheadMs);
-    harness = await startHarness({ jobTimings: { queueMs: 2000 } });
+    harness = await startHarness({ jobTimings: { queueMs: 6000 } });
     const jobs = await oneSlot();
     const leaving = new AbortController();
     for (let count = 0; count < 3; count++) {
       const answer = ask(harness.developer, 'first');
       await until(() => jobs.length === count + 1);
-      aheadMs += 3000;
+      aheadMs += 9000;
       jobs[count]?.answerHonestly();
       expect((await answer).status).toBe(200);
     }
@@ -97,19 +97,19 @@ describe('a hopeless wait', () => {
     await until(() => jobs.length === 4);
     const queued = ask(harness.developer, 'queued');
     await until(async () => (await waiting()) === 1);
-    // Two jobs of 3 seconds each come first.
+    // Two jobs of 9 seconds each come first.
     const [chat, messages] = await Promise.all([
       ask(harness.developer, 'hopeless'),
       harness.post('/v1/messages', { model: MODEL, max_tokens: 5, messages: [{ role: 'user', content: 'hopeless' }] }),
     ]);
     expect([chat.status, (await errorOf(chat)).code, messages.status]).toEqual([503, 'no_provider', 529]);
     const retryAfter = Number(chat.headers.get('retry-after'));
-    expect(retryAfter).toBeGreaterThanOrEqual(6);
+    expect(retryAfter).toBeGreaterThanOrEqual(18);
     expect(messages.headers.get('retry-after')).toBe(String(retryAfter));
     expect(harness.jobLines().map(({ reason }) => reason)).toContain('hopeless');
     const late = await queued;
     expect(late.status).toBe(503);
-    expect(Number(late.headers.get('retry-after'))).toBeGreaterThanOrEqual(3);
+    expect(Number(late.headers.get('retry-after'))).toBeGreaterThanOrEqual(9);
     expect(Number(late.headers.get('retry-after'))).toBeLessThan(retryAfter);
     leaving.abort();
     await running;

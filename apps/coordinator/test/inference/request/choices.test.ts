@@ -54,6 +54,6 @@ describe('a request for several choices', () => {
     for (let count = 0; count < 3; count++) {
       expect((await harness.chat({ n: 2 })).headers.get('x-provider-id')).toBe(newer.providerId);
     }
-    expect(older.jobs.size).toBe(0);
+    expect(older.begunCount).toBe(0);
   });
 });

@@ -48,7 +48,7 @@ describe('a request with images', () => {
     for (const response of await Promise.all([first, second])) {
       expect([response.status, response.headers.get('x-provider-id')]).toEqual([200, sighted.providerId]);
     }
-    expect(blind.jobs.size).toBe(0);
+    expect(blind.begunCount).toBe(0);
     expect(jobs[1]?.lastContent).toBe('What is it?');
   });
 

@@ -68,7 +68,7 @@ describe('provider preferences', () => {
     const other = await provider();
     const response = await harness.chat({ provider: { order: [failing.providerId, other.providerId], allow_fallbacks: false } });
     expect([response.status, (await errorOf(response)).code]).toEqual([502, 'provider_failed']);
-    expect(other.jobs.size).toBe(0);
+    expect(other.begunCount).toBe(0);
     const [retried] = await routes({ provider: { order: [failing.providerId, other.providerId] } }, 1);
     expect(retried).toEqual({ id: other.providerId, routing: 'order=1' });
   });
@@ -142,7 +142,7 @@ describe('provider preferences', () => {
     const response = await waiting;
     expect([response.status, response.headers.get('x-provider-id')]).toEqual([200, busy.providerId]);
     await response.text();
-    expect(idle.jobs.size).toBe(0);
+    expect(idle.begunCount).toBe(0);
   });
 
   it.each([
@@ -269,7 +269,7 @@ describe('fallback models', () => {
     const old = await provider({ models: [OTHER], fallbackModels: false });
     const response = await harness.chat({ models: [OTHER] });
     expect(response.status).not.toBe(200);
-    expect(old.jobs.size).toBe(0);
+    expect(old.begunCount).toBe(0);
     const current = await provider({ models: [OTHER] });
     const answered = await harness.chat({ models: [OTHER] });
     expect([answered.status, answered.headers.get('x-provider-id')]).toEqual([200, current.providerId]);

@@ -35,7 +35,7 @@ describe('a software key that claims to be kept in a Secure Enclave', () => {
     ]);
     expect(await models()).not.toContain(MODEL);
     expect([404, 503]).toContain((await harness.chat()).status);
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
     await until(() => provider.standing?.status === 'below_min_trust_level');
     expect(provider.standing).toMatchObject({
       routable: false,

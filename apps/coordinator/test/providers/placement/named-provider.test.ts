@@ -74,7 +74,7 @@ describe('X-Inference-Provider-Id', () => {
       const refused = await harness.chat({}, { headers: idHeader(bad) });
       expect([refused.status, (await errorOf(refused)).param]).toEqual([400, 'X-Inference-Provider-Id']);
     }
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
   });
 
   it('waits for that provider while others are free, and is not tried elsewhere', async () => {

@@ -268,7 +268,7 @@ describe('liveness of a session', () => {
     const text = await response.text();
     expect(text).toContain('provider_failed');
     expect(text).not.toContain('se_signature');
-    expect(fresh.jobs.size).toBe(0);
+    expect(fresh.begunCount).toBe(0);
   });
 });
 

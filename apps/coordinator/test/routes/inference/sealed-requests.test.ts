@@ -219,7 +219,7 @@ describe('candidates', () => {
     const provider = await harness.provider();
     const response = await postSealed(harness, seal([provider]).bytes);
     expect(response.status).toBe(422);
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
   });
 
   it('that cannot open the request are not blamed, and the client is told', async () => {

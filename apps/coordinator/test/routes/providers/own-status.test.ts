@@ -163,7 +163,7 @@ describe('a request with a minimum trust level', () => {
     ).toBe(529);
     const nonsense = await ask({ 'x-inference-trust': 'full' });
     expect([nonsense.status, (await errorOf(nonsense)).param]).toEqual([400, 'X-Inference-Trust']);
-    expect(provider.jobs.size).toBe(0);
+    expect(provider.begunCount).toBe(0);
     const served = await ask({ 'x-inference-trust': 'Self_Signed' });
     expect([served.status, served.headers.get('x-provider-trust-level')]).toEqual([200, 'self_signed']);
     const status = await statusOf(provider);

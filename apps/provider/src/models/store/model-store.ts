@@ -86,8 +86,11 @@ export class ModelStore {
 
   /** Deletes the files inside the folder that belong to no entry. */
   deleteUnused(files: readonly string[]): void {
-    const needed = new Set(this.entries().flatMap((entry) => entry.files));
-    for (const file of files) if (!isAbsolute(file) && !needed.has(file)) rmSync(join(this.directory, file), { force: true });
+    // Compared without case, as most file systems of Macs do.
+    const needed = new Set(this.entries().flatMap((entry) => entry.files.map((file) => file.toLowerCase())));
+    for (const file of files) {
+      if (!isAbsolute(file) && !needed.has(file.toLowerCase())) rmSync(join(this.directory, file), { force: true });
+    }
   }
 
   /** Path of the model's first file or folder. */

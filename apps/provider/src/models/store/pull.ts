@@ -1,4 +1,5 @@
 /** `pull` downloads and verifies the files of a model, and adds the model to the store last. Resumable. */
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { type FileHashes, modelHash } from '../file-hash.js';
@@ -97,20 +98,29 @@ function addressPrefix(url: string): string {
   return `${host}${dirname(pathname)}`;
 }
 
-/** Files of one model, each with the prefix in its name if a model of another source uses a name for another content. */
+/** Files of one model, renamed if a model of another source uses a name for another content. Names are compared without case, as on a Mac. */
 async function withFreeNames<T extends readonly RemoteFile[]>(
   files: T,
   prefix: string,
   { store, source, hashes, signal }: PullOptions,
 ): Promise<T> {
-  const used = new Set(store.entries().flatMap((entry) => (entry.source === source ? [] : entry.files)));
-  for (const { name, sha256 } of files) {
-    if (!used.has(name)) continue;
+  const others = store.entries().filter((entry) => entry.source !== source);
+  const used = new Set(others.flatMap((entry) => entry.files.map((file) => file.toLowerCase())));
+  const isFree = async ({ name, sha256 }: RemoteFile): Promise<boolean> => {
+    if (!used.has(name.toLowerCase())) return true;
     const path = join(store.directory, name);
-    if (sha256 !== null && existsSync(path) && (await hashes.hashFile(path, signal)) === sha256) continue;
-    return files.map((file) => ({ ...file, name: safeName(`${prefix}/${file.name}`.replaceAll('/', '--')) })) as unknown as T;
-  }
-  return files;
+    return sha256 !== null && existsSync(path) && (await hashes.hashFile(path, signal)) === sha256;
+  };
+  const areFree = async (all: readonly RemoteFile[]): Promise<boolean> => {
+    for (const file of all) if (!(await isFree(file))) return false;
+    return true;
+  };
+  const renamed = (nameOf: (name: string) => string): T => files.map((file) => ({ ...file, name: nameOf(file.name) })) as unknown as T;
+  if (await areFree(files)) return files;
+  const prefixed = renamed((name) => safeName(`${prefix}/${name}`.replaceAll('/', '--')));
+  if (await areFree(prefixed)) return prefixed;
+  const tag = createHash('sha256').update(source).digest('hex').slice(0, 16);
+  return renamed((name) => `${tag}--${name}`);
 }
 
 /** Adds a file or folder at its present place, with its projector. */

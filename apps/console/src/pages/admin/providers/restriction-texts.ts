@@ -9,7 +9,7 @@ export function restrictionReason({ reason, detail }: Pick<Reputation, 'reason' 
   return [reason === null ? null : humanizeCode(reason), detail].filter((text) => text !== null).join(': ');
 }
 
-/** Planned end, in milliseconds since 1970. Null on probation, which begins at `until` and ends with the next answer. */
+/** Planned end, in milliseconds since 1970. Null on probation, which begins at `until` and ends with the next verified answer. */
 export function restrictionEnd({ state, until }: Pick<Reputation, 'state' | 'until'>): number | null {
   return state === 'on_probation' ? null : until;
 }
