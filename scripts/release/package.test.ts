@@ -112,9 +112,9 @@ describe('a release', () => {
     put('1.10.0', 'b'.repeat(64));
     put('1.9.0', 'a'.repeat(64));
     expect(readFeed(file).releases.map(({ version }) => version)).toEqual(['1.10.0', '1.9.0']);
-    expect(() => put('1.10.0', 'c'.repeat(64))).toThrow('give it a new version');
+    expect(() => put('1.10.0', 'c'.repeat(64))).toThrow('use a new version');
     writeFileSync(file, '{"releases":[{}]}');
-    expect(() => readFeed(file)).toThrow('no list of releases');
+    expect(() => readFeed(file)).toThrow('is not a release feed');
   });
 
   it('is refused for a platform that installs a package without a hash', () => {
