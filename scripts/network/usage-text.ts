@@ -25,7 +25,7 @@ Send a chat request:
 
 ${imageModel === undefined ? '' : imageText(network, imageModel)}${
   imageModel === undefined || visionModel === undefined ? '' : visionText(network, imageModel, visionModel)
-}Verify a response with curl and openssl:  ${verifyCommand(dataDir)}
+}Verify an answer with curl and openssl:  ${verifyCommand(dataDir)}
 Logs: ${network.logDir}    Ctrl-C ends everything.
 `;
 }
