@@ -36,6 +36,7 @@ const LANES: readonly (readonly Run[])[] = [
     'e2e',
     'engine',
     'drafts',
+    'conversations',
     'ledger',
     'leases',
     'statistics',
