@@ -49,7 +49,9 @@ export async function cluster(minutes: number, seed: number): Promise<boolean> {
   const table = processTable();
   const own = new Set(descendantsOf(process.pid, table).map(({ pid }) => pid));
   const left = table.filter(({ pid, command }) => {
-    const isOurs = own.has(pid) && !earlier.has(pid) && !command.startsWith('ps ');
+    // tsx starts its compiler at the first import that is not cached.
+    const isTool = command.startsWith('ps ') || /esbuild.* --service=/.test(command);
+    const isOurs = own.has(pid) && !earlier.has(pid) && !isTool;
     return isOurs || command.includes(soak.dataDir);
   });
   if (left.length > 0) problems.push(`left over: ${left.map(({ command }) => command).join('; ')}`);
