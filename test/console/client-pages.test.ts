@@ -61,7 +61,7 @@ describeInBrowser('a client in the console', () => {
     expect(secret).toMatch(/^service-/);
     await screenshot(page, 'new-key');
     await dialog.getByRole('button', { name: 'Done' }).click();
-    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('dialog', { name: 'Your new key' }).waitFor({ state: 'detached' });
     await page.getByRole('row', { name: /laptop/ }).waitFor();
     expect(await page.content()).not.toContain(secret);
 
@@ -104,7 +104,7 @@ describeInBrowser('a client in the console', () => {
     await complete();
     const page = await openPage('/keys', { signedInAs: person });
     const row = page.getByRole('row', { name: /laptop/ });
-    const dialog = page.getByRole('dialog');
+    const dialog = page.locator('.dialog');
     const save = async (budget: string): Promise<void> => {
       await page.getByRole('button', { name: 'Edit laptop' }).click();
       await dialog.getByLabel('Budget', { exact: true }).fill(budget);
