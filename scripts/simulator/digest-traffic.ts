@@ -20,7 +20,7 @@ export interface DigestTrafficOptions {
 const MIN_PUBLISH_MS = 250;
 const PUBLISH_MS_PER_OWNER = 5;
 const HEARTBEAT_MS = 1000;
-/** One of so many digests is encoded, to measure sizes; encoding all would take too long. */
+/** Every 64th digest is encoded, to measure sizes; encoding all would take too long. */
 const MEASURED_DIGESTS = 64;
 
 type Published = readonly (readonly [model: string, NumberedDigest])[];

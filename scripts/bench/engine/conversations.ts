@@ -12,7 +12,7 @@ import { Engine } from '../../../apps/provider/src/engine/engine.js';
 import type { GenerationRequest, PromptMessage } from '../../../apps/provider/src/engine/messages.js';
 import { ask, conversation } from '../../../apps/provider/test/demo-model.js';
 import { sized } from '../size.js';
-import { median } from '../statistics.js';
+import { median, percentile } from '../statistics.js';
 
 const CLIENTS = sized(16, 2);
 const PROMPT_TOKENS = sized(4000, 200);
@@ -93,7 +93,10 @@ async function pauses(engine: Engine): Promise<void> {
     prompts++;
   }
   const beside = await streamed;
-  const text = (values: readonly number[]) => `median ${median(values).toFixed(1)} ms, p99 ${percentile(values, 0.99).toFixed(1)} ms`;
+  const text = (values: number[]): string => {
+    const ascending = values.toSorted((a, b) => a - b);
+    return `median ${median(ascending).toFixed(1)} ms, p99 ${percentile(ascending, 0.99).toFixed(1)} ms`;
+  };
   console.log(`pauses of a stream: alone ${text(alone)}; while ${prompts} prompts of ${PROMPT_TOKENS} tokens are read, ${text(beside)}`);
 }
 
@@ -107,11 +110,6 @@ async function pausesOf(engine: Engine, request: GenerationRequest): Promise<num
     last = now;
   }
   return times;
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
 }
 
 /** Text of about five tokens per six letters. The leading number gives every prompt a different prefix. */

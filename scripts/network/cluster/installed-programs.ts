@@ -21,7 +21,7 @@ const VERSIONED_FOLDERS = [
 export function findPrograms(path = process.env.PATH ?? ''): InstalledPrograms {
   const folders = [...path.split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
   const natsServer = findIn(folders, 'nats-server');
-  // One folder for both, so that versions agree: Debian may have `initdb` alone on the PATH.
+  // Both programs come from the same folder, as versions must agree: Debian may have `initdb` alone on the PATH.
   const bin = [...versionedFolders(), ...folders].find(
     (folder) => isProgram(join(folder, 'initdb')) && isProgram(join(folder, 'postgres')),
   );

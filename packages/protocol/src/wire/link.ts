@@ -34,7 +34,7 @@ export type LinkRefusal = (typeof LINK_REFUSALS)[number];
 export const LinkRefusedSchema = Type.Object({
   type: Type.Literal('link_refused'),
   reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
-  /** What the owner can do, in one or two sentences. */
+  /** Remedy for the owner, one or two sentences. */
   remedy: Type.String({ maxLength: 512 }),
 });
 export type LinkRefused = Static<typeof LinkRefusedSchema>;

@@ -21,7 +21,7 @@ export const ModelsRefusedSchema = Type.Object({
     Type.Object({
       id: Type.String({ minLength: 1, maxLength: 256 }),
       reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
-      /** What the owner can do, in one or two sentences. */
+      /** Remedy for the owner, one or two sentences. */
       remedy: Type.String({ maxLength: 512 }),
     }),
     { maxItems: 64 },

@@ -42,19 +42,20 @@ export class Withdrawals {
 
   /** Marks a withdrawal as paid by hand, or rejects the withdrawal. */
   async end(id: string, end: 'paid' | 'rejected'): Promise<EndOutcome> {
-    return this.#end(id, end, async () => null);
+    const withdrawal = await this.#payments.findWithdrawal(id);
+    return withdrawal === null ? { kind: 'unknown' } : this.#end(withdrawal, end, async () => null);
   }
 
   /** Pays a withdrawal through the processor. Rejects with an unknown result; a repeated call pays at most once. */
   async transfer(id: string, processor: PaymentProcessor): Promise<EndOutcome> {
     const withdrawal = await this.#payments.findWithdrawal(id);
     if (withdrawal === null) return { kind: 'unknown' };
+    if (withdrawal.state !== 'requested') return this.#end(withdrawal, 'transfer', async () => null);
     const payoutId = await this.#payments.findPayoutAccount(withdrawal.accountId);
     const cents = centsOf(withdrawal.amount);
     // Checked before the claim: a concurrent call that shares the claim may be paying.
-    if (withdrawal.state === 'requested' && (payoutId === null || cents === null)) return { kind: 'no_payout_account' };
-    return this.#end(id, 'transfer', async (claimedAt) => {
-      if (payoutId === null || cents === null) return { kind: 'no_payout_account' };
+    if (payoutId === null || cents === null) return { kind: 'no_payout_account' };
+    return this.#end(withdrawal, 'transfer', async (claimedAt) => {
       try {
         await this.#payments.noteTransfer(id, await processor.transfer({ withdrawalId: id, claimedAt, payoutId, cents }));
         return null;
@@ -66,9 +67,8 @@ export class Withdrawals {
   }
 
   /** Claims the end, pays, and posts to the ledger. `pay` resolves to null, or to the outcome of a payment that was refused. */
-  async #end(id: string, end: WithdrawalEndClaim, pay: (claimedAt: number) => Promise<EndOutcome | null>): Promise<EndOutcome> {
-    const withdrawal = await this.#payments.findWithdrawal(id);
-    if (withdrawal === null) return { kind: 'unknown' };
+  async #end(withdrawal: Withdrawal, end: WithdrawalEndClaim, pay: (claimedAt: number) => Promise<EndOutcome | null>): Promise<EndOutcome> {
+    const { id } = withdrawal;
     const claim = await this.#payments.claimEnd(id, end, this.#now());
     if (claim.end !== end) return { kind: 'otherwise_ended', end: claim.end };
     if (withdrawal.state === 'requested') {
