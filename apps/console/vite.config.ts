@@ -7,13 +7,23 @@ import { documents } from './build/documents/documents.js';
 import { noEvaluation } from './build/no-evaluation.js';
 import { pageList } from './build/page-list.js';
 import { stylesheetFirst } from './build/stylesheet-first.js';
+import { workspaceSources } from './build/workspace-sources.js';
 import { PATHS } from './src/routing/paths.js';
 
-/** Where `npm run dev` finds a coordinator. */
-const COORDINATOR = process.env.COORDINATOR ?? 'http://127.0.0.1:8080';
+/** `COORDINATOR`: where `npm run dev` finds a coordinator. */
+const { COORDINATOR = 'http://127.0.0.1:8080', BROTLI_QUALITY = '11' } = process.env;
 
 export default defineConfig({
-  plugins: [react(), noEvaluation(), documents(), pageList(Object.values(PATHS)), stylesheetFirst(), documentHtml(), compressed()],
+  plugins: [
+    workspaceSources(),
+    react(),
+    noEvaluation(),
+    documents(),
+    pageList(Object.values(PATHS)),
+    stylesheetFirst(),
+    documentHtml(),
+    compressed(Number(BROTLI_QUALITY)),
+  ],
   build: {
     target: ['chrome123', 'edge123', 'firefox128', 'safari17.5'],
     manifest: true,

@@ -1,6 +1,7 @@
 /** esbuild options of every bundled program: one ES module for Node, run beside the workspace's packages. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { sourceOf } from './workspace-sources.mjs';
 
 /** Packages with native code, or with resources beside their own files. */
 const EXTERNAL = [
@@ -51,6 +52,21 @@ const ignoreSourceMaps = {
   },
 };
 
+/**
+ * Bundles the workspace's packages from their sources, so that programs can be bundled before the compiler has run.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+const workspaceSources = {
+  name: 'workspace-sources',
+  setup(build) {
+    build.onResolve({ filter: /^@inference\// }, ({ path }) => {
+      const source = sourceOf(path);
+      return source === null ? undefined : { path: source };
+    });
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 export const BUNDLE = {
   bundle: true,
@@ -58,7 +74,7 @@ export const BUNDLE = {
   platform: 'node',
   target: 'node20.19',
   external: EXTERNAL,
-  plugins: [omitUnusedParsers, ignoreSourceMaps],
+  plugins: [workspaceSources, omitUnusedParsers, ignoreSourceMaps],
   banner: { js: REQUIRE },
   // Smaller files start faster. Names are retained, and lines are short enough to locate errors.
   minifyWhitespace: true,

@@ -82,13 +82,18 @@ export function exitWith(code: Promise<number>): void {
 const FULL_BUILD = join(ROOT, 'apps/coordinator/dist/.tsbuildinfo');
 
 /**
- * Tasks that a network and the README's commands need in a new checkout. The apps are bundled without the compiler's checks, which take
- * most of a full build's time.
+ * Tasks that a network and the README's commands need in a new checkout. Programs are bundled from sources, without the compiler, which
+ * takes most of a full build's time.
  */
 const FIRST_START_TASKS = [
-  ...['@inference/coordinator', 'inference-provider', '@inference/console'].map((name) => `${name}#bundle`),
-  ...['@inference/client', '@inference/device-simulation', '@inference/enclave', '@inference/verifier'].map((name) => `${name}#build`),
-];
+  '@inference/coordinator',
+  'inference-provider',
+  '@inference/console',
+  '@inference/client',
+  '@inference/device-simulation',
+  '@inference/enclave',
+  '@inference/verifier',
+].map((name) => `${name}#bundle`);
 
 /** Builds what is not built yet. Throws {@link StartError} with the output of a failed build. */
 function build(): void {

@@ -13,7 +13,8 @@ const TEXT = /[/\\]assets[/\\][^/\\]+\.(?:js|css|svg)$|[/\\]docs(?:[/\\].+)?\.ht
 /** Smaller files gain nothing. */
 const MIN_BYTES = 1024;
 
-export function compressed(): Plugin {
+/** `brotliQuality`: 0 to 11. 11 takes 50 times the processor time of 5, for files a tenth smaller. */
+export function compressed(brotliQuality: number): Plugin {
   return {
     name: 'compressed',
     apply: 'build',
@@ -22,15 +23,15 @@ export function compressed(): Plugin {
       if (dir === undefined) throw new Error('the build has no folder');
       const entries = await readdir(dir, { recursive: true, withFileTypes: true });
       const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-      await Promise.all(paths.filter((path) => TEXT.test(path)).map(compress));
+      await Promise.all(paths.filter((path) => TEXT.test(path)).map((path) => compress(path, brotliQuality)));
     },
   };
 }
 
-async function compress(path: string): Promise<void> {
+async function compress(path: string, brotliQuality: number): Promise<void> {
   const source = await readFile(path);
   if (source.length < MIN_BYTES) return;
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 11 };
+  const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality };
   await writeFile(`${path}.br`, await promisify(brotliCompress)(source, { params }));
   await writeFile(`${path}.gz`, await promisify(gzip)(source, { level: 9 }));
 }

@@ -2,14 +2,12 @@
  * Writes an HTML file per document, from `index.html`: its text is visible before the console's script has arrived, and without
  * JavaScript. `/docs/clients` is `docs/clients.html`.
  */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Element, Root } from 'hast';
 import { toHtml } from 'hast-util-to-html';
 import { toString as textOf } from 'hast-util-to-string';
 import type { Plugin, Rolldown } from 'vite';
-import { documentPaths, pathOfPage, REPOSITORY } from './files.js';
-import { FILE_SCHEME, type RenderedDocument, renderDocument } from './render.js';
+import { documentPaths, pathOfPage } from './files.js';
+import { FILE_SCHEME, type RenderedDocument, renderedDocument } from './render.js';
 
 /** Common length of a description in search results, in characters. */
 const MAX_DESCRIPTION = 160;
@@ -21,14 +19,13 @@ export function documentHtml(): Plugin {
     generateBundle: {
       // After Vite has written `index.html`.
       order: 'post',
-      async handler(_options, bundle) {
+      handler(_options, bundle) {
         const index = bundle['index.html'];
         if (index?.type !== 'asset') throw new Error('the build has no index.html');
         for (const path of documentPaths()) {
           const page = pathOfPage(path);
           if (page === null) throw new Error(`${path} has no page`);
-          const document = renderDocument(path, await readFile(join(REPOSITORY, path), 'utf8'), pathOfPage);
-          const source = htmlOf(String(index.source), document, filesOf(bundle, path));
+          const source = htmlOf(String(index.source), renderedDocument(path), filesOf(bundle, path));
           this.emitFile({ type: 'asset', fileName: `${page.slice(1)}.html`, source });
         }
       },

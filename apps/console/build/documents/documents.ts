@@ -2,11 +2,10 @@
  * Turns the Markdown of `docs` into modules: `virtual:documents` loads a document by its path in the console, and
  * `virtual:documents/search` holds the text of all sections.
  */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plugin } from 'vite';
 import { documentPaths, pathOfPage, REPOSITORY } from './files.js';
-import { type RenderedDocument, renderDocument } from './render.js';
+import { type RenderedDocument, renderedDocument } from './render.js';
 
 const INDEX = 'virtual:documents';
 const SEARCH = `${INDEX}/search`;
@@ -16,18 +15,14 @@ export function documents(): Plugin {
   return {
     name: 'documents',
     resolveId: (id) => (id === INDEX || id === SEARCH || id.startsWith(DOCUMENT) ? `\0${id}` : null),
-    async load(id) {
+    load(id) {
       if (!id.startsWith(`\0${INDEX}`)) return null;
       for (const path of documentPaths()) this.addWatchFile(join(REPOSITORY, path));
       if (id === `\0${INDEX}`) return indexModule();
       if (id === `\0${SEARCH}`) return searchModule();
-      return documentModule(await render(id.slice(`\0${DOCUMENT}`.length)));
+      return documentModule(renderedDocument(id.slice(`\0${DOCUMENT}`.length)));
     },
   };
-}
-
-async function render(path: string): Promise<RenderedDocument> {
-  return renderDocument(path, await readFile(join(REPOSITORY, path), 'utf8'), pathOfPage);
 }
 
 function indexModule(): string {
@@ -43,16 +38,13 @@ function documentModule({ title, tree, contents, files }: RenderedDocument): str
   return `${imports.join('')}export const document = { ...${json}, fileUrls: { ${urls.join(', ')} } };\n`;
 }
 
-async function searchModule(): Promise<string> {
-  const sections = await Promise.all(
-    documentPaths().map(async (path) => {
-      const { title, sections } = await render(path);
-      const page = pathOfPage(path);
-      return sections
-        .filter(({ id, text }) => id !== '' || text !== '')
-        .map((section) => ({ href: section.id === '' ? page : `${page}#${section.id}`, document: title, ...section }));
-    }),
-  );
-  const entries = sections.flat().map(({ href, document, title, text }) => ({ href, document, title, text }));
+function searchModule(): string {
+  const entries = documentPaths().flatMap((path) => {
+    const { title, sections } = renderedDocument(path);
+    const page = pathOfPage(path);
+    return sections
+      .filter(({ id, text }) => id !== '' || text !== '')
+      .map(({ id, title: heading, text }) => ({ href: id === '' ? page : `${page}#${id}`, document: title, title: heading, text }));
+  });
   return `export const SECTIONS = ${JSON.stringify(entries)};\n`;
 }

@@ -2,7 +2,8 @@
  * Renders a Markdown document to a sanitised HTML tree (hast), whose links point to pages of the console, and to sections for search.
  * Raw HTML in a document is dropped.
  */
-import { posix } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import type { Element, ElementContent, Root } from 'hast';
 import { toString as textOf } from 'hast-util-to-string';
 import rehypeSanitize, { defaultSchema } from 'rehype-sanitize';
@@ -11,6 +12,7 @@ import remarkGfm from 'remark-gfm';
 import remarkParse from 'remark-parse';
 import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
+import { pathOfPage, REPOSITORY } from './files.js';
 
 export interface RenderedDocument {
   readonly title: string;
@@ -34,6 +36,18 @@ interface Section {
 export const FILE_SCHEME = 'file:';
 
 const processor = unified().use(remarkParse).use(remarkGfm).use(remarkRehype).use(rehypeSanitize, defaultSchema).use(rehypeSlug);
+
+const rendered = new Map<string, { readonly markdown: string; readonly document: RenderedDocument }>();
+
+/** Renders a document of the repository, once until its file changes. */
+export function renderedDocument(path: string): RenderedDocument {
+  const markdown = readFileSync(join(REPOSITORY, path), 'utf8');
+  const known = rendered.get(path);
+  if (known?.markdown === markdown) return known.document;
+  const document = renderDocument(path, markdown, pathOfPage);
+  rendered.set(path, { markdown, document });
+  return document;
+}
 
 /**
  * `path`: path in the repository, from which relative links start. `pathOfPage` returns the console's path of a document, or null.

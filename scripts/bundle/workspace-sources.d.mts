@@ -1,0 +1,1 @@
+export function sourceOf(specifier: string, conditions?: readonly string[]): string | null;
