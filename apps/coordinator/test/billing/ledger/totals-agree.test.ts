@@ -3,7 +3,6 @@ import type { Leaderboard, Stats, Totals } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { addKey, createAccount, newKeyText } from '../../../src/database/accounts/api-key-repository.js';
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
@@ -36,28 +35,16 @@ describeDatabases('settled usage', (fresh) => {
   beforeEach(async () => {
     base = await fresh();
     harness = await startHarness({ now: () => now, config: base.config });
-    ledger = await open();
+    // A second ledger of the same SQLite database would take these reservations for those of a dead process.
+    ledger = harness.app.ledger;
     customers = [await newCustomer(), await newCustomer()];
     owner = await newCustomer();
     await ledger.linkProvider(CLAIMED, owner.accountId, now - 60 * DAY);
   });
   afterEach(async () => {
-    await ledger.close();
     await harness.close();
     await base.remove();
   });
-
-  function open(): Promise<Ledger> {
-    return openLedger({
-      database: harness.app.database,
-      providerSharePercent: 80,
-      ownMachinesFree: false,
-      now: () => now,
-      onError: (error) => {
-        throw error;
-      },
-    });
-  }
 
   async function newCustomer(): Promise<Customer> {
     const { database } = harness.app;
@@ -214,7 +201,8 @@ describeDatabases('settled usage', (fresh) => {
       now: () => now,
       config: { dataDir, ...base.config },
     });
-    ledger = await open();
+    // A second ledger of the same SQLite database would take these reservations for those of a dead process.
+    ledger = harness.app.ledger;
     expect([await Promise.all(paths.map((path) => body(path))), await balances()]).toEqual(before);
     const left = (await body<{ usage: UsageEntry[] }>('/v1/payments/usage', customer.key)).usage;
     expect(left).toEqual(usage.filter(({ timestamp }) => Date.parse(timestamp) >= now - 10 * DAY));
