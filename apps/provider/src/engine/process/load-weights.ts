@@ -1,4 +1,4 @@
-/** `loadWeights` loads the weights of a text or embedding model. `buildOf` names the engine. */
+/** `loadWeights` loads the weights of a text or embedding model with node-llama-cpp. */
 import { getLlama, LlamaLogLevel, type LlamaModel, LlamaVocabularyType } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 

@@ -1,8 +1,12 @@
-/** `Outbox` sends the events of a tick in one message. A slow daemon gets larger messages; streams wait in `ready()`. */
+/**
+ * `Outbox` collects events of an engine process and sends them to the daemon in `tick` messages.
+ *
+ * A slow daemon gets fewer, larger messages. At a limit of unsent pieces, decoding waits for `ready()`.
+ */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
 
-/** Minimum milliseconds between messages, each of which costs half a millisecond. First and last text are sent at once. */
+/** Minimum milliseconds between messages; each takes half a millisecond. The first text and the end of a stream are sent at once. */
 const GAP_MS = 8;
 /** Maximum time between two messages while prompts are read, in milliseconds. */
 const WORK_GAP_MS = 1000;
@@ -28,7 +32,7 @@ export class Outbox {
 
   constructor(private readonly send: SendToDaemon) {}
 
-  /** Sent with the next message: the event is useless before text, an end or other work. */
+  /** Sent with the next message, because the daemon needs the event only with text, an end or progress. */
   started(event: Started): void {
     this.#started.push(event);
     this.#silent.add(event.job);
@@ -79,7 +83,7 @@ export class Outbox {
       this.#timer = setTimeout(this.#flush, wait);
       return;
     }
-    // Two turns, so the library has queued the next batch before this thread is busy with writing.
+    // Two event loop turns, so the library has queued the next batch before this thread is busy with writing.
     setImmediate(this.#afterDispatch);
   }
 

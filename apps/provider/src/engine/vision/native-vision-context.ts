@@ -79,13 +79,13 @@ export class NativeVisionContext implements NativeContext {
   }
 }
 
-/** Lets the last batch's text leave, which takes two turns, and messages of the daemon arrive, for example to cancel a stream. */
+/** Waits two event loop turns: the outbox sends the last batch's text, and messages of the daemon arrive, such as a cancel. */
 async function eventsHandled(): Promise<void> {
   await setImmediate();
   await setImmediate();
 }
 
-/** The model's logits: the likeliest token, its logit with those of `filter` and of the `top` likeliest, and the sum of exponentials. */
+/** The same tuple as node-llama-cpp's sampling, with the logits of the likeliest token, of `filter` and of the `top` likeliest. */
 function rawLogits(
   logits: Float32Array,
   filter: readonly number[],

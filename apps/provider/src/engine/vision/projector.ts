@@ -73,7 +73,7 @@ export class Projector {
     return loaded;
   }
 
-  /** Compares tokens with the vocabulary's own: no function returns a `mtmd_input_text`, so its layout shows in its effect. */
+  /** Checks the layout of `mtmd_input_text` by comparing tokens, because no function returns this struct. */
   #checkInputText(vocabulary: VisionVocabulary): void {
     const { library, projector } = this;
     const text = `Hello${vocabulary.tokens.eosString ?? ''}`;

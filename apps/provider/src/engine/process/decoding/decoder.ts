@@ -1,8 +1,8 @@
 /**
- * `Decoder`: the decode loop of a context. A round decodes one token per stream, then prompt slices for `PROMPT_MS`.
+ * `Decoder`: the continuous batching loop of a llama.cpp context. A round decodes one token per stream, then reads prompt slices.
  *
- * Streams join and leave between batches. A round costs one trip to the compute thread. A stream that runs alone may decode
- * drafted tokens too (`PromptLookup`).
+ * Streams join and leave between batches. A round takes one trip to the compute thread. A stream that runs alone may also use
+ * speculative decoding (`PromptLookup`).
  */
 import type { Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSamplers, nativeTokens } from '../native.js';
@@ -15,14 +15,14 @@ import { PromptLookup } from './prompt-lookup.js';
 import { batchRows, type Repeatability } from './repeatability.js';
 import type { CachedSequence, SequencePool } from './sequence-pool.js';
 
-/** Prompt time per round while streams are running, in milliseconds; the current slice may exceed the limit. */
+/** Time per round for prompts while other streams generate, in milliseconds. The last slice of a round may exceed the limit. */
 const PROMPT_MS = 30;
 /** Smallest prompt slice worth a batch, in tokens. */
 const MIN_SLICE = 16;
 /** Idle sequences are cleared after this time, in milliseconds. */
 const IDLE_SEQUENCE_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
-/** An image that takes longer reports progress at this interval, up to the maximum, because coordinators give up on silent requests. */
+/** Interval of progress reports while an image is read, for at most the maximum. Coordinators abort jobs without progress. */
 const IMAGE_PROGRESS_MS = 10_000;
 const MAX_IMAGE_PROGRESS_MS = 300_000;
 
@@ -39,7 +39,7 @@ interface DecoderOptions {
   readonly batchTokens: number;
   /** Whether drafts are allowed and rejected tokens can be dropped from the cache. */
   readonly canDraft: boolean;
-  /** Compute time in milliseconds, by which drafts are compared with single tokens. */
+  /** Clock in milliseconds, to compare the cost of drafts with the cost of single tokens. */
   readonly computeClock: () => number;
   readonly outbox: Outbox;
 }
@@ -66,7 +66,7 @@ export class Decoder {
   #sweep: NodeJS.Timeout | null = null;
   /** Measured prompt time per token; decides the slice size. */
   #msPerToken = 0;
-  /** Debt of repeatable prompts and images in milliseconds: time of their slices while streams ran, less `PROMPT_MS` per round. */
+  /** Milliseconds by which repeatable prompts and images exceeded `PROMPT_MS` per round while other streams generated. */
   #overdrawnMs = 0;
   readonly #draftCost = new DraftCost();
 
@@ -74,7 +74,7 @@ export class Decoder {
     this.#logprobs = new RawLogprobs(options.context, options.samplers);
   }
 
-  /** Runs a stream to the end, which the stream itself reports. Streams without a free sequence wait in order. */
+  /** Queues a stream until a sequence is free, in order of arrival, then runs it. The stream reports its own end. */
   add(stream: TextStream): void {
     stream.options.control.onChange = () => this.#notify();
     this.#waiting.push(stream);
@@ -113,7 +113,7 @@ export class Decoder {
       }
       this.#writeAll();
       if (this.#streams.length + this.#waiting.length === 0) break;
-      // All streams are paused; only a new stream or a message of the daemon can change the state.
+      // All streams are paused. Only a new stream or a message from the daemon can change the state.
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     this.#isRunning = false;
@@ -135,7 +135,7 @@ export class Decoder {
     for (const running of [...this.#prompts, ...this.#streams].filter(({ stream }) => isCancelled(stream))) {
       this.#remove(running);
       this.options.sequences.release(running.held);
-      // Runs after the text of the stream's last token.
+      // Queued behind the text of the stream's last token.
       this.#toWrite.push(() => endCancelled(running.stream));
     }
   }
@@ -149,7 +149,7 @@ export class Decoder {
     }
   }
 
-  /** Decodes a token of each stream in a shared batch, except for repeatable streams with a batch of their own. */
+  /** Decodes one token per stream in a shared batch. Repeatable streams get batches of their own if shared ones are not bit-exact. */
   async #decodeAll(ready: readonly Running[]): Promise<void> {
     const [only, ...others] = ready as readonly [Running, ...Running[]];
     if (others.length === 0 && this.#prompts.length === 0) return this.#decodeAlone(only);
@@ -181,14 +181,14 @@ export class Decoder {
     });
     await this.#compute(ordered, places, () => {
       for (const [index, { held, next }] of ordered.entries()) {
-        // `false`: single tokens are summed differently from prompt slices, so generated tokens never count as repeatable prefix.
+        // `false`: kernels round single tokens and prompt slices differently, so generated tokens are not a repeatable prefix.
         this.#hold(held, [next as Token], false);
         if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
       }
     });
   }
 
-  /** Decodes a stream that has the engine to itself, with a draft where one is likely to save time. */
+  /** Decodes the only running stream, with a draft if a draft is likely to save time. */
   async #decodeAlone(running: Running): Promise<void> {
     const draft = this.#draft(running);
     if (draft.length > 0) return this.#verify(running, draft);
@@ -207,7 +207,7 @@ export class Decoder {
       const policy = new DraftPolicy(this.#draftCost);
       running.drafts = { policy, lookup: new PromptLookup(policy) };
     }
-    // The last token needs no decoding.
+    // The last token of the limit is sampled, but never decoded.
     return running.drafts.lookup.draft(held.tokens, next as Token, stream.remaining - 1);
   }
 
@@ -242,7 +242,7 @@ export class Decoder {
     if (!more) this.#finish(running);
   }
 
-  /** Reads the next slice of a prompt. `busy`: other streams are running. Resolves to false without a waiting prompt. */
+  /** Reads the next slice of a prompt. `busy`: other streams are generating. Resolves to false if no prompt could be read. */
   async #readSlice(busy: boolean): Promise<boolean> {
     const running = this.#takePrompt(busy);
     if (running === undefined) return false;
@@ -278,7 +278,7 @@ export class Decoder {
     return true;
   }
 
-  /** While repeatable prompts and images have overdrawn their time, only text of other prompts is read. */
+  /** After repeatable prompts and images have used up their time, takes only prompts that continue with other text. */
   #takePrompt(busy: boolean): Running | undefined {
     const isShort = (running: Running) => !running.stream.options.repeatable && nextChunk(running) === undefined;
     const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(isShort) : 0;
@@ -306,7 +306,7 @@ export class Decoder {
     this.#hold(held, stream.options.prompt.slice(start, start + tokens), false);
   }
 
-  /** Number of tokens in the next slice, which ends at the next image. */
+  /** Number of tokens in the next slice. A slice ends before an image. */
   #sliceTokens({ held, stream }: Running, busy: boolean): number {
     const { repeatability, batchTokens } = this.options;
     const { prompt, repeatable, media } = stream.options;

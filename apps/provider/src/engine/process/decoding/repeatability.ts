@@ -1,19 +1,23 @@
-/** `findRepeatability`: batches in which a model's logits are bit-exact, so that a seed repeats a text. Kernels vary by batch size. */
+/**
+ * `findRepeatability` tests in which batches a model's logits are bit-exact, so that a request with a seed repeats its text.
+ *
+ * Compute kernels depend on the batch size and round differently.
+ */
 import type { Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, type NativeSamplers, nativeTokens } from '../native.js';
 import { MAX_DRAFT } from './draft-policy.js';
 
-/** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
+/** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), which round differently from single rows. */
 const TILE_ROWS = 64;
-/** Prompt tokens per batch where only a fixed cut is bit-exact; small, because other streams wait for a slice. */
+/** Prompt tokens per batch if only fixed slices are bit-exact. Small, because other streams wait for a slice. */
 const FIXED_SLICE = 128;
-/** Two slices of this size: the second does not begin at a tile boundary of the whole. */
+/** Slice size at which the second slice does not begin at a tile boundary of the whole prompt. */
 const UNEVEN_SLICE = TILE_ROWS + 1;
 /** Number of largest logits compared, in addition to the sum of all. */
 const TOP_LOGITS = 40;
 /** Tokens per slice where the compared tokens are part of the prompt. */
 const CUT_SLICE = 7;
-/** Compared tokens. Small models (400,000 parameters) differ only at every tenth token, larger ones at each. */
+/** Number of compared tokens. Small models (400,000 parameters) differ only at every tenth token, larger ones at each. */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;
 /** Compared batch sizes of a token and its draft: tiles of rows with each remainder, and the largest. */
@@ -25,9 +29,9 @@ const SINGLE_TOKEN_MODEL_SIZE = 16_384;
 
 export interface Repeatability {
   /**
-   * Minimum rows of a batch in which tokens are bit-exact; prompts then are, in slices of at least `slice` tokens.
+   * Minimum rows of a shared batch with bit-exact tokens. Prompts are then bit-exact in slices of at least `slice` tokens.
    *
-   * Null: tokens need a batch of their own, and prompts a cut at multiples of `slice`.
+   * Null: a bit-exact stream needs batches of its own, and its prompt is cut at multiples of `slice`.
    */
   readonly minRows: 1 | 2 | null;
   /** Prompt tokens of a repeatable stream per batch: the minimum, or the exact number if `minRows` is null. */
@@ -43,11 +47,11 @@ export interface RepeatabilityTest {
   /** Embedding width times layers. */
   readonly modelSize: number;
   readonly sequences: number;
-  /** The model runs on one CPU thread. GPU kernels choose their path by the batch size. */
+  /** Whether shared batches can be bit-exact: only on one CPU thread. GPU kernels depend on the batch size. */
   readonly mayShare: boolean;
 }
 
-/** Leaves the context empty. */
+/** Decodes test batches in an empty context, and leaves the context empty. */
 export async function findRepeatability(options: RepeatabilityTest): Promise<Repeatability> {
   const apart: Repeatability = { minRows: null, slice: FIXED_SLICE, exactDrafts: false };
   if (!options.mayShare) return apart;
@@ -104,10 +108,10 @@ class Probe {
     return (await this.#lastRows([UNEVEN_SLICE, UNEVEN_SLICE])) === whole;
   }
 
-  /** Compares the tokens of a successful {@link holds} with the same tokens in a shared batch of one stream. */
+  /** Compares the tokens of a successful {@link holds} with the same tokens in one batch, as with a draft. */
   async holdsInDrafts(): Promise<boolean> {
     for (const rows of DRAFT_ROWS) {
-      // The first rows and the last: kernels compute rows in tiles, and the rest apart.
+      // Both the first and the last rows: kernels compute full tiles and the remaining rows differently.
       for (const start of new Set([PROMPT_TOKENS, Math.min(PROMPT_TOKENS, PROMPT_TOKENS + this.#steps - rows)])) {
         if (!(await this.#holdsInBatch(start, rows))) return false;
       }
@@ -199,7 +203,8 @@ class Probe {
 }
 
 /**
- * Rows per stream: the stream, and copies to reach `min`. llama.cpp decodes only neighbouring ids together.
+ * Rows per stream in a batch. A stream without a neighbouring id gets copies up to `min`, because llama.cpp decodes only
+ * neighbouring ids together.
  *
  * @param ids Sequence ids, ascending.
  */

@@ -1,7 +1,7 @@
 /**
- * `SequencePool`: sequences with cached tokens, reused for common prefixes within a scope.
+ * `SequencePool`: sequences of the KV cache, reused by later requests of one cache scope with a common prompt prefix.
  *
- * Another scope's tokens are cleared first: their timing would reveal other prompts (docs/decisions/0015).
+ * Tokens of another scope are cleared first, because response times would reveal other prompts (docs/decisions/0015).
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
@@ -33,11 +33,11 @@ interface SequenceRequest {
 
 interface SequencePoolOptions {
   readonly count: number;
-  /** Repeatable reuse ends at a multiple of this number. */
+  /** Repeatable requests reuse a multiple of this many tokens. */
   readonly grain: number;
   /** Tokens at the end of a prompt that a repeatable request always computes. */
   readonly minRest: number;
-  /** Positions that a sliding window must reach back before the first needed position. Null: full attention. */
+  /** Size of the attention's sliding window, which must be cached before the first computed position. Null: full attention. */
   readonly window: number | null;
   readonly now?: () => number;
 }
@@ -112,7 +112,7 @@ export class SequencePool {
     let length = 0;
     while (length < max && held.tokens[length] === prompt[length]) length++;
     if (!repeatable) return uncutLength(held.media, length);
-    // Slices end at images, so fewer tokens than a bit-exact slice may remain before one.
+    // Slices end at images, so the slice before an image may be too short to be bit-exact.
     if (media.length > 0) return 0;
     const { grain, minRest } = this.options;
     const same = Math.max(0, Math.min(length, held.repeatable, prompt.length - minRest));

@@ -1,4 +1,4 @@
-/** `RawLogprobs`: log probabilities of the unmodified model, from two extra samplers that do not change the logits. */
+/** `RawLogprobs`: log probabilities before temperature, penalties and grammar, from two extra samplers that leave logits unchanged. */
 
 import type { Logprob, TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
@@ -44,7 +44,7 @@ function pairsOf(flat: Pairs): [Token, number][] {
   return pairs;
 }
 
-/** Value for "impossible", as JSON has no infinity. */
+/** Log probability of an impossible token. JSON has no infinity. */
 const MIN = -9999;
 
 /**

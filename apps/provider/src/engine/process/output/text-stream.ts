@@ -1,4 +1,4 @@
-/** `TextStream`: a stream from prompt to end. Accepting a token is fast; text is written during the next batch. */
+/** `TextStream`: state of one generation in the engine process. Accepting a token is fast; its text is written during the next batch. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
 import type { Ended } from '../../messages.js';
@@ -95,9 +95,9 @@ export class TextStream {
   }
 
   /**
-   * Accepts a token, whose text `write` produces, called once per token in order. `more`: the stream continues.
+   * Accepts a sampled token. The caller then calls `write` once per token, in order. `more`: whether the stream continues.
    *
-   * @throws The token is impossible; the stream has then failed.
+   * @throws The token is impossible, and the stream has failed.
    */
   take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
     if (token === -1) throw new Error('nothing could be sampled');
@@ -110,7 +110,7 @@ export class TextStream {
     }
     this.#count += 1;
     if (grammarText !== null) {
-      // Taken now: by the time `write` runs, the grammar has accepted the next token.
+      // Read now: when `write` runs, the grammar has already accepted the next token.
       const text = grammarText.push();
       const reason = grammarText.mayEnd ? 'stop' : 'length';
       const more = !grammarText.isComplete && this.#count < limit;

@@ -1,6 +1,7 @@
 /**
- * `TextAssembler`: text of tokens. Incomplete characters are withheld, invalid bytes become U+FFFD. Think tags alone are visible
- * control tokens.
+ * `Vocabulary` and `TextAssembler` convert tokens to text. Incomplete characters are withheld; invalid bytes become U+FFFD.
+ *
+ * Control tokens have no text, except for think tags.
  */
 import type { Token } from 'node-llama-cpp';
 
