@@ -65,7 +65,7 @@ export class SessionJobs {
     return this.#running.size;
   }
 
-  /** Reports a changed or unreported machine state. */
+  /** Reports the load, with the current machine state. */
   reportMachine(): void {
     this.#reportLoad();
   }
@@ -112,7 +112,7 @@ export class SessionJobs {
   }
 
   /**
-   * Drains for an absence, during which the session stays. Resolves when no earlier job runs, or at `cancel`.
+   * Drains for an absence, during which the session stays connected. Resolves when no earlier job runs, or at `cancel`.
    *
    * Jobs not accepted yet are handed back at once; the others get `graceMs`. At `force`, jobs without output are
    * handed back, and the others get `forcedMs`.

@@ -17,7 +17,7 @@ import {
 /** Resolved through package.json, so the entry is found from the sources (tests) and from the build. */
 const ENTRY = createRequire(import.meta.url).resolve('#constraint-thread');
 
-/** Real schemas take milliseconds, and the compiler's own bounds stop most others much earlier. */
+/** Time limit per task. Real schemas take milliseconds; the compiler's own limits stop most others much earlier. */
 const MAX_MS = 10_000;
 /** Two threads, so a slow schema does not block all other requests with a schema. */
 const MAX_THREADS = 2;

@@ -1,4 +1,4 @@
-/** Output constraints of a request, compiled to a grammar and checked against finished output. */
+/** Compiles a request's output constraint (schema, pattern, choice or tool call) to a grammar, and checks the finished output. */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
 import {
   ANY_CHARACTER,
@@ -27,7 +27,7 @@ export interface FinishedOutput {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
 }
 
-/** Constraint of a request as plain data, so other threads can process the value. */
+/** Constraint of a request, as plain data for worker threads. */
 export interface ConstraintRequest extends Pick<TextRequest, 'parallelToolCalls' | 'responseFormat' | 'toolChoice' | 'tools'> {
   readonly fields: FieldNames;
 }
@@ -39,9 +39,9 @@ export interface CompiledConstraint {
   readonly isWhole: boolean;
 }
 
-/** Look-ahead steps that must not exceed the matcher's position limit; some tens of milliseconds. */
+/** Steps of the look-ahead for the matcher's position limit, which take tens of milliseconds. */
 const STEPS_AHEAD = 10_000;
-/** Maximum tool calls of an answer where at least one is required. */
+/** Maximum tool calls of an answer if at least one is required. */
 const MAX_CALLS = 16;
 
 /** Null without a constraint. */
@@ -101,7 +101,7 @@ function answerFormat(demand: ConstraintRequest): AnswerFormat | null {
   return responseFormat.type === 'text' || isCallForced(demand) ? null : responseFormat;
 }
 
-/** Where calls are optional, only arguments of strict tools are constrained. */
+/** Whether the grammar enforces the tool's parameters. If calls are optional, only those of strict tools. */
 function isShaped(demand: ConstraintRequest, { strict }: Tool): boolean {
   return strict || isCallForced(demand);
 }
@@ -143,7 +143,7 @@ class ConstraintGrammarBuilder {
     return builder.rule([line, this.#bodies(tools, isShaped), line, ...builder.text(TAGS.close)]);
   }
 
-  /** Text between the tags. Where calls are optional, a non-strict tool takes any object, in any member order. */
+  /** Text between the tags. If calls are optional, a non-strict tool takes any object. */
   #bodies(tools: readonly Tool[], isShaped: (tool: Tool) => boolean): Term {
     const builder = this.#builder;
     const json = this.#json;
@@ -178,9 +178,9 @@ class ConstraintGrammarBuilder {
   }
 
   /**
-   * Free text in which each opening tag is followed by a call. A state per prefix of the tag.
+   * Free text in which each opening tag is followed by a call: a state machine with one state per prefix of the tag.
    *
-   * The tag's first character occurs once, so a mismatch leads to the first or second state.
+   * The tag's first character occurs only once in the tag, so a mismatch leads to the first or second state.
    */
   textWithCalls(call: Term, isSingle: boolean): Term {
     const builder = this.#builder;
@@ -210,7 +210,7 @@ class ConstraintGrammarBuilder {
     return grammar;
   }
 
-  /** The engine repeats the look-ahead while generating; here the request is rejected before any cost. Throws {@link JobError}. */
+  /** Rejects an excessive grammar before generation; the engine repeats the look-ahead while generating. Throws {@link JobError}. */
   lookAhead(grammar: Grammar, field: string): void {
     this.#guarded(field, () => {
       const machine = new GrammarMatcher(grammar);
@@ -264,7 +264,7 @@ function paramOf(field: string, { path, limit }: SchemaError): string {
   return field;
 }
 
-/** The grammar already enforces the schema; an undecided check is no reason to reject the answer. */
+/** True also if the check is undecided, because the grammar already enforces the schema. */
 function mayFit(schema: unknown, value: unknown): boolean {
   return isValidDocument(schema, value) !== false;
 }
