@@ -53,7 +53,7 @@ export function repositoryProjector<F extends File>(
   return best;
 }
 
-/** As {@link repositoryProjector} without a request; null also where the choice is open. */
+/** As {@link repositoryProjector} without a request. Null also if several projectors fit. */
 export function likelyProjector<F extends File>(repository: string, modelPath: string, files: readonly F[]): F | null {
   try {
     return repositoryProjector(repository, modelPath, files, null);
