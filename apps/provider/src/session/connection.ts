@@ -1,4 +1,4 @@
-/** `Connection`: WebSocket to the coordinator with pings and a bound for unsent bytes. A silent socket is closed. */
+/** `Connection`: WebSocket to the coordinator, with pings and a limit of unsent bytes. A silent socket is closed. */
 import type { Duplex } from 'node:stream';
 import {
   type CoordinatorMessage,
@@ -17,7 +17,7 @@ import { GatheredWrites } from './gathered-writes.js';
 export interface Liveness {
   /** Interval of pings. */
   readonly pingMs: number;
-  /** Silence after which the socket counts as dead. */
+  /** Silence after which the socket is considered dead. */
   readonly silenceMs: number;
   /** Time to answer a probe after sleep. Default 5 s. */
   readonly probeMs?: number;
@@ -28,7 +28,7 @@ const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
 const PROBE_MS = 5_000;
 const SILENT = 'the coordinator has been silent for too long';
-/** The payload is repeated in the answer (RFC 6455, section 5.5.3). */
+/** Payload of the probe's ping, which the pong repeats (RFC 6455, section 5.5.3). */
 const PROBE = Buffer.from('awake');
 /** Fractions of the heartbeat interval: check for silence, ping, and close as dead. */
 const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
@@ -39,7 +39,7 @@ interface ConnectionHandlers {
   readonly onMessage: (message: CoordinatorMessage) => void;
   readonly onFrame: (frame: Frame) => void;
   readonly onUnknownMessage: () => void;
-  /** Called once, with a sentence. */
+  /** Called once, with the reason as a sentence. */
   readonly onClosed: (reason: string) => void;
 }
 
@@ -96,7 +96,7 @@ export class Connection {
     }
   }
 
-  /** Shortens the check interval, so that a silent coordinator is left within two heartbeats. */
+  /** Checks by the coordinator's heartbeat interval, so that a silent coordinator is left within two heartbeats. */
   setHeartbeat(intervalMs: number): void {
     if (this.#isClosed) return;
     clearInterval(this.#watch);
@@ -117,7 +117,7 @@ export class Connection {
     else this.#write(bytes, sent);
   }
 
-  /** Checks a socket that may have died during sleep: the coordinator must answer within seconds. Earlier frames do not count. */
+  /** Pings a socket that may have died during sleep, and closes the socket unless the pong arrives within seconds. */
   probe(reason: string): void {
     if (this.#isClosed || this.#probe !== null) return;
     this.#probe = setTimeout(() => this.end(reason), this.liveness.probeMs ?? PROBE_MS);

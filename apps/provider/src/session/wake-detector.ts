@@ -14,7 +14,7 @@ export interface Wake {
 }
 
 const EVERY_MS = 1_000;
-/** A busy machine is late by less. */
+/** Minimum jump. Timers of a busy machine are late by less. */
 const JUMP_MS = 10_000;
 
 export class WakeDetector {
