@@ -1,6 +1,7 @@
 /**
- * `findConfinement` denies network access to model processes: network namespace on Linux, sandbox profile on macOS. The status reports
- * failure.
+ * `findConfinement` finds a way to deny network access to model processes: a network namespace on Linux, a sandbox on macOS.
+ *
+ * The daemon status reports if there is none.
  */
 import { execFile } from 'node:child_process';
 
