@@ -1,6 +1,6 @@
 /**
- * Models that fit this machine and can be served: stored models, models of the coordinator's catalogue, models in demand, and the most
- * downloaded models of the model repository. Every download was found at its source with its size.
+ * `recommendModels` lists models that fit this machine: stored models, the coordinator's catalogue, models in demand in the network,
+ * and the most downloaded models of the model repository. Only downloads that the repository lists with a size are included.
  */
 import { type CatalogueEntry, estimatedEarningsPerDay, type PublishedModels, publishedModels } from '../../account/published-models.js';
 import type { ModelMemorySettings } from '../../config/model-memory.js';
@@ -124,7 +124,7 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
 
 /** Quantizations of a text model that fit a machine. */
 export function fittingVariants(repository: string, variants: readonly Variant[], machine: Machine): Variant[] {
-  // The parts of an image model beside its GGUF file are unknown before the download.
+  // The other parts of an image model are unknown before the download.
   if (knownModel(repository) !== null) return [];
   return variants.filter((variant) => expectedModel({ ...variant, name: repository }, machine).fits);
 }
