@@ -102,7 +102,7 @@ const DaemonStatusSchema = Type.Object({
   }),
   hardening: Type.Object({
     core_dumps: Type.Enum(['off', 'on', 'unknown']),
-    /** Network confinement of the processes that hold a model. */
+    /** Network confinement of the model processes. */
     engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
     engine_network_problem: nullable(Type.String()),
   }),
@@ -110,7 +110,7 @@ const DaemonStatusSchema = Type.Object({
   update: Type.Optional(nullable(Type.Object({ version: Type.String(), text: Type.String() }))),
   /** Commands from the console; absent while starting. */
   remote_control: Type.Optional(RemoteControlStatusSchema),
-  /** The coordinator's view; null without an answer, then `coordinator_problem` says why. */
+  /** The coordinator's status of this provider. Null: no answer; `coordinator_problem` contains the reason. */
   coordinator_view: nullable(ProviderStatusSchema),
   coordinator_problem: nullable(Type.String()),
 });

@@ -37,7 +37,7 @@ interface OpenModelsOptions {
   readonly hashes: FileHashes;
   /** Folder of the engine for quantized image models, if installed. */
   readonly addOnPath: string;
-  /** Network confinement of the processes that hold a model. */
+  /** Network confinement of the model processes. */
   readonly confinement: Confinement;
   readonly onEvent: (event: ModelEvent) => void;
   readonly onChange: () => void;

@@ -1,4 +1,4 @@
-/** Parts of the daemon status that depend on options, host and jobs alone. */
+/** Parts of the daemon status that depend only on options, host and jobs. */
 import { JOB_FAILURES } from '@inference/protocol';
 import { configPath } from '../config/data-dir.js';
 import type { DaemonStatus } from '../control/daemon-status.js';

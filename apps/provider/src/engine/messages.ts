@@ -99,7 +99,7 @@ export interface GenerationRequest {
 export interface EmbeddingRequest {
   /** Plain texts, or token ids of the model's vocabulary. At least one input, none empty. */
   readonly inputs: readonly (string | readonly number[])[];
-  /** Length of each vector, up to the model's own. Null: the model's own. */
+  /** Length of each vector, up to the length of the model's vectors. Null: not shortened. */
   readonly dimensions: number | null;
 }
 

@@ -183,7 +183,7 @@ export class SessionJobs {
     this.#reportLoad();
   }
 
-  /** Stores the rates of an answer. A rate that was not measured keeps the earlier value. */
+  /** Stores the rates of an answer. A rate that was not measured retains the earlier value. */
   #recordRates({ decodeTps, prefillTps }: Answered): void {
     this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
   }

@@ -16,7 +16,7 @@ export type NotificationEvent =
   | { readonly type: 'update_ready'; readonly version: string }
   /** The coordinator no longer supports the protocol versions of this agent. */
   | { readonly type: 'version_unsupported' }
-  /** Regular check, for conditions that depend on the time alone. */
+  /** Regular check, for conditions that depend only on the time. */
   | { readonly type: 'tick' };
 
 export type TrustLevel = TrustMessage['trust_level'];

@@ -3,7 +3,7 @@
 interface WakeDetectorOptions {
   /** Wall clock in milliseconds since 1970. */
   readonly wall?: () => number;
-  /** Monotonic clock in milliseconds; may stand still during sleep. */
+  /** Monotonic clock in milliseconds. May stop during sleep. */
   readonly monotonic?: () => number;
   readonly everyMs?: number;
 }

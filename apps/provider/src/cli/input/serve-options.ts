@@ -38,7 +38,7 @@ const FLAGS = {
   service: { type: 'boolean' },
 } as const;
 
-/** Options of the command line alone. */
+/** Values of the command line, before `config.toml` and defaults are applied. */
 export interface ServeFlags {
   readonly dataDir: string;
   readonly configPath: string;

@@ -99,7 +99,7 @@ function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Leaves names such as `FileVault` and `HTTP` alone. */
+/** Does not change names such as `FileVault` and `HTTP`. */
 function uncapitalize(text: string): string {
   return /^[A-Z][a-z]*\b/.test(text) && !/^[A-Z][a-z]*[A-Z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }

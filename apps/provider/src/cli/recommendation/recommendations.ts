@@ -1,6 +1,7 @@
 /**
- * `recommendModels` lists models that fit this machine: stored models, the coordinator's catalogue, models in demand in the network,
- * and the most downloaded models of the model repository. Only downloads that the repository lists with a size are included.
+ * `recommendModels` lists models that fit this machine, for `models recommend` and `setup`.
+ *
+ * Sources are the model store, the coordinator's catalogue, demand in the network, and downloads in the model repository.
  */
 import { type CatalogueEntry, estimatedEarningsPerDay, type PublishedModels, publishedModels } from '../../account/published-models.js';
 import type { ModelMemorySettings } from '../../config/model-memory.js';

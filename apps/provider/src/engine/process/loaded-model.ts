@@ -1,4 +1,4 @@
-/** `LoadedModel`: what `Runtime` needs of a model and its context. Two native libraries implement it: text and vision models. */
+/** `LoadedModel`: a model with its context, for `Runtime`. Text and vision models are loaded by different native libraries. */
 
 import { DEFAULT_THINK_TAGS } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';

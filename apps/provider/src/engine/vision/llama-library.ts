@@ -187,8 +187,8 @@ export type NativeFunction = ((...args: unknown[]) => unknown) & {
 export type LlamaLibrary = Readonly<Record<Name, NativeFunction>>;
 
 /**
- * Stack of a native call, which koffi replaces by its own: 2 MiB, and 128 KiB on threads of the pool. llama.cpp's matcher needs
- * megabytes for a long word (tokenizer.ts), and GPU drivers more than 128 KiB. Pages take memory only once used.
+ * Stack of a native call. koffi's defaults, 2 MiB and 128 KiB on pool threads, are too small: llama.cpp's tokenizer needs megabytes
+ * for a long word (tokenizer.ts), and GPU drivers more than 128 KiB. Pages take memory only once used.
  */
 const STACK_BYTES = 16 << 20;
 

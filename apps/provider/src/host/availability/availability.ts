@@ -75,7 +75,7 @@ interface FoundReason {
   readonly reason: Reason;
   /** False if only the cooldown of the reason remains. */
   readonly isCurrent: boolean;
-  /** End caused by time alone; null: unknown. */
+  /** End that is known in advance. Null: unknown. */
   readonly endsAt: number | null;
 }
 

@@ -22,7 +22,7 @@ const CANDIDATES: readonly {
   readonly probe: string;
 }[] = [
   { platform: 'linux', kind: 'network_namespace', wrap: ['unshare', '--user', '--map-current-user', '--net', '--'], probe: 'true' },
-  // For root where user namespaces are forbidden.
+  // Works for root if user namespaces are forbidden.
   { platform: 'linux', kind: 'network_namespace', wrap: ['unshare', '--net', '--'], probe: 'true' },
   { platform: 'darwin', kind: 'sandbox', wrap: ['/usr/bin/sandbox-exec', '-p', PROFILE], probe: '/usr/bin/true' },
 ];

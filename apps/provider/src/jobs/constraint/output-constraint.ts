@@ -101,7 +101,7 @@ function answerFormat(demand: ConstraintRequest): AnswerFormat | null {
   return responseFormat.type === 'text' || isCallForced(demand) ? null : responseFormat;
 }
 
-/** Whether the grammar enforces the tool's parameters. If calls are optional, only those of strict tools. */
+/** Whether the grammar enforces the tool's parameters: always if a call is required, else only for strict tools. */
 function isShaped(demand: ConstraintRequest, { strict }: Tool): boolean {
   return strict || isCallForced(demand);
 }

@@ -2,7 +2,7 @@
  * `Decoder`: the continuous batching loop of a llama.cpp context. A round decodes one token per stream, then reads prompt slices.
  *
  * Streams join and leave between batches. A round takes one trip to the compute thread. A stream that runs alone may also use
- * speculative decoding (`PromptLookup`).
+ * speculative decoding (`PromptLookup`). Repeatable streams, whose requests have a seed, only run in batches with bit-exact logits.
  */
 import type { Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSamplers, nativeTokens } from '../native.js';

@@ -101,7 +101,7 @@ export class DraftPolicy {
     this.#hitRates[index] = old + HIT_SMOOTHING * ((isHit ? 1 : 0) - old);
   }
 
-  /** Number of tokens to draft in this round after a match of `matched` tokens, up to `max`; 0 if no draft is likely to save time. */
+  /** Number of tokens to draft in this round, up to `max`. 0: no draft is likely to save time. `matched`: length of the match. */
   draftLength(matched: number, max: number): number {
     this.#allowance = Math.min(MAX_ALLOWANCE, this.#allowance + ALLOWANCE_PER_ROUND);
     let best = 0;

@@ -15,7 +15,7 @@ const FIXED_SLICE = 128;
 const UNEVEN_SLICE = TILE_ROWS + 1;
 /** Number of largest logits compared, in addition to the sum of all. */
 const TOP_LOGITS = 40;
-/** Tokens per slice where the compared tokens are part of the prompt. */
+/** Tokens per slice in the test that reads the compared tokens as part of the prompt. */
 const CUT_SLICE = 7;
 /** Number of compared tokens. Small models (400,000 parameters) differ only at every tenth token, larger ones at each. */
 const MIN_STEPS = 6;
@@ -140,7 +140,7 @@ class Probe {
     this.#sampler.dispose();
   }
 
-  /** Logits of the last rows of a prompt read in the given slices. */
+  /** Logits of the last rows of a prompt that is read in slices of these lengths. */
   async #lastRows(slices: readonly number[]): Promise<string> {
     const { context } = this.options;
     this.#clear();

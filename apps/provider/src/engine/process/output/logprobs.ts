@@ -5,7 +5,7 @@ import type { Token } from 'node-llama-cpp';
 import type { NativeContext, NativeSampler, NativeSamplers, Pairs } from '../native.js';
 import type { Vocabulary } from './token-text.js';
 
-/** Alternatives reported beside the chosen token. */
+/** Maximum number of reported alternatives per token. */
 const TOP = 20;
 
 export class RawLogprobs {

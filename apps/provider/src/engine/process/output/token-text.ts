@@ -14,7 +14,7 @@ const BYTE = 6;
 
 interface TokenText {
   readonly bytes: Uint8Array;
-  /** Complete text if the bytes are valid UTF-8 alone, else null. */
+  /** Text, if the bytes of this token are complete UTF-8. Null: a character continues in another token. */
   readonly text: string | null;
 }
 

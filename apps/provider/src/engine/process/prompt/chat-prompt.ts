@@ -41,7 +41,7 @@ export interface PromptModel {
 
 /** The prompt fills the context and leaves no space for an answer. */
 export class PromptTooLong extends Error {
-  /** `actual`: tokens of the prompt; estimated where a full count would delay other streams. */
+  /** `actual`: tokens of the prompt; estimated if a full count would delay other streams. */
   constructor(readonly actual: number) {
     super('the prompt is too long');
     this.name = 'PromptTooLong';
