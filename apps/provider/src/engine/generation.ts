@@ -105,7 +105,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
           const batch = this.#unread;
           this.#unread = [];
           yield batch;
-          this.#goOn();
+          this.#resumeIfRead();
         } else if (this.#ended !== null) return;
         else await new Promise<void>((resolve) => (this.#wake = resolve));
       }
@@ -114,7 +114,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     }
   }
 
-  #goOn(): void {
+  #resumeIfRead(): void {
     if (!this.#isPaused || this.#unread.length > RESUME_AT) return;
     this.#isPaused = false;
     if (this.#ended === null) this.command('resume');

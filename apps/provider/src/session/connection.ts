@@ -44,7 +44,7 @@ interface ConnectionHandlers {
 }
 
 export class Connection {
-  #lastHeardAt = performance.now();
+  #lastActivityAt = performance.now();
   #isClosed = false;
   #closing: NodeJS.Timeout | null = null;
   #probe: NodeJS.Timeout | null = null;
@@ -57,9 +57,9 @@ export class Connection {
     private readonly liveness: Liveness,
   ) {
     socket.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary));
-    socket.on('ping', () => this.#sign());
+    socket.on('ping', () => this.#noteActivity());
     socket.on('pong', (data) => {
-      this.#sign();
+      this.#noteActivity();
       if (this.#probe === null || !data.equals(PROBE)) return;
       clearTimeout(this.#probe);
       this.#probe = null;
@@ -151,7 +151,7 @@ export class Connection {
 
   #receive(data: Buffer, isBinary: boolean): void {
     if (this.#isClosed) return;
-    this.#sign();
+    this.#noteActivity();
     if (isBinary) {
       let frame: Frame;
       try {
@@ -182,19 +182,19 @@ export class Connection {
   /** Pings, or ends a silent connection. */
   #checkLife(): void {
     if (this.#isClosed) return;
-    if (performance.now() - this.#lastHeardAt > this.liveness.silenceMs) this.end(SILENT);
+    if (performance.now() - this.#lastActivityAt > this.liveness.silenceMs) this.end(SILENT);
     else this.socket.ping();
   }
 
   #checkHeartbeat(intervalMs: number): void {
     if (this.#isClosed) return;
-    const silentMs = performance.now() - this.#lastHeardAt;
+    const silentMs = performance.now() - this.#lastActivityAt;
     if (silentMs >= intervalMs * HEARTBEAT.silence) this.end(SILENT);
     else if (silentMs >= intervalMs * HEARTBEAT.ping) this.socket.ping();
   }
 
-  #sign(): void {
-    this.#lastHeardAt = performance.now();
+  #noteActivity(): void {
+    this.#lastActivityAt = performance.now();
   }
 
   #close(reason: string): void {

@@ -42,9 +42,9 @@ export interface NativeContext {
   addToBatch(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array;
   decodeBatch(): Promise<void>;
   /** -1: nothing could be sampled. */
-  sampleToken(place: number, sampler: NativeSampler): Promise<number>;
+  sampleToken(batchIndex: number, sampler: NativeSampler): Promise<number>;
   sampleToken(
-    place: number,
+    batchIndex: number,
     sampler: NativeSampler,
     probabilities: boolean,
     confidence: boolean,

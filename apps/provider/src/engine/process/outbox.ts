@@ -22,7 +22,7 @@ export class Outbox {
   #ended: Ended[] = [];
   #hasWorked = false;
   /** Streams without any sent text. */
-  readonly #silent = new Set<number>();
+  readonly #withoutText = new Set<number>();
   #isUrgent = false;
   #isScheduled = false;
   #timer: NodeJS.Timeout | null = null;
@@ -35,14 +35,14 @@ export class Outbox {
   /** Sent with the next message, because the daemon needs the event only with text, an end or progress. */
   started(event: Started): void {
     this.#started.push(event);
-    this.#silent.add(event.job);
+    this.#withoutText.add(event.job);
   }
 
   /** `logprobs`: of the piece's tokens, for all pieces of a stream or for none. */
   piece(job: number, tokens: number, text: string, logprobs?: readonly TokenLogprob[]): void {
     this.#pieces.push(job, tokens, text);
     if (logprobs !== undefined) this.#logprobs.push({ job, logprobs });
-    if (this.#silent.delete(job)) this.#flushSoon();
+    if (this.#withoutText.delete(job)) this.#flushSoon();
     else this.#schedule();
   }
 
@@ -55,7 +55,7 @@ export class Outbox {
 
   ended(event: Ended): void {
     this.#ended.push(event);
-    this.#silent.delete(event.job);
+    this.#withoutText.delete(event.job);
     this.#flushSoon();
   }
 

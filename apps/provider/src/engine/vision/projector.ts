@@ -139,8 +139,8 @@ export class Projector {
       if ((await callAsync<number>(library.mtmd_encode_chunk, projector, chunk)) !== 0)
         throw new Error('llama.cpp could not encode an image');
       const embeddings = library.mtmd_get_output_embd(projector);
-      const place = [position, sequence, batchTokens, [0], null, null];
-      const code = await callAsync<number>(library.mtmd_helper_decode_image_chunk, projector, context, chunk, embeddings, ...place);
+      const rest = [position, sequence, batchTokens, [0], null, null];
+      const code = await callAsync<number>(library.mtmd_helper_decode_image_chunk, projector, context, chunk, embeddings, ...rest);
       if (code !== 0) throw new Error(`llama.cpp could not decode an image (${code})`);
     });
   }

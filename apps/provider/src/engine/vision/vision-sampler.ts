@@ -25,10 +25,10 @@ export class VisionSampler implements NativeSampler {
   applyConfig(): void {}
 
   /** Draws a token from the logits at a batch position and stores the token. -1: nothing could be sampled. */
-  sample(context: Pointer, place: number, logits: () => Float32Array): number {
+  sample(context: Pointer, batchIndex: number, logits: () => Float32Array): number {
     const chain = this.#chain;
     if (chain === null) throw new Error('the sampler is disposed');
-    if (this.#grammar === null) return this.library.llama_sampler_sample(chain, context, place) as number;
+    if (this.#grammar === null) return this.library.llama_sampler_sample(chain, context, batchIndex) as number;
     return this.#sampleInGrammar(chain, this.#grammar, logits());
   }
 

@@ -53,13 +53,13 @@ export class ConstraintCompiler {
    * Null without a constraint. Throws {@link JobError} `unsupported` or `invalid_request` with the field, or the signal's reason.
    */
   async compile(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputConstraint | null> {
-    const demand = constraintRequest(parsed);
-    if (demand === null) return null;
-    const field = schemaField(demand);
-    if (field === null) return { ...compileConstraint(demand), fits: async (output) => satisfiesConstraint(demand, output) };
-    const answer = await this.#ask<CompilationResult>('make', [demand], field, signal);
+    const constraint = constraintRequest(parsed);
+    if (constraint === null) return null;
+    const field = schemaField(constraint);
+    if (field === null) return { ...compileConstraint(constraint), fits: async (output) => satisfiesConstraint(constraint, output) };
+    const answer = await this.#ask<CompilationResult>('make', [constraint], field, signal);
     if ('failure' in answer) throw new JobError(answer.failure.code, answer.failure);
-    return { ...answer.constraint, fits: (output) => this.#ask<boolean>('fits', [demand, output], field, signal) };
+    return { ...answer.constraint, fits: (output) => this.#ask<boolean>('fits', [constraint, output], field, signal) };
   }
 
   async close(): Promise<void> {

@@ -49,25 +49,25 @@ export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | nu
   const { request } = parsed;
   if (request.task === 'count') return null;
   const { parallelToolCalls, responseFormat, toolChoice, tools } = request;
-  const demand = { parallelToolCalls, responseFormat, toolChoice, tools, fields: fieldNames(parsed) };
-  return answerFormat(demand) !== null || callable(demand).length > 0 ? demand : null;
+  const constraint = { parallelToolCalls, responseFormat, toolChoice, tools, fields: fieldNames(parsed) };
+  return answerFormat(constraint) !== null || callable(constraint).length > 0 ? constraint : null;
 }
 
 /** Request field that contains client schemas; null: none. */
-export function schemaField(demand: ConstraintRequest): string | null {
-  const format = answerFormat(demand);
-  if (format !== null && format.type !== 'json_object') return format.field ?? demand.fields.responseSchema;
-  return callable(demand).some((tool) => isShaped(demand, tool)) ? 'tools' : null;
+export function schemaField(constraint: ConstraintRequest): string | null {
+  const format = answerFormat(constraint);
+  if (format !== null && format.type !== 'json_object') return format.field ?? constraint.fields.responseSchema;
+  return callable(constraint).some((tool) => isShaped(constraint, tool)) ? 'tools' : null;
 }
 
 /** Throws {@link JobError} `unsupported` or `invalid_request` with the field. */
-export function compileConstraint(demand: ConstraintRequest): CompiledConstraint {
-  const { fields, parallelToolCalls, toolChoice } = demand;
-  const tools = callable(demand);
-  const isForced = isCallForced(demand);
-  const format = answerFormat(demand);
+export function compileConstraint(constraint: ConstraintRequest): CompiledConstraint {
+  const { fields, parallelToolCalls, toolChoice } = constraint;
+  const tools = callable(constraint);
+  const isForced = isCallForced(constraint);
+  const format = answerFormat(constraint);
   const builder = new ConstraintGrammarBuilder(fields);
-  const call = tools.length === 0 ? null : builder.call(tools, (tool) => isShaped(demand, tool));
+  const call = tools.length === 0 ? null : builder.call(tools, (tool) => isShaped(constraint, tool));
   const isSingle = toolChoice.type === 'named' || !parallelToolCalls;
   const calls = call === null ? null : isSingle ? builder.opened(call) : builder.listed(call);
   const root =
@@ -77,7 +77,7 @@ export function compileConstraint(demand: ConstraintRequest): CompiledConstraint
         ? (calls as Term)
         : builder.textWithCalls(call as Term, isSingle);
   const grammar = builder.grammar(root, format !== null ? 'answer' : 'tools');
-  const param = schemaField(demand);
+  const param = schemaField(constraint);
   if (param !== null) builder.lookAhead(grammar, param);
   return { grammar, isWhole: format !== null || isForced };
 }
@@ -88,22 +88,22 @@ function callable({ toolChoice, tools }: ConstraintRequest): readonly Tool[] {
   return toolChoice.type === 'named' ? tools.filter(({ name }) => name === toolChoice.name) : tools;
 }
 
-function isCallForced(demand: ConstraintRequest): boolean {
-  const { type } = demand.toolChoice;
-  return (type === 'required' || type === 'named') && callable(demand).length > 0;
+function isCallForced(constraint: ConstraintRequest): boolean {
+  const { type } = constraint.toolChoice;
+  return (type === 'required' || type === 'named') && callable(constraint).length > 0;
 }
 
 type AnswerFormat = Exclude<TextRequest['responseFormat'], { type: 'text' }>;
 
 /** Format of the answer text, or null if unconstrained or replaced by a tool call. */
-function answerFormat(demand: ConstraintRequest): AnswerFormat | null {
-  const { responseFormat } = demand;
-  return responseFormat.type === 'text' || isCallForced(demand) ? null : responseFormat;
+function answerFormat(constraint: ConstraintRequest): AnswerFormat | null {
+  const { responseFormat } = constraint;
+  return responseFormat.type === 'text' || isCallForced(constraint) ? null : responseFormat;
 }
 
 /** Whether the grammar enforces the tool's parameters: always if a call is required, else only for strict tools. */
-function isShaped(demand: ConstraintRequest, { strict }: Tool): boolean {
-  return strict || isCallForced(demand);
+function isShaped(constraint: ConstraintRequest, { strict }: Tool): boolean {
+  return strict || isCallForced(constraint);
 }
 
 class ConstraintGrammarBuilder {
@@ -270,8 +270,8 @@ function mayFit(schema: unknown, value: unknown): boolean {
 }
 
 /** Whether a complete output satisfies the constraint. */
-export function satisfiesConstraint(demand: ConstraintRequest, { text, calls }: FinishedOutput): boolean {
-  const { responseFormat, tools, toolChoice } = demand;
+export function satisfiesConstraint(constraint: ConstraintRequest, { text, calls }: FinishedOutput): boolean {
+  const { responseFormat, tools, toolChoice } = constraint;
   const known = new Map(tools.map((tool) => [tool.name, tool]));
   const right = calls.every((call) => {
     const tool = known.get(call.name);
@@ -281,7 +281,7 @@ export function satisfiesConstraint(demand: ConstraintRequest, { text, calls }: 
   });
   if (!right) return false;
   if (toolChoice.type === 'required' || toolChoice.type === 'named') return calls.length > 0;
-  if (answerFormat(demand) === null || calls.length > 0) return true;
+  if (answerFormat(constraint) === null || calls.length > 0) return true;
   if (responseFormat.type === 'choice') return responseFormat.choices.includes(text);
   // Client patterns never run here, because the grammar enforces them.
   if (responseFormat.type === 'regex') return true;

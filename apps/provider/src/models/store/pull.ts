@@ -146,7 +146,7 @@ function addressProjector({ name }: RemoteFile, projector: ProjectorChoice): Rem
 /** Pulls all files of a GGUF model, and its projector if any. */
 async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | null, options: PullOptions): Promise<Pulled> {
   const { store } = options;
-  const neededFiles = wantedFiles(files, projector, options);
+  const neededFiles = filesToPull(files, projector, options);
   const sha256s = await fetchFiles(neededFiles, neededFiles.length === 1 ? options.sha256 : null, options);
   const path = join(store.directory, files[0]?.name ?? '');
   const candidate = (facts: ModelFacts): Candidate => {
@@ -177,7 +177,7 @@ async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | n
 }
 
 /** Omits the projector if the owner expects the hash of the model without it. Throws {@link DownloadError} if no hash can match. */
-function wantedFiles(
+function filesToPull(
   files: readonly RemoteFile[],
   projector: RemoteFile | null,
   { sha256, projector: choice }: PullOptions,

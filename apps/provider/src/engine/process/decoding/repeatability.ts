@@ -53,16 +53,16 @@ export interface RepeatabilityTest {
 
 /** Decodes test batches in an empty context, and leaves the context empty. */
 export async function findRepeatability(options: RepeatabilityTest): Promise<Repeatability> {
-  const apart: Repeatability = { minRows: null, slice: FIXED_SLICE, exactDrafts: false };
-  if (!options.mayShare) return apart;
+  const separate: Repeatability = { minRows: null, slice: FIXED_SLICE, exactDrafts: false };
+  if (!options.mayShare) return separate;
   const probe = new Probe(options);
   try {
     for (const minRows of [1, 2] as const) {
-      if (!(await probe.holds(minRows))) continue;
-      if (!(await probe.holdsInSlices())) return apart;
-      return { minRows, slice: TILE_ROWS, exactDrafts: await probe.holdsInDrafts() };
+      if (!(await probe.isExactShared(minRows))) continue;
+      if (!(await probe.isExactInSlices())) return separate;
+      return { minRows, slice: TILE_ROWS, exactDrafts: await probe.isExactInDrafts() };
     }
-    return apart;
+    return separate;
   } finally {
     probe.end();
   }
@@ -82,7 +82,7 @@ class Probe {
   }
 
   /** Compares tokens after a prompt: with the fewest rows, among other streams, and as part of the prompt. */
-  async holds(minRows: 1 | 2): Promise<boolean> {
+  async isExactShared(minRows: 1 | 2): Promise<boolean> {
     const { sequences } = this.options;
     this.#clear();
     const alone: string[] = [];
@@ -103,34 +103,34 @@ class Probe {
   }
 
   /** Compares the last tokens of a prompt read at once and in two slices. */
-  async holdsInSlices(): Promise<boolean> {
+  async isExactInSlices(): Promise<boolean> {
     const whole = await this.#lastRows([2 * UNEVEN_SLICE]);
     return (await this.#lastRows([UNEVEN_SLICE, UNEVEN_SLICE])) === whole;
   }
 
-  /** Compares the tokens of a successful {@link holds} with the same tokens in one batch, as with a draft. */
-  async holdsInDrafts(): Promise<boolean> {
+  /** Compares the tokens of a successful {@link isExactShared} with the same tokens in one batch, as with a draft. */
+  async isExactInDrafts(): Promise<boolean> {
     for (const rows of DRAFT_ROWS) {
       // Both the first and the last rows: kernels compute full tiles and the remaining rows differently.
       for (const start of new Set([PROMPT_TOKENS, Math.min(PROMPT_TOKENS, PROMPT_TOKENS + this.#steps - rows)])) {
-        if (!(await this.#holdsInBatch(start, rows))) return false;
+        if (!(await this.#isExactInBatch(start, rows))) return false;
       }
     }
     return true;
   }
 
   /** Compares the tokens that were also decoded alone, in a batch from position `start`. */
-  async #holdsInBatch(start: number, rows: number): Promise<boolean> {
+  async #isExactInBatch(start: number, rows: number): Promise<boolean> {
     const { context } = this.options;
     this.#clear();
     await this.#prompt(start, start);
     const tokens = Array.from({ length: rows }, (_, index) => this.#token(start + index));
     context.initBatch(rows);
-    const places = context.addToBatch(0, start, nativeTokens(tokens), Uint32Array.from(tokens.keys()));
+    const batchIndices = context.addToBatch(0, start, nativeTokens(tokens), Uint32Array.from(tokens.keys()));
     await context.decodeBatch();
-    for (const [index, place] of places.entries()) {
+    for (const [index, batchIndex] of batchIndices.entries()) {
       const expected = this.#alone[start + index - PROMPT_TOKENS];
-      if (expected !== undefined && (await this.#logits(place)) !== expected) return false;
+      if (expected !== undefined && (await this.#logits(batchIndex)) !== expected) return false;
     }
     return true;
   }
@@ -145,11 +145,11 @@ class Probe {
     const { context } = this.options;
     this.#clear();
     let at = 0;
-    let places: Uint32Array = new Uint32Array(0);
+    let batchIndices: Uint32Array = new Uint32Array(0);
     for (const slice of slices) {
       const tokens = nativeTokens(Array.from({ length: slice }, (_, index) => this.#token(at + index)));
       context.initBatch(slice);
-      places = context.addToBatch(
+      batchIndices = context.addToBatch(
         0,
         at,
         tokens,
@@ -159,7 +159,7 @@ class Probe {
       at += slice;
     }
     const rows: string[] = [];
-    for (const place of places) rows.push(await this.#logits(place));
+    for (const batchIndex of batchIndices) rows.push(await this.#logits(batchIndex));
     return rows.join('\n');
   }
 
@@ -182,18 +182,25 @@ class Probe {
     const { context } = this.options;
     const own = nativeTokens(Array.from({ length: rows }, () => this.#token(position)));
     context.initBatch(rows + streams - 1);
-    const [place = 0] = context.addToBatch(0, position, own, Uint32Array.from(own.keys()));
+    const [batchIndex = 0] = context.addToBatch(0, position, own, Uint32Array.from(own.keys()));
     for (let other = 1; other < streams; other++) {
       context.addToBatch(other, position - PROMPT_TOKENS, nativeTokens([this.#token(position + other)]), Uint32Array.of(0));
     }
     await context.decodeBatch();
-    const logits = await this.#logits(place);
+    const logits = await this.#logits(batchIndex);
     context.removeTokenCellsFromSequence(0, position + 1, -1);
     return logits;
   }
 
-  async #logits(place: number): Promise<string> {
-    const sampled = await this.options.context.sampleToken(place, this.#sampler, false, false, [[], false, false, false, TOP_LOGITS], true);
+  async #logits(batchIndex: number): Promise<string> {
+    const sampled = await this.options.context.sampleToken(
+      batchIndex,
+      this.#sampler,
+      false,
+      false,
+      [[], false, false, false, TOP_LOGITS],
+      true,
+    );
     return `${sampled[3]?.join()} ${sampled[4]}`;
   }
 

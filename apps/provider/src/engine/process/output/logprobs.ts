@@ -23,11 +23,11 @@ export class RawLogprobs {
   }
 
   /** Log probabilities of the likeliest tokens and of the given token, at the batch position of its sampling. */
-  async of(place: number, token: Token): Promise<ReadonlyMap<Token, number>> {
+  async of(batchIndex: number, token: Token): Promise<ReadonlyMap<Token, number>> {
     // Issued together; the single compute thread runs the calls in order.
     const [all, best] = await Promise.all([
-      this.context.sampleToken(place, this.#greedy, false, false, [[token], false, false, true, 0], true),
-      this.context.sampleToken(place, this.#top, false, false, [[], false, false, false, TOP], false),
+      this.context.sampleToken(batchIndex, this.#greedy, false, false, [[token], false, false, true, 0], true),
+      this.context.sampleToken(batchIndex, this.#top, false, false, [[], false, false, false, TOP], false),
     ]);
     const [, , , logits = [], weight = 0] = all;
     const known = pairsOf(logits);

@@ -70,7 +70,7 @@ type Logprobs = ReadonlyMap<Token, number>;
 export class TextStream {
   readonly #grammarText: GrammarText | null;
   #count = 0;
-  #silent = 0;
+  #unsentTokens = 0;
   #logprobs: TokenLogprob[] = [];
   #isOver = false;
 
@@ -133,7 +133,7 @@ export class TextStream {
     const { logprobs } = this.options;
     // An incomplete character left by the last token belongs to that token.
     const text = last === null ? own : own + this.options.text.end();
-    this.#silent += 1;
+    this.#unsentTokens += 1;
     if (logprobs !== null && values !== null) {
       this.#logprobs.push(tokenLogprob(logprobs.vocabulary, token, text, values, logprobs.alternatives));
     }
@@ -154,7 +154,7 @@ export class TextStream {
       }
     }
     this.#count += tokens.length;
-    this.#silent += tokens.length;
+    this.#unsentTokens += tokens.length;
     this.#send(text);
     this.#finish('stop');
   }
@@ -163,14 +163,14 @@ export class TextStream {
     const rest = this.options.text.end();
     const last = this.#logprobs.at(-1);
     if (last !== undefined) this.#logprobs[this.#logprobs.length - 1] = { ...last, token: rest };
-    if (this.#silent > 0 || rest !== '') this.#send(rest);
+    if (this.#unsentTokens > 0 || rest !== '') this.#send(rest);
     this.end({ job: this.options.control.job, kind: 'finished', reason, completionTokens: this.#count });
   }
 
   #send(text: string): void {
     const { outbox, control, logprobs } = this.options;
-    outbox.piece(control.job, this.#silent, text, logprobs === null ? undefined : this.#logprobs);
-    this.#silent = 0;
+    outbox.piece(control.job, this.#unsentTokens, text, logprobs === null ? undefined : this.#logprobs);
+    this.#unsentTokens = 0;
     this.#logprobs = [];
   }
 }
