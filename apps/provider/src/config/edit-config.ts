@@ -129,7 +129,7 @@ function insertBeforeTables(text: string, line: string): string {
   const first = places.filter(({ kind }) => kind === 'header').reduce((min, { from }) => Math.min(min, from), text.length);
   const head = text.slice(0, first);
   if (first === text.length) return `${head}${head === '' || head.endsWith('\n') ? '' : '\n'}${line}`;
-  // Inserts above the first header and its comment lines. Lines within a multi-line string are no comments.
+  // Inserts above the first header and its comment lines. Lines within a multi-line string are not comments.
   const last = places.filter(({ from }) => from < first).reduce((max, { to }) => Math.max(max, to), 0);
   const comment = last + (/(?:^[ \t]*#.*\n)*[ \t]*(?![\s\S])/m.exec(head.slice(last))?.index ?? first - last);
   const before = text.slice(0, comment);

@@ -117,7 +117,7 @@ export class E2eChannel implements JobChannel {
     return this.#response.refuse(formatFor(this.#request.context.endpoint).error(error), startedAt);
   };
 
-  /** Reports the code alone: `param`, `limit` and `actual` describe the plaintext. */
+  /** Reports only the code: `param`, `limit` and `actual` describe the plaintext. */
   reportedFailure({ code }: JobFailure): JobFailure {
     return { code };
   }

@@ -31,7 +31,7 @@ export class PromptLookup {
     // Past the last token of the stream, the draft repeats itself.
     for (let i = 0; i < length; i++) {
       const token = this.#tokens[start + i] ?? (draft[start + i - this.#tokens.length] as Token);
-      // Placeholders of images are no tokens of the vocabulary.
+      // Placeholders of images are not tokens of the vocabulary.
       if (token < 0) break;
       draft.push(token);
     }
