@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command on the PATH. Says in a sentence what an old Node would say in a stack trace. */
+/** The command on the PATH. Prints a sentence on an old Node, which would otherwise fail with a stack trace. */
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(

@@ -1,7 +1,8 @@
 /**
- * Install step of the package: on a Mac with Apple silicon it builds the Secure Enclave helper, unless the package brought one.
- * Elsewhere there is nothing to do. A helper that cannot be built does not fail an install by npm, which would only hide why;
- * with `--strict` it does, for those who want to go on only with a whole one.
+ * Install step of the package: builds the Secure Enclave helper on a Mac with Apple silicon, unless the package contains a working one.
+ *
+ * A failed build prints instructions and does not fail the installation, because npm would hide the reason. With `--strict`, the
+ * exit code is 1: `install.sh` and updates of the agent use this option.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -23,7 +24,7 @@ if (process.platform === 'darwin' && process.arch === 'arm64' && !works(helper))
   }
 }
 
-/** Whether it starts and says what it is. A helper of another system or a broken one does not. */
+/** Whether the helper starts and answers as a Secure Enclave helper. A damaged helper, or one of another system, does not. */
 function works(path) {
   if (!existsSync(path)) return false;
   const { stdout } = spawnSync(path, ['--data-dir', join(native, 'bin')], { input: '{"id":1,"op":"hello"}\n', timeout: 10_000 });

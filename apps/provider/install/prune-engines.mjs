@@ -1,6 +1,6 @@
 /**
- * Deletes native libraries of other systems and unused sources from installed engines: 350 MB. Runs as install step of the package, for
- * the archives of a release, and after `npm ci` in the repository. Libraries of the given system are never touched.
+ * Deletes native libraries of other systems and unused sources (350 MB) from the installed engines. Runs as an install step of the
+ * package, for the archives of a release, and after `npm ci` in the repository. Libraries of the given system are never touched.
  */
 import { readdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -17,6 +17,6 @@ program=${1:-$(dirname "$sources")/bin/inference-menu-bar}
 mkdir -p "$(dirname "$program")"
 swiftc -O -target arm64-apple-macos13.0 "$sources"/*.swift -o "$program.new"
 codesign --force --options runtime --sign "${CODESIGN_IDENTITY:--}" "$program.new"
-# In one step, so that launchd starts the old program or the new one.
+# An atomic rename, so that launchd starts either the old or the new program.
 mv "$program.new" "$program"
 echo "built $program"

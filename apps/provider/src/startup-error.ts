@@ -1,4 +1,4 @@
-/** `StartupError`, and the sentence for the owner about any error of a command or of the daemon's start. */
+/** `startupErrorText`: the sentence for the owner about any error of a command or of the daemon's start. */
 import { EnclaveError } from '@inference/enclave';
 import { AlreadyRunningError } from './control/control-server.js';
 import { MachineLockedError } from './control/machine-lock.js';

@@ -1,4 +1,4 @@
-/** `withTimeLimit`: stops waiting for a promise after a time. */
+/** `withTimeLimit` waits for a promise with a time limit. */
 
 /** Value of the promise, or `'late'` after `ms`. The promise itself continues. Rejects with the promise. */
 export async function withTimeLimit<Value>(promise: Promise<Value>, ms: number): Promise<Value | 'late'> {

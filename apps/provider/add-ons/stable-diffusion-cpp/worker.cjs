@@ -1,6 +1,8 @@
 /**
- * Runs stable-diffusion.cpp in the Bare runtime, which its add-on is made for. Speaks JSON, one message a line, on descriptor 3,
- * and ends when the other side closes it. The first argument is the folder that the add-on's packages lie in.
+ * Worker process of the image process: runs stable-diffusion.cpp, whose add-on needs the Bare runtime.
+ *
+ * Messages are JSON lines on file descriptor 3. The process ends when the image process closes the descriptor. Argument: the
+ * folder of the add-on's packages (`node_modules`).
  */
 const packages = Bare.argv[2];
 const Pipe = require(`${packages}/bare-pipe`);
@@ -57,5 +59,5 @@ channel
       handle(JSON.parse(line)).catch((error) => send({ type: 'failed', message: String(error?.message ?? error) }));
     }
   })
-  // An ordinary exit waits for the model's threads, which wait for work; there is nothing here to save.
+  // An ordinary exit would wait for the model's idle threads, and the process has no state to save.
   .on('end', () => os.kill(os.pid(), 'SIGKILL'));

@@ -86,7 +86,7 @@ struct ControlSocket: Sendable {
         }
     }
 
-    /// Body of a whole HTTP response. Throws the problem that its status tells of.
+    /// Body of a whole HTTP response. Throws `ControlProblem` for a status other than 200.
     static func body(of response: Data) throws -> Data {
         guard !response.isEmpty else { throw ControlProblem.noAnswer }
         guard let end = response.range(of: Data("\r\n\r\n".utf8)) else { throw ControlProblem.notUnderstood }

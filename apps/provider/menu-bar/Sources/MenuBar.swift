@@ -1,4 +1,4 @@
-/// The status item in the menu bar. Everything of AppKit, and nothing else.
+/// The status item in the menu bar. The only file that uses AppKit.
 import AppKit
 import Foundation
 
@@ -30,7 +30,7 @@ final class MenuBar: NSObject {
 
     private func refresh() { perform { _ in } }
 
-    /// Sends a command, if any, and shows the status that follows. Commands wait for each other on the queue.
+    /// Sends a command and shows the resulting status. The queue runs one command at a time.
     private func perform(_ command: @escaping @Sendable (ControlSocket) throws -> Void) {
         if isReading { return }
         isReading = true

@@ -1,4 +1,4 @@
-// Stand-in for AppKit on Linux: the declarations that MenuBar.swift uses. A build against it is for checks, and never shipped.
+// Stub of AppKit for Linux: the declarations that MenuBar.swift uses. Builds with this stub are for checks and never shipped.
 import Foundation
 
 public struct Selector: Sendable { let name: String }

@@ -1,4 +1,4 @@
-/** HTTP requests of commands to the coordinator. Responses are bounded JSON; others, as of captive portals, become errors. */
+/** HTTP requests to the coordinator, for commands. Only JSON of bounded size is accepted, so a captive portal's page is an error. */
 
 /** The coordinator gave no usable response. */
 export class CoordinatorError extends Error {

@@ -1,4 +1,4 @@
-/** Earnings of this machine: requested from the coordinator with the machine token, and summed up. */
+/** Requests the earnings of this machine from the coordinator, with the machine token, and sums them up by day and model. */
 import { lazyValidator, MAX_EARNING_DAYS, type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import type { Account } from './account-file.js';
 import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';

@@ -1,4 +1,4 @@
-/** `LinkClient` sends the machine token after each registration, and stores the coordinator's answer. */
+/** `LinkClient` links this machine to the owner's account: sends the machine token after each registration, and stores the answer. */
 import type { CoordinatorMessage, ProviderMessage } from '@inference/protocol';
 import type { LinkStatus } from '../control/link-status.js';
 import { type Account, AccountFileError, readAccount } from './account-file.js';
@@ -7,7 +7,7 @@ interface LinkClientOptions {
   readonly dataDir: string;
   /** HTTP address of this daemon's coordinator. */
   readonly coordinator: string;
-  /** False where the machine is not registered, and nothing was sent. */
+  /** Returns false if the machine is not registered, so that nothing was sent. */
   readonly send: (message: ProviderMessage) => boolean;
   readonly onChange: (status: LinkStatus) => void;
 }
@@ -45,7 +45,7 @@ export class LinkClient {
   }
 
   onAnswer(message: CoordinatorMessage & { type: 'linked' | 'link_refused' }): void {
-    // Ignores an answer to a token that has since been removed.
+    // Ignores an answer if the token was removed meanwhile.
     if (this.#read() === null) return;
     this.#stopTimer();
     if (message.type === 'linked') {

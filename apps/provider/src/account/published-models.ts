@@ -118,7 +118,7 @@ const SECONDS_PER_DAY = 86_400;
 /**
  * Estimates the earnings of one more machine with a model, in micro-USD per day before the network's fee.
  *
- * The machine's share of the demand is its speed / all speeds, limited to the tokens that it can compute in a day.
+ * The machine's share of the demand is its speed / the sum of all speeds. The tokens that it can compute in a day are the limit.
  */
 export function estimatedEarningsPerDay(demand: ModelDemand, tokensPerSecond: number): number {
   const { speeds, providerCount, completionShare, pricePerMillion, tokensPerDay } = demand;

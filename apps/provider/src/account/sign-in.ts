@@ -1,4 +1,4 @@
-/** Links this machine to an account, for `login` and `setup`. `say` receives sentences about progress. */
+/** `signIn` links this machine to an account, for the commands `login` and `setup`. `say` receives sentences about progress. */
 import { hostname } from 'node:os';
 import { cleanLabel } from '@inference/protocol';
 import { writeAccount } from './account-file.js';

@@ -23,7 +23,7 @@ export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** `status` is null if no daemon came up; `output` then holds its last output line. */
+/** `status`: null if no daemon answered. `output`: in this case, the last output line. */
 export async function awaitDaemon(
   { dataDir, outputFile, before, limitMs }: StartWait,
   outputSizeBefore: number,

@@ -24,7 +24,7 @@ export function interpret(typed: readonly string[], commands: readonly Command[]
   if (group.length > 0 && (found === null || found.command.name === first)) {
     if (words.length === 2) return { kind: 'wrong', text: unknownCommand(typed, commands) };
     if (asksForHelp) return { kind: 'help', text: groupHelp(first, commands) };
-    // Options alone name no command of the group.
+    // Only options after the group's name: shows the help of the group.
     return found === null ? { kind: 'help', text: groupHelp(first, commands) } : { kind: 'run', ...found };
   }
   if (found === null) return { kind: 'wrong', text: unknownCommand(typed, commands) };

@@ -69,7 +69,7 @@ export interface FoundCommand {
   readonly args: readonly string[];
 }
 
-/** Finds the typed command. The name with the most matching words wins, so that `models pull` precedes `models`. */
+/** Finds the typed command. The longest matching name wins: `schedule set` before `schedule`. */
 export function findCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): FoundCommand | null {
   let found: FoundCommand | null = null;
   let maxWords = 0;
@@ -108,7 +108,7 @@ export function unknownCommand(typed: readonly string[], commands: readonly Comm
   const group = groupOf(first, commands).map(({ name }) => name);
   if (group.length > 0) {
     const isAlone = second === undefined || second.startsWith('-');
-    // Where only the group is named, no command of the group is suggested before another.
+    // If only the group is typed, all of its commands are listed instead of one suggestion.
     const meant = isAlone
       ? null
       : nearest(

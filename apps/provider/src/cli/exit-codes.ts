@@ -1,4 +1,4 @@
-/** Exit codes that commands share, for scripts. `verify` and `serve` use no others. */
+/** Exit codes of the commands, for scripts. Only `serve` has another one: 75 requests a restart from the service manager. */
 export const EXIT = {
   fine: 0,
   /** The owner must act, or the request failed; stderr has a sentence. */

@@ -1,8 +1,8 @@
-/** Makes a running daemon serve the models that the owner has selected. */
+/** `reloadModels` makes a running daemon serve the models that the owner has selected. Used after changes of the model store. */
 import { ControlError, requestDaemon } from '../control/control-client.js';
 import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 
-/** Reading the heads of model files takes a moment from a slow disk. */
+/** The daemon reads the headers of all model files, which may take seconds on a slow disk. */
 const ANSWER_MS = 20_000;
 
 export type ReloadOutcome =

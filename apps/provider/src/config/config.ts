@@ -66,9 +66,9 @@ export const ConfigSchema = Type.Object(
       {
         /** IANA name; absent: the system's. */
         time_zone: Type.Optional(word('^[A-Za-z][A-Za-z0-9_+/-]{0,63}$', 'the name of a time zone such as "Europe/Berlin"')),
-        /** None: always. */
+        /** Empty: always. */
         windows: Type.Array(WindowSchema, { maxItems: 64, default: [], expected: 'a list of at most 64 windows' }),
-        /** Absent: whether or not the owner works. */
+        /** Absent: serve regardless of the owner's activity. */
         only_when_idle_minutes: Type.Optional(whole(1, 1440)),
         on_battery: oneOf(['stop', 'serve'], 'stop'),
         when_hot: oneOf(['stop', 'serve'], 'stop'),

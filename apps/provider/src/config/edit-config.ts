@@ -26,7 +26,7 @@ export function editConfig(path: string, changes: readonly Change[]): Config {
   return config;
 }
 
-/** Windows as in the settings; none: always. Throws as {@link editConfig}. */
+/** Stores the schedule; no windows: always. Throws as {@link editConfig}. */
 export function storeSchedule(
   path: string,
   windows: readonly { readonly days: readonly string[]; readonly from: string; readonly to: string }[],
@@ -49,7 +49,7 @@ export function withChange(text: string, { path, value }: Change): string {
   return insertBeforeTables(without(text, places, path), `${keyText(section)} = ${inline(value)}\n`);
 }
 
-/** A table with several statements keeps header, layout and comments; its settings change individually. */
+/** Changes the settings of a table one by one, so that header, layout and comments are preserved. */
 function withMembers(text: string, section: string, members: readonly string[], value: Readonly<Record<string, TomlValue>>): string {
   const removals = members
     .filter((member) => !Object.hasOwn(value, member))
@@ -129,7 +129,7 @@ function insertBeforeTables(text: string, line: string): string {
   const first = places.filter(({ kind }) => kind === 'header').reduce((min, { from }) => Math.min(min, from), text.length);
   const head = text.slice(0, first);
   if (first === text.length) return `${head}${head === '' || head.endsWith('\n') ? '' : '\n'}${line}`;
-  // Inserts above the first header and its comment lines. Lines within a multi-line string are no comments.
+  // Inserts above the first header and its comment lines. Lines within a multi-line string are not comments.
   const last = places.filter(({ from }) => from < first).reduce((max, { to }) => Math.max(max, to), 0);
   const comment = last + (/(?:^[ \t]*#.*\n)*[ \t]*(?![\s\S])/m.exec(head.slice(last))?.index ?? first - last);
   const before = text.slice(0, comment);

@@ -69,7 +69,7 @@ export class LiveSettings {
     return { path: this.options.path, read_at: this.#readAt, problem: this.#problem, needs_restart: this.#needsRestart() };
   }
 
-  /** Reads the file now. Never throws; the state holds the problem. */
+  /** Reads the file now. Never throws; the returned state contains the problem. */
   reload(): SettingsState {
     const { read, apply, onEvent } = this.options;
     let config: Config;

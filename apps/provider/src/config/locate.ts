@@ -1,4 +1,4 @@
-/** `locate`: the position of each key in a valid TOML 1.0 document, because the parser returns values alone. */
+/** `locate` finds the position of each key in a valid TOML 1.0 document, because the parser returns only values. */
 
 export interface Place {
   /** `header`: table with its own header. `value`: value of a key, including dotted keys. */

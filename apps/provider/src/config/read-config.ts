@@ -1,4 +1,4 @@
-/** `readConfig` reads `config.toml`, wholly or not at all. Errors name file, line and key, and suggest the nearest key. */
+/** `readConfig` reads and validates `config.toml`. Errors name file, line and key, and suggest the nearest key. */
 import { readFileSync, statSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
 import { Compile } from 'typebox/compile';
@@ -12,7 +12,7 @@ import { lineAndColumn, locate } from './locate.js';
 export class ConfigError extends Error {
   constructor(
     readonly path: string,
-    /** From 1; null where the whole file is meant. */
+    /** From 1. Null: the error concerns the whole file. */
     readonly line: number | null,
     readonly column: number | null,
     readonly problem: string,

@@ -1,4 +1,4 @@
-/** Path of a data directory's control socket: inside, or in the user's temporary folder if the path is too long. */
+/** Path of a control socket: in the data directory, or in the user's temporary folder if the path is too long. */
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -20,7 +20,7 @@ export class ControlError extends Error {
 
 const MAX_BYTES = 4 << 20;
 
-/** Requests one answer each. Throw {@link ControlError}. `ms`: maximum time for the answer. */
+/** `ms`: maximum time for the answer. Throws {@link ControlError}, like the other requests. */
 export function requestStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
   return requestDaemon(dataDir, { path: '/v1/status' }, isDaemonStatus, ms);
 }

@@ -68,7 +68,7 @@ function lockStart(path: string, dataDir: string): () => void {
   throw new AlreadyRunningError(dataDir);
 }
 
-/** Whether a process listens. A frozen process counts as listening. */
+/** Whether a process listens on the socket. A frozen process is treated as listening. */
 function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

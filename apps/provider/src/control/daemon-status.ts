@@ -9,7 +9,7 @@ export const AvailabilityStatusSchema = Type.Object({
   state: Type.Enum([...AVAILABILITY_STATES]),
   /** Reasons why no jobs are accepted: codes for programs, sentences for the owner. Empty while serving. */
   reasons: Type.Array(Type.Object({ code: Type.String(), text: Type.String(), until: nullable(Type.Integer()) })),
-  /** Next change that time alone causes; null if unknown. */
+  /** Time of the next change that is known in advance, such as the end of a pause. Null: unknown. */
   next_change_at: nullable(Type.Integer()),
   /** The owner's pause; null if none. */
   pause: nullable(
@@ -80,11 +80,11 @@ const DaemonStatusSchema = Type.Object({
       cpu_cores: Type.Integer(),
       performance_cores: nullable(Type.Integer()),
       efficiency_cores: nullable(Type.Integer()),
-      /** Zero: unknown, as for the next two. */
+      /** Zero if unknown, like `memory_bytes` and `bandwidth_gbs`. */
       gpu_cores: Type.Integer(),
       memory_bytes: Type.Integer(),
       bandwidth_gbs: Type.Number(),
-      /** Empty: unknown, as for the next two. */
+      /** Empty if unknown, like `model_identifier` and `serial_number`. */
       os: Type.String(),
       model_identifier: Type.String(),
       serial_number: Type.String(),
@@ -93,7 +93,7 @@ const DaemonStatusSchema = Type.Object({
     }),
   ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
-  /** Settings file. `read_at`: reading of the settings in effect. `problem`: why the present file is refused; null if accepted. */
+  /** Settings file. `read_at`: when the settings in effect were read. `problem`: why the file was rejected since; null if not. */
   settings: Type.Object({
     path: Type.String(),
     read_at: Type.Integer(),
@@ -102,7 +102,7 @@ const DaemonStatusSchema = Type.Object({
   }),
   hardening: Type.Object({
     core_dumps: Type.Enum(['off', 'on', 'unknown']),
-    /** Network confinement of the processes that hold a model. */
+    /** Network confinement of the model processes. */
     engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
     engine_network_problem: nullable(Type.String()),
   }),
@@ -110,7 +110,7 @@ const DaemonStatusSchema = Type.Object({
   update: Type.Optional(nullable(Type.Object({ version: Type.String(), text: Type.String() }))),
   /** Commands from the console; absent while starting. */
   remote_control: Type.Optional(RemoteControlStatusSchema),
-  /** The coordinator's view; null without an answer, then `coordinator_problem` says why. */
+  /** The coordinator's status of this provider. Null: no answer; `coordinator_problem` contains the reason. */
   coordinator_view: nullable(ProviderStatusSchema),
   coordinator_problem: nullable(Type.String()),
 });

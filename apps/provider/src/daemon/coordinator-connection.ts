@@ -36,7 +36,7 @@ import { type HostAvailability, reportedAvailability } from './host-availability
 import type { RemoteControl } from './remote-control.js';
 import { machineState, notifiedOutcome, outcomeOf } from './status.js';
 
-/** Time for running jobs when this machine leaves: `graceMs` normally, `forcedMs` for jobs with output when the drain is forced. */
+/** Time for running jobs when this machine stops serving. `forcedMs`: for jobs with output when the drain is forced. */
 const DRAIN_LIMITS = { graceMs: 10 * 60_000, forcedMs: 10_000 };
 /** Time that a command waits for the coordinator's answer to a new sign-in. */
 const LINK_TIMEOUT_MS = 5_000;
@@ -159,7 +159,7 @@ export class CoordinatorConnection {
     if (this.registered) this.#jobs?.reportMachine();
   }
 
-  /** Finishes or hands back the running jobs; the session stays. */
+  /** Finishes or hands back the running jobs. The session stays connected. */
   async drain(force: AbortSignal, cancel: AbortSignal): Promise<void> {
     await this.#jobs?.drainForAbsence(DRAIN_LIMITS, force, cancel);
   }

@@ -101,14 +101,14 @@ export function logSession(log: Logger, event: SessionEvent): void {
     return;
   }
   const { code, reason, message, advice, retryInMs } = event;
-  // A coordinator that restarts is no error: another one, or the same, takes the machine within seconds.
+  // A restarting coordinator is not an error: the provider reconnects within seconds.
   log[code === 'shutting_down' ? 'info' : 'error'](
     { event: 'rejected', code, reason, detail: message, retry_in_ms: retryInMs },
     `the coordinator ended the session: ${reason ?? code}. ${advice}`.trim(),
   );
 }
 
-/** `simulated`: the agent's enclave is simulated, so no trust level says anything about hardware. */
+/** `simulated`: whether the agent's enclave is simulated. No trust level then says anything about hardware. */
 export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): void {
   const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
   const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };
@@ -120,11 +120,11 @@ export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): vo
   log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
 }
 
-/** The texts come from another machine and go to a terminal. */
+/** Cleans the texts, because they come from another machine and may reach a terminal. */
 export function logRefusedModels(log: Logger, refused: ModelsRefused['models']): void {
   for (const { id, reason, remedy } of refused) {
     const model = cleanLabel(id, 256, 'unknown');
-    // The hash is sent after its computation.
+    // Normal after a start: the hash is still being computed.
     const level = reason === 'hash_missing' ? 'info' : 'error';
     log[level]({ event: 'model_refused', model, reason }, `the network does not accept ${model}: ${cleanLabel(remedy, 512, reason)}`);
   }
@@ -205,7 +205,7 @@ export function trustSentence(trust: TrustMessage, simulated = false): string {
   const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}${simulated ? ' (simulated enclave)' : ''}`;
   const routing = `${trust.routable ? 'ready for requests' : `gets NO requests (${trust.status})`}${restrictionText(trust)}`;
   const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;
-  // The texts come from another machine and go to a terminal.
+  // The texts come from another machine and may reach a terminal.
   return cleanLabel(`${level}, ${routing}${part}. ${advice}${more}`, 1024, level);
 }
 
@@ -215,7 +215,7 @@ function restrictionText({ restraint }: TrustMessage): string {
   return ` until ${dateText(restraint.until)} (${restraint.reason})`;
 }
 
-/** ISO 8601. A coordinator's number may be no date. */
+/** ISO 8601. A number from the coordinator may exceed the range of dates. */
 function dateText(ms: number): string {
   return new Date(Math.min(ms, LATEST_DATE_MS)).toISOString();
 }
@@ -223,7 +223,7 @@ function dateText(ms: number): string {
 /** ECMA-262, Time Values and Time Range. */
 const LATEST_DATE_MS = 8.64e15;
 
-/** Two views of the transparency log exclude one another. `reason` contains nothing of a job. */
+/** Two views of the transparency log contradict each other. `reason` contains no job data. */
 export function logContradictedLog(log: Logger, reason: string): void {
   log.warn({ event: 'log_contradicted', reason }, "the coordinator's transparency log contradicts itself");
 }

@@ -28,11 +28,11 @@ export interface DaemonOptions {
   readonly readConfig: () => Config;
   /** Models and reserved memory that a configuration selects. */
   readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
-  /** True if the command line names the models. The owner then selects none. */
+  /** True if the command line names the models. Commands and the console then cannot change the selection. */
   readonly modelsAreNamed: boolean;
   /** Log level from the environment, which overrides the settings; null if unset. */
   readonly fixedLogLevel: string | null;
-  /** Ends the daemon as a signal does. */
+  /** Stops the daemon, like SIGTERM. */
   readonly onStop: () => void;
   /** Stops the daemon and requests a new start from its service manager. */
   readonly onRestart: () => void;

@@ -54,7 +54,7 @@ export class Daemon {
   readonly #watchdog = new Watchdog();
   #isStopping = false;
 
-  /** Locks the data directory, loads the resident models, opens the enclave and connects. Throws errors for `startupErrorText`. */
+  /** Locks the data directory, loads always-loaded models, opens the enclave and connects. Throws errors for `startupErrorText`. */
   static async start(options: DaemonOptions, signal: AbortSignal): Promise<Daemon> {
     createDataDir(options.dataDir);
     const startedAt = Date.now();
@@ -211,7 +211,7 @@ export class Daemon {
     return state;
   }
 
-  /** Throws ControlRefusal and then changes nothing. */
+  /** Throws ControlRefusal without changing anything. */
   reloadModels(): ModelsChange {
     const change = this.#parts.models.reload(this.#settings.config);
     this.#connection.announceSettings();

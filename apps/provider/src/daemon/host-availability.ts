@@ -1,5 +1,7 @@
 /**
- * `HostAvailability`: policy, pause, clock and sensors, wired to an {@link AvailabilityController}. Prevents system sleep unless away.
+ * `HostAvailability` feeds the owner's policy and pause, the clock and the sensors to an {@link AvailabilityController}.
+ *
+ * Prevents system sleep unless this machine is away.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +28,7 @@ interface HostAvailabilityOptions {
   readonly onCondition: (condition: HostCondition) => void;
   readonly onChange: (status: CurrentAvailability) => void;
   readonly onInhibitFailure: (reason: string) => void;
-  /** See {@link AvailabilityController}; so are the next two. */
+  /** `drain`, `unload` and `resume`: see {@link AvailabilityController}. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   readonly unload: () => Promise<void>;
   readonly resume: () => void;
@@ -134,7 +136,7 @@ export class HostAvailability {
     this.#controller.review();
   }
 
-  /** Sets the stored pause; null ends the pause. Throws if storing fails; the pause then lasts until the daemon ends. */
+  /** Sets and stores the pause; null ends the pause. Throws if storing fails; the change then applies until the daemon ends. */
   setPause(pause: Pause | null): void {
     this.#pause = pause;
     this.review();

@@ -1,4 +1,4 @@
-/** `openModels` opens the configured models, plans the shared memory, and reports unservable models. The caller closes the result. */
+/** `openModels` reads the configured models, plans their memory and creates the model pool. The caller closes the pool. */
 import { Engine, type EngineStatusEvent } from '../engine/engine.js';
 import type { EngineSettings } from '../engine/messages.js';
 import type { Confinement } from '../host/hardening/confinement.js';
@@ -37,7 +37,7 @@ interface OpenModelsOptions {
   readonly hashes: FileHashes;
   /** Folder of the engine for quantized image models, if installed. */
   readonly addOnPath: string;
-  /** Network confinement of the processes that hold a model. */
+  /** Network confinement of the model processes. */
   readonly confinement: Confinement;
   readonly onEvent: (event: ModelEvent) => void;
   readonly onChange: () => void;
@@ -62,10 +62,10 @@ export interface OpenedModels {
   readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
 }
 
-/** Engine deaths, and their time span, after which a model is no longer served. */
+/** Crashes of an engine process, and their time span, after which a model is disabled. */
 const GIVE_UP_AFTER = { deaths: 3, withinMs: 10 * 60_000 };
 
-/** Factor on the planned memory, an estimate, beyond which an image process is killed. */
+/** Multiple of the planned memory, an estimate, beyond which an image process is killed. */
 const MEMORY_SLACK = 2;
 
 interface Readable {
@@ -81,7 +81,7 @@ interface Plan {
   readonly ceiling: number;
 }
 
-/** Throws the error of the first model when none is left. */
+/** Throws the error of the first model if no model can be served. */
 function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, context, totalMemory }: OpenModelsOptions): Plan {
   const refused: RefusedModel[] = [];
   let first: Error | null = null;
@@ -113,7 +113,7 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
   return { planned, refused, ceiling };
 }
 
-/** Throws the error of the first model when none is left. Nothing is loaded yet. */
+/** Loads nothing yet. Throws the error of the first model if no model can be served. */
 export function openModels(options: OpenModelsOptions): OpenedModels {
   const { hashes, totalMemory } = options;
   let { reserve } = options;
@@ -225,7 +225,7 @@ async function hashAll(models: ModelPool, known: Map<string, string>, { hashes, 
   }
 }
 
-/** The same model with another projector has another hash. */
+/** Includes the projector: the same model with another projector has another hash. */
 function filesKey({ files }: ModelFacts): string {
   return files.join('\n');
 }

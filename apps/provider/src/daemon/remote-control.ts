@@ -1,7 +1,7 @@
 /**
- * `RemoteControl`: executes owner commands, which the owner sends from the console, and answers each.
+ * `RemoteControl` executes and answers owner commands, which the owner sends from the console.
  *
- * The machine has the last word. Its settings can forbid commands, and only the machine ends a pause that was set there.
+ * The machine takes precedence. Its settings can forbid commands, and a pause set on the machine can only be ended there.
  */
 import {
   lazyValidator,
@@ -27,9 +27,9 @@ export interface RemoteControlOptions {
   readonly pause: () => Pause | null;
   /** Sets or ends the pause. Throws if the change cannot be stored; the change then applies until a restart. */
   readonly setPause: (pause: Pause | null) => void;
-  /** Stores and applies the windows. Throws ConfigError, or an error of the disk. */
+  /** Stores and applies the schedule. Throws ConfigError, or file system errors. */
   readonly setSchedule: (windows: readonly Window[]) => void;
-  /** Selects or deselects a model on the disk. Null: done. Throws an error of the disk. */
+  /** Selects or deselects a model on the disk. Null: done. Throws file system errors. */
   readonly setModel: (id: string, isServed: boolean) => OwnerCommandRefusal | null;
   /** Current settings, which the answer to each command contains. */
   readonly settings: () => MachineSettings;
@@ -83,7 +83,7 @@ export class RemoteControl {
     const { account, now, onCommand } = this.#options;
     const action = isAction().Check(requested) ? requested : null;
     const refusal = this.#refusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
-    // Not retained, because a repetition may succeed later.
+    // Expiry and rate limit are not retained, because a repetition may succeed later.
     if (refusal !== 'expired' && refusal !== 'too_many_commands') this.#answered.set(commandId, refusal);
     for (const oldest of this.#answered.keys()) {
       if (this.#answered.size <= MAX_RETAINED_ANSWERS) break;

@@ -24,7 +24,7 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
       reload: async () => running()?.reload() ?? starting().settings,
       stop: async () => options.onStop(),
     }),
-    // With this token, commands of the agent query the coordinator in the name of this machine.
+    // Commands of the agent use the token to query the coordinator in the name of this machine.
     get('/v1/session-token', async () => ({ token: running()?.sessionToken ?? null })),
     ...modelsRoutes(() => required().reloadModels()),
     ...availabilityRoutes({

@@ -1,4 +1,4 @@
-/** `SelfUpdate` confirms a version on trial, then checks for newer versions in a child process. */
+/** `SelfUpdate` confirms the running version if it is on trial, and regularly prepares newer versions in a child process. */
 import { spawn } from 'node:child_process';
 import { lazyValidator } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -47,7 +47,7 @@ export class SelfUpdate {
     this.#ended = this.#run(options.installation);
   }
 
-  /** Newer version whose turn has not come for this machine, as of the last check; null: none. */
+  /** Newer version that the rollout does not offer to this machine yet, as of the last check. Null: none. */
   get pending(): { readonly version: string; readonly text: string } | null {
     return this.#pending;
   }

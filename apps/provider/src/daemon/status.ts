@@ -1,4 +1,4 @@
-/** Parts of the daemon status that depend on options, host and jobs alone. */
+/** Parts of the daemon status that depend only on options, host and jobs. */
 import { JOB_FAILURES } from '@inference/protocol';
 import { configPath } from '../config/data-dir.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
@@ -48,7 +48,7 @@ export function machineState({ thermal, memoryPressure, power }: HostCondition):
   return { thermal, memory_pressure: memoryPressure, power };
 }
 
-/** Event for notifications; null if the outcome says nothing about this machine, as after a client's mistake. */
+/** Event for notifications. Null if this machine is not at fault, as after an invalid request. */
 export function notifiedOutcome({ end }: JobEvent): 'job_completed' | 'job_failed' | null {
   if (end.kind === 'completed') return 'job_completed';
   return end.kind === 'failed' && JOB_FAILURES[end.failure.code].blame === 'provider' ? 'job_failed' : null;

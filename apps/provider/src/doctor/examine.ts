@@ -40,7 +40,7 @@ interface DoctorReport {
 const DAEMON_MS = 3_200;
 /** Limit of each concurrent check after the daemon check. */
 const CHECK_MS = 4_000;
-/** The daemon has the token in memory. */
+/** Short, because the daemon has the token in memory. */
 const TOKEN_MS = 1_000;
 
 export async function examine(target: DoctorTarget): Promise<DoctorReport> {
@@ -77,7 +77,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known, isFrozen) },
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'secrets', run: () => checkSecrets(dataDir) },
-    // A blocked daemon still has the key.
+    // A frozen or starting daemon uses the key, so no second helper is started.
     {
       name: 'enclave',
       run: isFrozen || known?.state === 'starting' ? unanswered : () => checkEnclave(dataDir, known !== null, simulated, found.version),

@@ -29,7 +29,7 @@ function commandFolder(found: Installation): string {
   if (found.kind === 'own') return '~/.local/bin';
   const stable = launcher(found);
   if (stable !== null) return dirname(stable);
-  // npm's folders(5): the programs of a global installation are in PREFIX/bin, beside PREFIX/lib/node_modules.
+  // npm's folders(5): a global installation has its programs in PREFIX/bin, and its packages in PREFIX/lib/node_modules.
   const modules = dirname(found.root);
   return basename(dirname(modules)) === 'lib' ? join(modules, '../../bin') : join(modules, '.bin');
 }

@@ -5,7 +5,7 @@ import { type FileHashes, modelHash } from '../models/file-hash.js';
 import type { ModelStore, StoredModel } from '../models/store/model-store.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
-/** Larger files take too long to read while the owner waits. */
+/** Larger files would take too long while the owner waits. */
 const MAX_HASHED_BYTES = 512 << 20;
 
 export async function checkModelFiles(store: ModelStore, hashes: FileHashes, signal: AbortSignal): Promise<Finding[]> {

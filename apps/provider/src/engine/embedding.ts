@@ -1,4 +1,4 @@
-/** `Embedding`: a running embedding request, seen by the daemon. A cancel takes effect after the current input. */
+/** `Embedding`: the daemon's handle of an embedding request in the engine process. A cancel takes effect after the current input. */
 import { GenerationError } from './generation.js';
 import type { Ended } from './messages.js';
 
@@ -22,7 +22,7 @@ export class Embedding {
     this.#end = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  /** Number of inputs read so far. */
+  /** Number of inputs embedded so far. */
   get workCount(): number {
     return this.#vectors.length;
   }
@@ -38,7 +38,7 @@ export class Embedding {
     if (!this.#hasEnded) this.command('cancel');
   }
 
-  /** For the engine client only, as `end`. */
+  /** `push` and `end` are called by `Engine` only. */
   push(vector: string, tokens: number): void {
     this.#vectors.push(vector);
     this.#tokens += tokens;

@@ -1,4 +1,4 @@
-/** `Engine`: the text engine as a supervised child process. A crash fails its running jobs; restarts have growing pauses. */
+/** `Engine`: the daemon's client of one engine process (llama.cpp). A crash fails the running jobs; restarts wait for a backoff. */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
 import { type ProcessStatusEvent, SupervisedProcess, type SupervisionOptions } from '../model-process/supervised-process.js';
@@ -38,7 +38,7 @@ const VISION_KIND: ProcessKind = {
   name: 'vision engine',
   entry: require.resolve('#vision-process'),
   silenceLimitMs: 30_000,
-  // Images are sent as bytes.
+  // JSON, the default, cannot carry the bytes of images.
   serialization: 'advanced',
   // One thread decodes batches, the others read image files.
   env: { UV_THREADPOOL_SIZE: '3' },
@@ -77,7 +77,7 @@ export class Engine {
     return this.#process.current?.pid;
   }
 
-  /** Starts a stream. While the engine is down, the stream ends at once with `engine_failed`. */
+  /** Starts a generation. While the engine is down, the generation ends at once with `engine_failed`. */
   generate(request: GenerationRequest): Generation {
     const job = this.#nextJob++;
     const child = this.#process.current;
@@ -105,7 +105,7 @@ export class Engine {
     return embedding;
   }
 
-  /** Ends the process. Running streams end with `engine_failed`. */
+  /** Ends the process. Running jobs end with `engine_failed`. */
   async close(): Promise<void> {
     await this.#process.close();
   }
@@ -113,7 +113,7 @@ export class Engine {
   #receive(message: EngineEvent): void {
     switch (message.type) {
       case 'tick':
-        // A working engine is progress also for streams queued behind others.
+        // Every tick is progress, also for streams that wait for a free sequence.
         for (const generation of this.#generations.values()) generation.engineWorked();
         for (const started of message.started) this.#generations.get(started.job)?.start(started);
         this.#deliver(message);

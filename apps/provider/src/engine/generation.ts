@@ -1,4 +1,8 @@
-/** `Generation`: a running stream, as async iterable of batches of pieces. Slow readers pause the engine; leaving the loop cancels. */
+/**
+ * `Generation`: the daemon's handle of a text generation in the engine process, an async iterable of batches of pieces.
+ *
+ * A slow reader pauses the generation. Leaving the loop cancels it.
+ */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, Started } from './messages.js';
 
@@ -10,7 +14,7 @@ export interface Piece {
   readonly logprobs?: readonly TokenLogprob[];
 }
 
-/** End of a stream that did not finish. */
+/** The engine did not finish the job: it was cancelled, invalid or failed. */
 export class GenerationError extends Error {
   constructor(readonly ended: Exclude<Ended, { kind: 'finished' }>) {
     super(`the engine ended the job: ${ended.kind}`);
@@ -43,12 +47,12 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     private readonly command: (command: StreamCommand) => void,
   ) {}
 
-  /** Set by the first batch; null before. */
+  /** Null until the engine begins to read the prompt. */
   get started(): Started | null {
     return this.#started;
   }
 
-  /** Grows while the engine works on this stream or on streams queued before. */
+  /** Progress counter for stall timeouts. Grows while the engine works on this stream or on streams queued before. */
   get workCount(): number {
     return this.#workCount;
   }
@@ -71,12 +75,11 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     if (this.#ended === null) this.command('cancel');
   }
 
-  /** For the engine client only, as the next three. */
+  /** `engineWorked`, `start`, `push` and `end` are called by `Engine` only. */
   engineWorked(): void {
     this.#workCount += 1;
   }
 
-  /** The engine accepted the stream. */
   start(started: Started): void {
     this.#started = started;
   }
@@ -102,7 +105,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
           const batch = this.#unread;
           this.#unread = [];
           yield batch;
-          this.#goOn();
+          this.#resumeIfRead();
         } else if (this.#ended !== null) return;
         else await new Promise<void>((resolve) => (this.#wake = resolve));
       }
@@ -111,7 +114,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     }
   }
 
-  #goOn(): void {
+  #resumeIfRead(): void {
     if (!this.#isPaused || this.#unread.length > RESUME_AT) return;
     this.#isPaused = false;
     if (this.#ended === null) this.command('resume');

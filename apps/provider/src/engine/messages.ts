@@ -1,4 +1,4 @@
-/** IPC contract of daemon and engine process, always of one build. A `tick` carries all events of a tick. */
+/** IPC messages between the daemon and an engine process. Both come from one build, so messages carry no version. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';
@@ -7,7 +7,7 @@ import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/me
 export interface PromptToolCall {
   readonly id: string;
   readonly type: 'function';
-  /** Arguments are an object, or the client's text if the text is no JSON object. */
+  /** `arguments`: the parsed object, or the client's text if the text is not a JSON object. */
   readonly function: { readonly name: string; readonly arguments: unknown };
 }
 
@@ -50,9 +50,9 @@ export interface ChatInput {
   readonly tools: readonly PromptTool[];
   /** The last message is an open assistant turn that the model continues. */
   readonly continuesLast: boolean;
-  /** Value of the template variable `enable_thinking`; null: unset. */
+  /** Value of the template variable `enable_thinking`. Null: unset. */
   readonly thinking: boolean | null;
-  /** The answer must not begin with a think section; a section opened by the template is closed. */
+  /** The answer must not begin with a think section. If the template opens a section, the prompt closes it. */
   readonly answersAtOnce: boolean;
 }
 
@@ -99,7 +99,7 @@ export interface GenerationRequest {
 export interface EmbeddingRequest {
   /** Plain texts, or token ids of the model's vocabulary. At least one input, none empty. */
   readonly inputs: readonly (string | readonly number[])[];
-  /** Length of each vector, up to the model's own. Null: the model's own. */
+  /** Length of each vector, up to the length of the model's vectors. Null: not shortened. */
   readonly dimensions: number | null;
 }
 
@@ -110,15 +110,15 @@ export interface EngineSettings {
   readonly modelPath: string;
   /** Path of the GGUF file that turns images into embeddings (`mmproj`). Required for `vision`. */
   readonly projectorPath?: string;
-  /** Sequences that decode together. */
+  /** Sequences that can decode concurrently. */
   readonly slots: number;
   /** Tokens of one sequence, prompt and answer together. */
   readonly contextSize: number;
   /** `auto` uses the available GPU (Metal on a Mac); `none` uses the CPU. */
   readonly gpu: 'auto' | 'none';
-  /** Whether repeatable streams never share a batch, as on a GPU. Default: false where sharing is bit-exact. */
+  /** Always gives requests with a seed batches of their own, as on a GPU. Default: only if shared batches are not bit-exact. */
   readonly keepApart?: boolean;
-  /** Whether a stream that runs alone may decode drafted tokens. Default: true. */
+  /** Whether a stream that runs alone may use speculative decoding. Default: true. */
   readonly drafts?: boolean;
 }
 
@@ -135,7 +135,7 @@ export interface EngineFacts {
   };
 }
 
-/** Requests specific to the engine process. */
+/** Requests in addition to those of every model process. */
 export type EngineRequest =
   | { readonly type: 'start'; readonly job: number; readonly request: GenerationRequest }
   | { readonly type: 'embed'; readonly job: number; readonly request: EmbeddingRequest }
@@ -159,7 +159,7 @@ export type Ended =
   | { readonly job: number; readonly kind: 'cancelled' }
   | { readonly job: number; readonly kind: 'context_length_exceeded'; readonly limit: number; readonly actual: number }
   | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
-  /** The model does not support the request in the field. */
+  /** The model does not support this field of the request. */
   | { readonly job: number; readonly kind: 'unsupported'; readonly field: 'suffix' }
   /** An image cannot be decoded. `path`: its place in the client's request. */
   | { readonly job: number; readonly kind: 'invalid_image'; readonly path: string }
@@ -171,7 +171,7 @@ export interface PieceLogprobs {
   readonly logprobs: readonly TokenLogprob[];
 }
 
-/** Events specific to the engine process. */
+/** Events in addition to those of every model process. A `tick` carries all stream events since the last `tick`. */
 export type EngineEvent =
   | {
       readonly type: 'tick';

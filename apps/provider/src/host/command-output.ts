@@ -12,7 +12,7 @@ export interface HostSource {
 const COMMAND_MS = 5_000;
 const run = promisify(execFile);
 
-/** Standard output; also of failing commands, because `sysctl` fails if one of several names is unknown. Empty: command missing. */
+/** Standard output, also of a failed command: `sysctl` fails if one of several names is unknown. Empty if the command is missing. */
 export async function commandOutput([command, ...args]: readonly [string, ...string[]]): Promise<string> {
   try {
     return (await run(command, args, { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;

@@ -1,4 +1,4 @@
-/** `ImageEngine`: the image engine as a supervised child process. Jobs run in sequence; a crash fails running and queued jobs. */
+/** `ImageEngine`: the daemon's client of one image process. Jobs run in sequence; a crash fails running and queued jobs. */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
 import { type ProcessStatusEvent, SupervisedProcess, type SupervisionOptions } from '../model-process/supervised-process.js';
@@ -17,7 +17,7 @@ const KIND: ProcessKind = {
   entry: createRequire(import.meta.url).resolve('#image-process'),
   // The process answers no ping while computing a step or decoding an image.
   silenceLimitMs: 10 * 60_000,
-  // Images are sent as bytes.
+  // JSON, the default, cannot carry the bytes of images.
   serialization: 'advanced',
 };
 

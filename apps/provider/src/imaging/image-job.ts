@@ -1,4 +1,4 @@
-/** `ImageJob`: an image job, seen by the daemon. A cancel takes effect before the next step. */
+/** `ImageJob`: the daemon's handle of a job in the image process. A cancel takes effect before the next step. */
 import type { ImageJobEnd } from './messages.js';
 
 /** End of a job that did not finish. */
@@ -55,7 +55,7 @@ export class ImageJob {
     if (!this.#hasEnded) this.command('cancel');
   }
 
-  /** Called by the engine client only, like the methods below. */
+  /** Called by `ImageEngine` only, like the methods below. */
   promptRead(promptTokens: number): void {
     this.#promptTokens = promptTokens;
   }

@@ -1,4 +1,4 @@
-/** IPC contract of daemon and image process, which come from the same build, for all image backends. */
+/** IPC messages between the daemon and an image process, for all image backends. Both processes come from one build. */
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';
 import type { ImageSize } from '../models/image/image-facts.js';
 
@@ -36,7 +36,7 @@ export interface ImageEngineFacts {
   readonly device: string;
 }
 
-/** Requests specific to the image process. */
+/** Requests in addition to those of every model process. */
 export type ImageProcessRequest =
   | { readonly type: 'generate'; readonly job: number; readonly request: ImageRequest }
   | { readonly type: 'cancel'; readonly job: number };
@@ -48,7 +48,7 @@ export type ImageJobEnd =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'engine_failed'; readonly message: string };
 
-/** Events specific to the image process. */
+/** Events in addition to those of every model process. */
 export type ImageProcessEvent =
   /** The prompt was read; token count without padding. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }

@@ -1,4 +1,4 @@
-/** `admit` returns the key that opens a job, by the job's context, or throws. The provider id is checked first. */
+/** `admit` decides by a job's clear context whether the job may start, and returns the sealing key that opens its request. */
 import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
 import { JobError } from './job-error.js';
 import type { SealingKey } from './sealing-keys.js';

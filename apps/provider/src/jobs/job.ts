@@ -1,4 +1,4 @@
-/** `Job`: opens the sealed body, answers, has the answer signed, and erases plaintext. Ends with `job_completed` or `job_failed`. */
+/** `Job` runs one job from the sealed request to the signed answer, then erases plaintext. Reports `job_completed` or `job_failed`. */
 import type { ErrorCode, ResponseMetadata } from '@inference/formats';
 import type { Frame, JobContext, JobFailure, JobMessage, ProviderMessage } from '@inference/protocol';
 import type { EmbeddingRequest } from '../engine/messages.js';
@@ -16,7 +16,7 @@ import { type Opened, openRequest } from './opened-request.js';
 import { requestFault } from './request-fault.js';
 import type { SealingKey } from './sealing-keys.js';
 
-/** Time from a cancel to the signed end of the text written so far, in milliseconds. */
+/** Time for a cancelled stream to send and sign its text so far, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 5000;
 /** Maximum time from the job message to the last request frame, in milliseconds. */
 const BODY_TIMEOUT_MS = 30_000;
@@ -77,7 +77,7 @@ export class Job {
     return this.message.context;
   }
 
-  /** Takes a request frame. A malformed frame fails the job. */
+  /** Adds a request frame. A malformed frame fails the job. */
   acceptFrame(frame: Frame): void {
     try {
       if (this.#channel.accept(frame)) this.#complete();
@@ -94,7 +94,7 @@ export class Job {
     else this.#response.grant(bytes);
   }
 
-  /** Handles a cancel within one batch. A begun stream is ended and signed; other jobs fail with `cancelled`. */
+  /** Stops decoding within one batch. A stream with output is signed as it is; other jobs fail with `cancelled`. */
   cancel(): void {
     if (this.context.stream && this.hasOutput) {
       this.#closing.abort();
@@ -103,7 +103,7 @@ export class Job {
     } else this.giveUp();
   }
 
-  /** Whether the body was opened and passed on to the engine. */
+  /** Whether `job_accepted` was sent, because the request was opened and is valid. */
   get accepted(): boolean {
     return this.#response !== null;
   }
@@ -118,7 +118,7 @@ export class Job {
     return (this.#response?.written ?? 0) > 0;
   }
 
-  /** Hands a job without output back with `code`, for another provider. Other jobs fail with `cancelled`. */
+  /** Fails a job without output with `code`, so that another provider can run it. Other jobs fail with `cancelled`. */
   handBack(code: 'draining' | 'away' | 'busy'): void {
     this.#stop(new JobError(this.hasOutput ? 'cancelled' : code));
   }
@@ -228,7 +228,7 @@ export class Job {
     }
   }
 
-  /** Reports progress at intervals, so that a long prompt or a loading model does not exhaust the coordinator's stall timeout. */
+  /** Reports progress at intervals, so that a long prompt or a loading model does not exceed the coordinator's stall timeout. */
   #reportWork() {
     const { deps, context } = this;
     let watched: { readonly workCount: number } | null = null;

@@ -1,4 +1,4 @@
-/** `leaseModel`: a job's lease of a model, with operations and properties. */
+/** `leaseModel` leases a loaded model from the pool to a job, and adds the properties that answers and receipts need. */
 
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { EmbeddingFacts } from '../models/embedding-facts.js';
@@ -17,9 +17,9 @@ export interface ModelLease extends ModelOperations {
   readonly identity: ModelIdentity;
   /** Upper bound of the prompt tokens of one image. Null: the model takes no images. */
   readonly maxImageTokens: number | null;
-  /** Null: no embedding model. */
+  /** Null: not an embedding model. */
   readonly embedding: EmbeddingFacts | null;
-  /** Sizes supported on this machine, as `<width>x<height>`, and defaults of an image model. Null: no image model. */
+  /** Sizes supported on this machine, as `<width>x<height>`, and defaults of an image model. Null: not an image model. */
   readonly image: (Pick<ImageFacts, 'steps' | 'guidance'> & { readonly sizes: readonly string[] }) | null;
   /** Identifies weights and engine build to clients; absent if unknown. */
   readonly systemFingerprint?: string;
@@ -53,14 +53,14 @@ export async function leaseModel(models: ModelPool, id: string, engineBuild: str
   }
 }
 
-/** The smaller of the offer's bound and the bound of the projector's header: the coordinator may know either. */
+/** The smaller of two bounds, the offer's and the projector header's, because the coordinator may know either. */
 function imageTokenBound(model: ServedModel): number | null {
   const { vision } = model.serving.facts;
   if (vision === null) return null;
   return Math.min(vision.maxImageTokens, model.offer()?.vision?.max_image_tokens ?? vision.maxImageTokens);
 }
 
-/** A model retains its fingerprint when the file's hash becomes known later. */
+/** Fingerprints of models. Cached, because a fingerprint must not change when the file's hash becomes known. */
 const known = new WeakMap<ServedModel, string>();
 
 /** `system_fingerprint` of answers: equal for the same weights on the same engine build, as in OpenAI's API. */

@@ -1,4 +1,4 @@
-/** `requestFault`: the error that blames the request, for the client to read inside an end-to-end answer. */
+/** `requestFault` returns the error of an invalid request, which an end-to-end answer reports to the client inside the sealing. */
 import { type ApiError, jobFailureError, RequestError } from '@inference/formats';
 import { JOB_FAILURES } from '@inference/protocol';
 import { JobError } from './job-error.js';

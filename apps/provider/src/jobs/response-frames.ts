@@ -1,4 +1,4 @@
-/** `ResponseFrames` seals a response into frames within credit and back-pressure. Writers wait while the buffer is full. */
+/** `ResponseFrames` seals a response into frames and sends them within the coordinator's credit. Writers wait while the buffer is full. */
 import { utf8 } from '@inference/protocol';
 import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
 
@@ -14,7 +14,7 @@ export interface FrameSink {
 
 interface BufferedBytes {
   readonly bytes: Uint8Array;
-  /** The bytes are owned here and may be overwritten. */
+  /** Whether this class owns the bytes and overwrites them after use. */
   readonly own: boolean;
 }
 
@@ -46,7 +46,7 @@ export class ResponseFrames {
     return this.#written;
   }
 
-  /** Adds credit in plaintext bytes. */
+  /** Adds credit in bytes before sealing. */
   grant(bytes: number): void {
     this.#credit = Math.min(Number.MAX_SAFE_INTEGER, this.#credit + bytes);
     this.#sendPending();
@@ -60,7 +60,7 @@ export class ResponseFrames {
     await this.#push({ bytes, own: true });
   }
 
-  /** Like {@link write}, for images, which are unsigned. The bytes must not change before `finish`. */
+  /** Like {@link write}, but not hashed: for image parts and already sealed bytes. The bytes must not change before `finish`. */
   async writeUnsigned(bytes: Uint8Array): Promise<void> {
     if (bytes.length > 0) await this.#push({ bytes, own: false });
   }

@@ -12,11 +12,11 @@ export interface SealingKey {
 
 interface SealingKeysOptions {
   readonly enclave: Pick<Enclave, 'signKey'>;
-  /** SHA-256 of the attestation shown in this session. */
+  /** SHA-256 of the attestation sent in this session. */
   readonly attestationSha256: string;
-  /** A new key replaced the old one and must be announced. */
+  /** Called when a new key replaced the old one and must be announced. */
   readonly onUpdate: (statement: SignedStatement) => void;
-  /** No new key could be signed in time; the session cannot go on. */
+  /** Called when a new key could not be signed; the session must end. */
   readonly onFailure: () => void;
   readonly lifetimeMs?: number;
   readonly graceMs?: number;

@@ -65,7 +65,7 @@ export class SessionJobs {
     return this.#running.size;
   }
 
-  /** Reports a changed or unreported machine state. */
+  /** Reports the load, with the current machine state. */
   reportMachine(): void {
     this.#reportLoad();
   }
@@ -112,7 +112,7 @@ export class SessionJobs {
   }
 
   /**
-   * Drains for an absence, during which the session stays. Resolves when no earlier job runs, or at `cancel`.
+   * Drains for an absence, during which the session stays connected. Resolves when no earlier job runs, or at `cancel`.
    *
    * Jobs not accepted yet are handed back at once; the others get `graceMs`. At `force`, jobs without output are
    * handed back, and the others get `forcedMs`.
@@ -183,7 +183,7 @@ export class SessionJobs {
     this.#reportLoad();
   }
 
-  /** Stores the rates of an answer. A rate that was not measured keeps the earlier value. */
+  /** Stores the rates of an answer. A rate that was not measured retains the earlier value. */
   #recordRates({ decodeTps, prefillTps }: Answered): void {
     this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
   }

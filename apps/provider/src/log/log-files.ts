@@ -17,7 +17,7 @@ const BLOCK_BYTES = 64 * 1024;
 const MAX_OUTPUT_BYTES = 1 << 20;
 const NEWLINE = 0x0a;
 
-/** Service managers append to the output file and never truncate it. */
+/** Truncates a large output file, because service managers only append to it. */
 export function trimOutput(dataDir: string): void {
   const path = outputFile(dataDir);
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT_BYTES) truncateSync(path, 0);
@@ -39,7 +39,7 @@ interface LastLines {
   readonly endOffset: number;
 }
 
-/** `file` is `path`, open; null if the file does not exist. */
+/** `file`: descriptor of `path`. Null: the file does not exist. */
 function lastLinesOf(path: string, file: number | null, count: number): LastLines {
   const { lines, endOffset } = file === null ? { lines: [], endOffset: 0 } : linesFromEnd(file, count);
   if (lines.length >= count) return { lines, endOffset };
@@ -83,7 +83,7 @@ interface FollowOptions {
 }
 
 /**
- * Yields the last lines, then whole new lines, also after a rotation, until the signal. A truncated file is read anew.
+ * Yields the last lines, then complete new lines, also after a rotation, until aborted. A truncated file is read from its start.
  *
  * One open file serves both reads, so that no line between them is lost or repeated.
  */

@@ -17,7 +17,7 @@ export class RotatingFile {
   /** Lines lost to write errors. */
   lost = 0;
 
-  /** Throws where the file cannot be opened. */
+  /** Throws if the file cannot be opened. */
   constructor(private readonly options: RotatingFileOptions) {
     this.#fd = openSync(options.path, 'a', 0o600);
     this.#bytes = fstatSync(this.#fd).size;

@@ -1,6 +1,6 @@
 /** `endWithParent` ends a model process with the daemon. */
 
-/** Called once by the process's entry. */
+/** Called once by the entry file of the process. */
 export function endWithParent(): void {
   // The signals of a terminal reach the whole process group; the daemon decides when the engine ends.
   process.on('SIGINT', () => {});

@@ -1,4 +1,4 @@
-/** `ModelProcess`: one child process with a model. Pings the process, and kills a process that stays silent too long for its kind. */
+/** `ModelProcess`: one child process with a model. Pings the process, and kills a process that stays silent for too long. */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { type Confinement, forkedIn } from '../host/hardening/confinement.js';
@@ -13,7 +13,7 @@ const MAX_LINE_CHARACTERS = 512;
 export interface ProcessKind {
   /** Name in sentences such as "the engine process ended". */
   readonly name: string;
-  /** The program's file. */
+  /** Entry file of the process. */
   readonly entry: string;
   /** Maximum silence before the process is killed, in milliseconds. */
   readonly silenceLimitMs: number;

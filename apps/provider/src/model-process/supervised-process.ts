@@ -1,4 +1,4 @@
-/** `SupervisedProcess`: a model process, restarted after crashes with growing pauses, and given up after too many. */
+/** `SupervisedProcess` runs a model process and restarts it after crashes with backoff, but not after too many crashes. */
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ModelProcess, type ProcessKind } from './model-process.js';
 
@@ -97,7 +97,7 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
     onReady(facts);
   }
 
-  /** Ends the process, for good. */
+  /** Ends the process without a restart. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);

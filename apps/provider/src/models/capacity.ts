@@ -1,4 +1,4 @@
-/** Plans slots, context length and memory of models before any is loaded, beside the memory reserved for the owner. */
+/** Plans slots, context size and memory of models before loading, within the memory that is not reserved for the owner. */
 import { type ImageFacts, type ImageSize, imageJobBytes, sizesWithin } from './image/image-facts.js';
 import type { ModelFacts } from './model-facts.js';
 
@@ -17,7 +17,7 @@ interface CapacityRequest {
   readonly budget: number;
 }
 
-/** Maximum context that the owner did not set. Coding agents send prompts of 20,000 tokens and more. */
+/** Maximum context size unless the owner sets one. Coding agents send prompts of 20,000 tokens and more. */
 const MAX_DEFAULT_CONTEXT = 131_072;
 /** The context is not shortened below this size to gain slots. */
 const MIN_CONTEXT_FOR_SLOTS = 8192;
@@ -28,7 +28,7 @@ const MAX_SLOTS = 8;
 const SLOTS_WITH_LONG_CONTEXT = 4;
 /** Share of memory for models and caches if the owner reserved no amount. */
 const DEFAULT_MODEL_SHARE = 0.6;
-/** Process overhead beside weights and cache, in bytes: compute buffers and Node. */
+/** Process overhead besides weights and cache, in bytes: compute buffers and Node. */
 const PROCESS_OVERHEAD_BYTES = 200e6;
 /** Embedding models read a text in one batch, whose buffers grow with the context. */
 const MAX_EMBEDDING_CONTEXT = 8192;
@@ -49,7 +49,7 @@ export function memoryCeiling(totalMemory: number, reserve: number | null): numb
   return reserve === null ? DEFAULT_MODEL_SHARE * totalMemory : Math.max(0, totalMemory - reserve);
 }
 
-/** Applies the owner's settings first and fits the rest to the budget: the longest context that leaves a few slots. */
+/** Plans one model: the owner's settings, else the longest context that leaves memory for a few slots. */
 export function planCapacity(model: ModelFacts, requested: CapacityRequest): Capacity {
   if (model.embedding !== null) {
     return {
@@ -140,7 +140,7 @@ export function planModels<W extends ListedModel>(
   for (const model of always) {
     const one = plan(model, share(always, model, ceiling), left);
     planned.set(model, one);
-    // A model that cannot be loaded takes nothing from the others.
+    // A model that cannot be loaded needs no memory.
     if (one.need <= left) left -= one.need;
   }
   const others = models.filter((model) => !model.isAlwaysLoaded);

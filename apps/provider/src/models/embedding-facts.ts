@@ -1,4 +1,4 @@
-/** `embeddingFacts` detects embedding models by the metadata of the file: pooling type, or an encoder architecture. */
+/** `embeddingFacts` detects embedding models by the metadata of a GGUF file: pooling type, or an encoder architecture. */
 import type { GgufHeader } from './gguf-header.js';
 
 export interface EmbeddingFacts {
@@ -24,7 +24,7 @@ const ENCODERS: ReadonlySet<string> = new Set([
 const NO_POOLING = 0;
 const RANK = 4;
 
-/** Families with documented shorter vectors; GGUF metadata does not record the property. */
+/** Names of models whose publishers document shortened vectors. GGUF metadata does not record this property. */
 const TRUNCATABLE =
   /qwen3[ -]?embedding|nomic[ -]embed[ -]text[ -]v(?:1\.5|2)|embedding ?gemma|jina[ -]embeddings[ -]v[34]|mxbai[ -]embed[ -]large/i;
 

@@ -1,10 +1,10 @@
-/** Fit and speed of a model before its download, from size and name. The file's header later replaces both. */
+/** `expectedModel` estimates memory and speed of a model before its download, from size and name. */
 import { estimatedTokensPerSecond, memoryCeiling, minMemoryNeed } from './capacity.js';
 
 export interface ExpectedModel {
   readonly memoryBytes: number;
   readonly fits: boolean;
-  /** Of one stream; null: unknown bandwidth. */
+  /** Decode speed of one stream. Null: unknown memory bandwidth. */
   readonly tokensPerSecond: number | null;
 }
 

@@ -42,7 +42,7 @@ export class FileHashes {
     return sha256;
   }
 
-  /** Hash of a model. Several files: SHA-256 over their hexadecimal hashes, one per line, as computed from a repository's metadata. */
+  /** Hash of a model. For several files: SHA-256 over their hexadecimal hashes, one per line, computable from repository metadata. */
   async hashModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
     const hashes: string[] = [];
     for (const path of paths) hashes.push(await this.hashFile(path, signal));
@@ -80,7 +80,7 @@ export class FileHashes {
   }
 }
 
-/** {@link FileHashes.hashModel} for files with known hashes. */
+/** Like {@link FileHashes.hashModel}, from the hashes of the files. */
 export function modelHash(hashes: readonly string[]): string {
   const [only, ...others] = hashes;
   if (only !== undefined && others.length === 0) return only;

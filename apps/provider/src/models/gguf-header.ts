@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { tensorBytes } from './ggml-types.js';
 
-/** The file is no usable model. The message is one sentence for the owner. */
+/** The file is not a usable model. The message is one sentence for the owner. */
 export class ModelFileError extends Error {
   constructor(message: string) {
     super(message);
@@ -20,7 +20,7 @@ export interface GgufHeader {
   readonly values: ReadonlyMap<string, GgufScalar>;
   readonly arrayLengths: ReadonlyMap<string, number>;
   readonly fileBytes: number;
-  /** Bytes of expert tensors, of which each token uses a few. */
+  /** Bytes of the experts' tensors. A token uses only a few experts. */
   readonly expertBytes: number;
 }
 
@@ -114,7 +114,7 @@ const STRING = 8;
 const ARRAY = 9;
 const SCALAR_BYTES: Readonly<Record<number, number>> = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
 
-/** Reads forward through the file with a buffer of a megabyte. */
+/** Reads a file forward through a buffer of one MiB. */
 class Reader {
   #window = Buffer.alloc(0);
   #windowStart = 0;

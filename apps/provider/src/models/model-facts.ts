@@ -1,4 +1,4 @@
-/** `readModelFacts`: facts of a model file or folder for offers, such as type, id, names, limits and think tags. */
+/** `readModelFacts` reads a model file or folder: type, id, name, limits and think tags for offers, sizes for memory planning. */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { basename, extname } from 'node:path';
@@ -21,19 +21,19 @@ export interface ModelFacts {
   /** Tokens the model was trained for, prompt and answer together. */
   readonly trainedContext: number;
   readonly thinkTags: ThinkTags | null;
-  /** Whether the model writes think sections, by its chat template; null: no template. */
+  /** Whether the chat template has think tags. Null: no template. */
   readonly thinks: boolean | null;
   /** SHA-256 of the chat template; null: no template. */
   readonly templateSha256: string | null;
-  /** Null: no embedding model. */
+  /** Null: not an embedding model. */
   readonly embedding: EmbeddingFacts | null;
-  /** Null: no image model. A model without `embedding` and `image` writes text. */
+  /** Null: not an image model. A model without `embedding` and `image` writes text. */
   readonly image: ImageFacts | null;
   /** Null: the model reads no images. */
   readonly vision: VisionFacts | null;
   /** Bytes of all files together. */
   readonly fileBytes: number;
-  /** The files, `path` first, a projector last; several where the model is split. */
+  /** All files: `path` first, the other parts of a split model, a projector last. */
   readonly files: readonly string[];
   /** Bytes of weights read per token, without inactive experts. */
   readonly activeBytes: number;
@@ -147,7 +147,7 @@ export function modelFacts(path: string, header: GgufHeader, projectorPath: stri
   };
 }
 
-/** An id of a name. Lowercase, other characters than the wire allows become a dash: `Pico demo` is `pico-demo`. */
+/** Derives a model id from a name: lowercase, with dashes for forbidden characters. `Pico demo` becomes `pico-demo`. */
 export function slug(name: string): string {
   return name
     .normalize('NFKD')
@@ -157,7 +157,7 @@ export function slug(name: string): string {
     .slice(0, 128);
 }
 
-/** Assumes that other files of a split model have tensors like the first file with tensors. */
+/** Assumes that experts have the same share in all files of a split model. */
 function activeBytes(header: GgufHeader, architecture: string, bytes: number): number {
   const experts = headerNumber(header, `${architecture}.expert_count`) ?? 0;
   const used = headerNumber(header, `${architecture}.expert_used_count`) ?? 0;

@@ -13,7 +13,7 @@ export interface VisionFacts {
   readonly imageBytes: number;
 }
 
-/** The projector is for audio alone. The language model can be served without the projector. */
+/** The projector reads only audio. The language model can be served without this projector. */
 export class AudioProjectorError extends ModelFileError {
   constructor(path: string) {
     super(`the projector ${path} is for audio, and only projectors for images are supported`);
@@ -25,7 +25,7 @@ export function isProjector({ values }: GgufHeader): boolean {
   return values.get('general.architecture') === 'clip' || values.get('general.type') === 'mmproj';
 }
 
-/** Path of `mmproj-NAME.gguf` beside the local file `NAME.gguf`; null: no such file, or a projector for audio alone. */
+/** Path of `mmproj-NAME.gguf` in the folder of the local file `NAME.gguf`. Null: no such file, or a projector only for audio. */
 export function projectorBeside(path: string): string | null {
   const projector = join(dirname(path), `mmproj-${basename(path)}`);
   if (!existsSync(projector)) return null;
@@ -33,19 +33,19 @@ export function projectorBeside(path: string): string | null {
     readProjector(projector, null);
   } catch (error) {
     if (error instanceof AudioProjectorError) return null;
-    // A damaged projector is reported with its model.
+    // A damaged projector is reported when the model is read.
     if (!(error instanceof ModelFileError)) throw error;
   }
   return projector;
 }
 
-/** Images that fit into a request beside some text and an answer; at least 1, so that a small context gives a clear error. */
+/** Images that fit into a request together with some text and an answer. At least 1, so that a small context gives a clear error. */
 export function maxImagesOf(contextSize: number, maxImageTokens: number): number {
   const room = contextSize - Math.min(TEXT_TOKENS, contextSize / 4);
   return Math.min(MAX_INPUT_IMAGES, Math.max(1, Math.floor(room / maxImageTokens)));
 }
 
-/** Context left to the question and its answer. */
+/** Tokens of the context for text and answer. */
 const TEXT_TOKENS = 1024;
 
 /**
@@ -86,7 +86,7 @@ const FEED_FORWARDS_PER_PATCH = 2;
 
 interface Shape {
   readonly type: string;
-  /** Pixels of a tile's side, and of a patch's. */
+  /** Sides of a tile and of a patch, in pixels. */
   readonly imageSize: number;
   readonly patchSize: number;
   /** Patches merged into one token, per side; null: the type's default. */
@@ -144,7 +144,7 @@ const DYNAMIC_TOKENS: Readonly<Record<string, number>> = {
   kimik25: 4096,
   hunyuanvl: 16_384,
 };
-/** For types that are not listed here: the largest common limit. */
+/** Limit of types that are not listed: the largest common limit. */
 const DEFAULT_DYNAMIC_TOKENS = 4096;
 const DEFAULT_MERGE = 2;
 /** Tiles of LFM2, of MiniCPM-V and of InternVL without a setting, the overview included. */

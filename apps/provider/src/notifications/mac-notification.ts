@@ -1,4 +1,4 @@
-/** `showMacNotification`: shows a notification on macOS by `osascript`, which needs no app bundle and works from a LaunchAgent. */
+/** `showMacNotification` shows a notification with `osascript`, which needs no app bundle and works from a LaunchAgent. */
 import { type RunTool, runTool } from '../service/run-tool.js';
 
 /** AppleScript with title and text as arguments, so that a text is never executed. */

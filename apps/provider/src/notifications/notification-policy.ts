@@ -1,4 +1,4 @@
-/** `NotificationPolicy`: decides the owner's notifications from events and the time. Called by `Notifier`, which shows them. */
+/** `NotificationPolicy` decides from events and the time which notifications the owner gets. Called by `Notifier`, which shows them. */
 import { cleanLabel, type TrustMessage } from '@inference/protocol';
 
 export type NotificationEvent =
@@ -16,7 +16,7 @@ export type NotificationEvent =
   | { readonly type: 'update_ready'; readonly version: string }
   /** The coordinator no longer supports the protocol versions of this agent. */
   | { readonly type: 'version_unsupported' }
-  /** Regular check, for conditions that depend on the time alone. */
+  /** Regular check, for conditions that depend only on the time. */
   | { readonly type: 'tick' };
 
 export type TrustLevel = TrustMessage['trust_level'];
@@ -104,7 +104,7 @@ export class NotificationPolicy {
     return shown;
   }
 
-  /** Restarts time measurements if the machine slept since the last event, because nothing is known about that time. */
+  /** Restarts time measurements if the machine slept since the last event, because the state during sleep is unknown. */
   #forgetSleep(now: number): void {
     const gap = now - this.#lastEventAt;
     this.#lastEventAt = now;
@@ -180,7 +180,7 @@ export class NotificationPolicy {
     } else this.#lowSince ??= now;
   }
 
-  /** Compares a total with the previous total. The first total of an account shows nothing, because it may be of earlier days. */
+  /** Compares a total with the previous total. The first total of an account is not announced, because it may be older. */
   #setEarnings(earnings: TotalEarnings): void {
     const before = this.#earnings;
     this.#earnings = earnings;

@@ -1,4 +1,4 @@
-/** `Notifier`: passes the daemon's events and the account's earnings to `NotificationPolicy`, and shows the returned notifications. */
+/** `Notifier` passes the daemon's events and the account's earnings to `NotificationPolicy`, and shows the returned notifications. */
 import type { Logger } from 'pino';
 import { systemProblem } from '../files/system-error.js';
 import { showMacNotification } from './mac-notification.js';

@@ -57,7 +57,7 @@ export function serviceDefinition(dataDir: string, env: NodeJS.ProcessEnv = proc
   };
 }
 
-/** The launcher stays valid over updates. Otherwise the typed path is used, so that a link stays a link. */
+/** The launcher, which stays valid after updates. Without one, the path as typed, so that a symbolic link is preserved. */
 function program(): readonly string[] {
   const stable = launcher(installation());
   return stable === null ? [process.execPath, resolve(process.argv[1] ?? '')] : [stable];

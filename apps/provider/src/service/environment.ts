@@ -1,6 +1,7 @@
 /**
- * `serviceEnvironment` of the daemon: allowed variables. Not keys, nor variables that change program loading (NODE_OPTIONS,
- * LD_PRELOAD, DYLD_…).
+ * `serviceEnvironment`: environment variables that the service passes to the daemon.
+ *
+ * Keys are not passed, nor variables that change program loading (NODE_OPTIONS, LD_PRELOAD, DYLD_…).
  */
 
 /** Proxy and certificate variables are for outgoing connections; the others locate files and set the language. */

@@ -1,6 +1,6 @@
 /**
- * `Launchd`: service manager on macOS, by a plist in ~/Library/LaunchAgents. Each command reads the current state, so repeating is
- * safe.
+ * `Launchd`: service manager on macOS, with a plist in ~/Library/LaunchAgents. Commands are idempotent: each reads the current
+ * state first.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ interface LaunchdOptions {
   readonly uid: number;
   /** ~/Library/LaunchAgents */
   readonly folder: string;
-  /** Content of the plist. Default: that of the daemon. */
+  /** Content of the plist. Default: `launchdPlist`. */
   readonly plist?: (definition: ServiceDefinition) => string;
   /** Polling interval while a service stops. */
   readonly pollMs?: number;
@@ -134,7 +134,7 @@ export class Launchd implements ServiceManager {
   }
 }
 
-/** Parses `launchctl print` of one service. Its layout is undocumented, so only a few fields are read. */
+/** Parses `launchctl print` of one service. The output's layout is undocumented, so only a few fields are read. */
 export function parseLaunchctlPrint(text: string): ServiceState {
   const value = (name: string): string | null => new RegExp(`^\\s*${name} = (.*)$`, 'm').exec(text)?.[1]?.trim() ?? null;
   const pid = Number(value('pid'));

@@ -1,4 +1,4 @@
-/** `OwnSupervisor`: a small process instead of launchd and systemd (containers, CI). Does not start with the machine. */
+/** `OwnSupervisor`: service manager without launchd and systemd (containers, CI), a small process that does not start at boot. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -9,7 +9,7 @@ export interface ServiceDefinition {
   readonly command: readonly string[];
   /** The whole environment of the daemon. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Output of crashes; the daemon's log is a file beside it. */
+  /** File for the output of crashes, in the folder of the daemon's log. */
   readonly outputFile: string;
   /** Stop timeout in seconds: drain plus shutdown. */
   readonly stopSeconds: number;
@@ -35,7 +35,7 @@ export interface ServiceManager {
   advice(definition: ServiceDefinition): Promise<readonly string[]>;
 }
 
-/** A service manager refused a command or gave an unknown answer. One sentence for the owner. */
+/** A service manager refused a command or gave an unknown answer. The message is one sentence for the owner. */
 export class ServiceError extends Error {
   override name = 'ServiceError';
 }

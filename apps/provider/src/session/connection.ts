@@ -1,4 +1,4 @@
-/** `Connection`: WebSocket to the coordinator with pings and a bound for unsent bytes. A silent socket is closed. */
+/** `Connection`: WebSocket to the coordinator, with pings and a limit of unsent bytes. A silent socket is closed. */
 import type { Duplex } from 'node:stream';
 import {
   type CoordinatorMessage,
@@ -17,7 +17,7 @@ import { GatheredWrites } from './gathered-writes.js';
 export interface Liveness {
   /** Interval of pings. */
   readonly pingMs: number;
-  /** Silence after which the socket counts as dead. */
+  /** Silence after which the socket is considered dead. */
   readonly silenceMs: number;
   /** Time to answer a probe after sleep. Default 5 s. */
   readonly probeMs?: number;
@@ -28,7 +28,7 @@ const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
 const PROBE_MS = 5_000;
 const SILENT = 'the coordinator has been silent for too long';
-/** The payload is repeated in the answer (RFC 6455, section 5.5.3). */
+/** Payload of the probe's ping, which the pong repeats (RFC 6455, section 5.5.3). */
 const PROBE = Buffer.from('awake');
 /** Fractions of the heartbeat interval: check for silence, ping, and close as dead. */
 const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
@@ -39,12 +39,12 @@ interface ConnectionHandlers {
   readonly onMessage: (message: CoordinatorMessage) => void;
   readonly onFrame: (frame: Frame) => void;
   readonly onUnknownMessage: () => void;
-  /** Called once, with a sentence. */
+  /** Called once, with the reason as a sentence. */
   readonly onClosed: (reason: string) => void;
 }
 
 export class Connection {
-  #lastHeardAt = performance.now();
+  #lastActivityAt = performance.now();
   #isClosed = false;
   #closing: NodeJS.Timeout | null = null;
   #probe: NodeJS.Timeout | null = null;
@@ -57,9 +57,9 @@ export class Connection {
     private readonly liveness: Liveness,
   ) {
     socket.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary));
-    socket.on('ping', () => this.#sign());
+    socket.on('ping', () => this.#noteActivity());
     socket.on('pong', (data) => {
-      this.#sign();
+      this.#noteActivity();
       if (this.#probe === null || !data.equals(PROBE)) return;
       clearTimeout(this.#probe);
       this.#probe = null;
@@ -96,7 +96,7 @@ export class Connection {
     }
   }
 
-  /** Shortens the check interval, so that a silent coordinator is left within two heartbeats. */
+  /** Checks by the coordinator's heartbeat interval, so that a silent coordinator is left within two heartbeats. */
   setHeartbeat(intervalMs: number): void {
     if (this.#isClosed) return;
     clearInterval(this.#watch);
@@ -117,7 +117,7 @@ export class Connection {
     else this.#write(bytes, sent);
   }
 
-  /** Checks a socket that may have died during sleep: the coordinator must answer within seconds. Earlier frames do not count. */
+  /** Pings a socket that may have died during sleep, and closes the socket unless the pong arrives within seconds. */
   probe(reason: string): void {
     if (this.#isClosed || this.#probe !== null) return;
     this.#probe = setTimeout(() => this.end(reason), this.liveness.probeMs ?? PROBE_MS);
@@ -151,7 +151,7 @@ export class Connection {
 
   #receive(data: Buffer, isBinary: boolean): void {
     if (this.#isClosed) return;
-    this.#sign();
+    this.#noteActivity();
     if (isBinary) {
       let frame: Frame;
       try {
@@ -182,19 +182,19 @@ export class Connection {
   /** Pings, or ends a silent connection. */
   #checkLife(): void {
     if (this.#isClosed) return;
-    if (performance.now() - this.#lastHeardAt > this.liveness.silenceMs) this.end(SILENT);
+    if (performance.now() - this.#lastActivityAt > this.liveness.silenceMs) this.end(SILENT);
     else this.socket.ping();
   }
 
   #checkHeartbeat(intervalMs: number): void {
     if (this.#isClosed) return;
-    const silentMs = performance.now() - this.#lastHeardAt;
+    const silentMs = performance.now() - this.#lastActivityAt;
     if (silentMs >= intervalMs * HEARTBEAT.silence) this.end(SILENT);
     else if (silentMs >= intervalMs * HEARTBEAT.ping) this.socket.ping();
   }
 
-  #sign(): void {
-    this.#lastHeardAt = performance.now();
+  #noteActivity(): void {
+    this.#lastActivityAt = performance.now();
   }
 
   #close(reason: string): void {

@@ -1,4 +1,8 @@
-/** `Enrolment` requests and installs a device-management profile if only enrolment is missing, some time after connecting. */
+/**
+ * `Enrolment` requests a device management profile from the coordinator while this Mac is not enrolled.
+ *
+ * The owner installs the profile. On a simulated Mac, the profile is installed automatically.
+ */
 import type { CoordinatorMessage, ProviderMessage, TrustMessage } from '@inference/protocol';
 
 export type EnrolmentEvent =

@@ -1,6 +1,6 @@
-/** `GatheredWrites` holds the writes of a stream until the end of a turn of the event loop: one system call instead of many. */
+/** `GatheredWrites` buffers the writes of a stream until the end of the event loop turn: one system call instead of many. */
 
-/** A stream that holds writes between `cork` and `uncork`. */
+/** A stream that buffers writes between `cork` and `uncork`. */
 interface CorkedStream {
   cork(): void;
   uncork(): void;
@@ -11,7 +11,7 @@ export class GatheredWrites {
 
   constructor(private readonly stream: CorkedStream) {}
 
-  /** Begins to hold writes. Call before each write. */
+  /** Begins to buffer writes. Call before each write. */
   begin(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;

@@ -63,7 +63,7 @@ export class LogMonitor {
     this.#options = options;
   }
 
-  /** Downloads now and every five minutes until `close`. A further call only downloads. */
+  /** Downloads now and every five minutes until `close`. Further calls download once more. */
   start(): void {
     if (this.#abort.signal.aborted) return;
     this.#timer ??= setInterval(() => void this.refresh(), REFRESH_MS).unref();

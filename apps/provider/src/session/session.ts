@@ -1,4 +1,8 @@
-/** `Session`: from `hello` to close. Registers, answers challenges, renews the sealing key and dispatches jobs. */
+/**
+ * `Session`: one connection to the coordinator, from `hello` to close.
+ *
+ * Registers, answers challenges, renews the sealing key and passes job messages on.
+ */
 import type { Enclave } from '@inference/enclave';
 import {
   AVAILABILITY_VERSION,
@@ -39,7 +43,7 @@ interface RegistrationInfo {
 interface JobHandler {
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
   frame(frame: Frame): void;
-  /** The session has ended; nothing can be sent any more. */
+  /** Called after the session ended, when nothing can be sent any more. */
   abandon(): void;
 }
 
@@ -49,7 +53,7 @@ export type SessionEnd =
 
 export type EndedSession = SessionEnd & {
   readonly registered: boolean;
-  /** The coordinator has peers that take over at once. */
+  /** Whether the coordinator has peers, to which the provider can connect at once. */
   readonly hasPeers: boolean;
 };
 
@@ -68,7 +72,7 @@ export interface SessionOptions {
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
   /** The coordinator's answer to an `enrolment_request`. */
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
-  /** The coordinator's answer to the machine token. */
+  /** The coordinator's answer to the request to link this machine to an account. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   /** A command of the owner from the console. */
   readonly onOwnerCommand?: (command: OwnerCommand) => void;
@@ -156,7 +160,6 @@ export class Session {
     this.#keys?.replace();
   }
 
-  /** Ends the session in an orderly way. */
   close(): void {
     this.#connection?.close();
   }

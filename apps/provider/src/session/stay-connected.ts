@@ -1,4 +1,4 @@
-/** `stayConnected` runs sessions one after another, with growing, jittered delays; longer after permanent rejections. */
+/** `stayConnected` runs sessions one after another, with backoff and jitter. Delays are longer after rejections that need the owner. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RejectionCode } from '@inference/protocol';
 import { Session, type SessionEnd, type SessionOptions } from './session.js';
@@ -28,7 +28,7 @@ interface StayConnectedOptions extends SessionOptions {
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
 /** Delays after a coordinator's shutdown: all providers leave at once, and the coordinator returns soon. */
 const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
-/** First delay in a cluster of coordinators: another coordinator is ready now, and many providers connect at once. */
+/** Maximum first delay in a cluster of coordinators. Others are ready now; jitter spreads the providers that reconnect at once. */
 const MAX_TAKEOVER_MS = 500;
 /** Maximum time from connecting to `welcome` in a cluster, because frozen coordinators stay silent. Doubled after each failure. */
 const WELCOME: Backoff = { firstMs: 2_000, maxMs: 10_000 };
@@ -65,7 +65,7 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
     attempt = end.registered ? 0 : attempt + 1;
     const refused = end.kind === 'rejected' && ADVICE[end.code] !== null;
     const restart = end.kind === 'rejected' && end.code === 'shutting_down';
-    // An attempt that failed before `welcome` says nothing about the network.
+    // An attempt that failed before `welcome` does not tell whether the coordinator has peers.
     if (end.registered || end.hasPeers) hasPeers = end.hasPeers;
     const pauses = refused
       ? { firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS }
@@ -98,7 +98,7 @@ export interface Backoff {
   readonly maxMs: number;
 }
 
-/** Milliseconds before attempt `attempt` (from 0): doubled each time, with the upper half random. */
+/** Milliseconds before attempt `attempt` (from 0): doubled each time; the upper half is random. */
 export function backoffMs(backoff: Backoff, attempt: number, random: number): number {
   return Math.round(doubledMs(backoff, attempt) * (0.5 + random / 2));
 }

@@ -3,7 +3,7 @@
 interface WakeDetectorOptions {
   /** Wall clock in milliseconds since 1970. */
   readonly wall?: () => number;
-  /** Monotonic clock in milliseconds; may stand still during sleep. */
+  /** Monotonic clock in milliseconds. May stop during sleep. */
   readonly monotonic?: () => number;
   readonly everyMs?: number;
 }
@@ -14,7 +14,7 @@ export interface Wake {
 }
 
 const EVERY_MS = 1_000;
-/** A busy machine is late by less. */
+/** Minimum jump. Timers of a busy machine are late by less. */
 const JUMP_MS = 10_000;
 
 export class WakeDetector {

@@ -1,4 +1,8 @@
-/** `prepare` installs a signed release beside the installed versions, and tests a start. Only complete versions get their folder name. */
+/**
+ * `prepare` downloads a signed release, unpacks it next to the installed versions, and tests whether it starts.
+ *
+ * Only complete versions get their final folder name.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * `installation`: kind of this installation, which decides who updates: this project's installer, Homebrew, a macOS package, npm, or a
- * repository clone.
+ * `installation` detects how the agent was installed: by this project's installer, Homebrew, a macOS package, npm, or as a clone.
+ *
+ * The kind decides whether the agent updates itself.
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,7 +15,7 @@ export type Installation =
   | { readonly kind: 'homebrew' | 'pkg'; readonly launcher: string; readonly version: string; readonly root: string }
   | { readonly kind: 'npm' | 'clone'; readonly version: string; readonly root: string };
 
-/** File that Homebrew and the macOS package put beside `package.json`. */
+/** File that Homebrew and the macOS package put next to `package.json`. */
 export const INSTALLER_FILE = 'installer.json';
 
 const installer = lazyValidator(Type.Object({ kind: Type.Enum(['homebrew', 'pkg']), launcher: Type.String({ pattern: '^/' }) }));
@@ -31,7 +32,7 @@ export function installation(root: string = dirname(createRequire(import.meta.ur
   return { kind: basename(versions) === 'node_modules' ? 'npm' : 'clone', version, root: real };
 }
 
-/** Throws an Error if the file is damaged: its owner would otherwise get the advice of another installer. */
+/** Throws an Error if the file is damaged, because the owner would otherwise get the advice for another installer. */
 function installerOf(root: string): { readonly kind: 'homebrew' | 'pkg'; readonly launcher: string } | null {
   const path = join(root, INSTALLER_FILE);
   if (!existsSync(path)) return null;
@@ -45,13 +46,13 @@ export function launcherOf(prefix: string): string {
   return join(prefix, 'bin', 'inference-provider');
 }
 
-/** Command line of the installed agent that stays valid over updates. */
+/** Command line of the installed agent that stays valid after updates. */
 export function launchCommand(found: Installation = installation()): readonly string[] {
   const stable = launcher(found);
   return stable === null ? [process.execPath, join(found.root, 'bin', 'inference-provider.js')] : [stable];
 }
 
-/** Launcher that stays valid over updates; null if the kind of installation has none. */
+/** Launcher that stays valid after updates. Null: the installation has none. */
 export function launcher(found: Installation): string | null {
   if (found.kind === 'own') return launcherOf(found.prefix);
   return found.kind === 'homebrew' || found.kind === 'pkg' ? found.launcher : null;

@@ -11,7 +11,7 @@ export const DRAFT_PREFIX = '.unpacking-';
 
 const VERSION = /^\d+\.\d+\.\d+$/;
 
-/** Version of the next start; null if the link is missing or invalid. */
+/** Version that the next start runs. Null: the link is missing or invalid. */
 export function currentVersion(prefix: string): string | null {
   try {
     const name = basename(readlinkSync(join(prefix, 'current')));

@@ -1,4 +1,4 @@
-/** `checkForUpdate` and `prepareRelease`: find and prepare an update, for the command `update` and the daemon. */
+/** `checkForUpdate` and `prepareRelease` find and prepare an update. Used by the commands `update` and `doctor`. */
 import { compareVersions, type Release, type RolloutNotice } from '@inference/protocol';
 import type { Progress } from '../models/store/transfer.js';
 import { prepare } from './download-release.js';

@@ -1,4 +1,4 @@
-/** `fetchRelease` fetches release descriptions from the untrusted coordinator, within bounds, and verifies their signature. */
+/** `fetchRelease` fetches a release description from the coordinator, which is not trusted, and verifies the publisher's signature. */
 import {
   lazyValidator,
   parseRolloutHeader,
@@ -53,7 +53,7 @@ export interface AskingMachine {
 export interface OfferedRelease {
   /** Null: none. */
   readonly release: Release | null;
-  /** Newer version whose turn has not come for this machine; unverified, for the owner to read. */
+  /** Newer version that the rollout does not offer to this machine yet. Unverified, and only shown to the owner. */
   readonly notice: RolloutNotice | null;
 }
 

@@ -1,4 +1,4 @@
-/** `confirmTrial` confirms a version after a registered session; if no coordinator is reachable, after a minimum run time. */
+/** `confirmTrial` confirms a version once registered with the coordinator or, if none is reachable, after a minimum run time. */
 import { prune } from './layout.js';
 import { endTrial, readTrial } from './trial.js';
 
@@ -6,7 +6,7 @@ export interface Health {
   readonly registered: boolean;
   /** No response was received at all, not even an error. */
   readonly isCoordinatorUnreachable: boolean;
-  /** Asked over the control socket, as a command would. */
+  /** Whether the daemon answers on the control socket. */
   readonly answersCommands: boolean;
   readonly runningForMs: number;
 }

@@ -1,7 +1,7 @@
 /**
- * Trial of a version: a record names the version to roll back to. Failed versions are not chosen again.
+ * Trial of a new version. A record names the version to roll back to; failed versions are not chosen again.
  *
- * Each step replaces one file atomically, so power loss leaves the old version, or the trial.
+ * Each step replaces one file atomically, so after a power loss either the old version or the trial continues.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,14 +50,14 @@ export function beginTrial(prefix: string, version: string, previous: string, tr
   point(prefix, 'current', version);
 }
 
-/** Records a start in advance. */
+/** Counts a start before the start, so that a crash is counted too. */
 export function countStart(prefix: string, trial: Trial): Trial {
   const counted = { ...trial, starts: trial.starts + 1 };
   writeRecord(trialPath(prefix), counted);
   return counted;
 }
 
-/** The version works: the trial is over. */
+/** Ends the trial. The current version stays current. */
 export function endTrial(prefix: string): void {
   rmSync(trialPath(prefix), { force: true });
 }

@@ -7,7 +7,7 @@ const MAX_FILES = 100_000;
 const MAX_BYTES = 8 * 2 ** 30;
 const TOP = 'package/';
 
-/** Throws {@link UpdateError} for an invalid entry and then has written nothing. */
+/** Throws {@link UpdateError} for an invalid entry, before anything is written. */
 export async function unpack(archive: string, folder: string): Promise<void> {
   await inspect(archive);
   mkdirSync(folder, { recursive: true });

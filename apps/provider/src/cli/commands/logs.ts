@@ -1,4 +1,4 @@
-/** `logs`: log of the daemon as a service, as text or as JSON lines. */
+/** `logs`: prints the log of a daemon that runs as a service, as text or as JSON lines. */
 
 import { statSync } from 'node:fs';
 import { follow, lastLines, logFile, outputFile } from '../../log/log-files.js';

@@ -44,7 +44,7 @@ async function serve(args: readonly string[]): Promise<number> {
   const signalled = new Promise<void>((done) => (interrupted = done));
   const force = new AbortController();
   const heard = new Set<string>();
-  // A repeated signal forces the shutdown. SIGINT from a terminal and SIGTERM from its supervisor count as one request.
+  // A repeated signal forces the shutdown. One SIGINT and one SIGTERM do not: a terminal and a supervisor may send both at once.
   const onSignal = (signal: string = 'disconnect') => {
     if (heard.has(signal)) force.abort();
     heard.add(signal);
@@ -98,14 +98,14 @@ async function serve(args: readonly string[]): Promise<number> {
   return again ? START_AGAIN : EXIT.fine;
 }
 
-/** Settings with which the daemon could start. */
+/** Reads the settings again. Throws if the daemon could not start with them. */
 function checkedConfig(flags: ServeFlags): Config {
   const config = readConfig(flags.configPath);
   serveOptions(flags, config);
   return config;
 }
 
-/** Lines written synchronously, so that none is lost at exit: to stdout, or as a service to the data directory. */
+/** Logs to stdout, or as a service to the data directory. Writes are synchronous, so that no line is lost at exit. */
 function logger(level: string, { service, dataDir }: ServeFlags): Logger {
   if (!LOG_LEVELS.some((known) => known === level)) throw new StartupError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`);
   if (!service && process.stdout.isTTY)

@@ -64,7 +64,7 @@ async function setup(args: readonly string[]): Promise<number> {
 async function steps(setup: Setup): Promise<number> {
   const { dataDir, answers, settled } = setup;
   const noEnclave = missingEnclave(dataDir, answers.simulatedEnclave || settled.simulatedEnclave);
-  // Said first: the start at the end would fail after all questions.
+  // Printed before all questions, because the start at the end would fail.
   if (noEnclave !== null) await print(wrapped('Warning: ', `${noEnclave.text}, so the provider cannot start. ${noEnclave.remedy ?? ''}`));
   const coordinator = await chooseCoordinator(setup);
   await print(wrapped('', PUBLISHED));

@@ -1,4 +1,4 @@
-/** `status`: activity of the daemon, the coordinator's view, and remedies. */
+/** `status`: prints whether this machine gets requests, with reason and next step, and the coordinator's view. */
 import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
@@ -20,7 +20,7 @@ Exit codes: 0 ready for requests, 1 running but not getting requests, 3 not runn
   run: status,
 };
 
-/** Longer than the daemon's wait of three seconds for the coordinator. */
+/** Longer than the daemon's wait of 2.5 seconds for the coordinator. */
 const ANSWER_MS = 6_000;
 
 async function status(args: readonly string[]): Promise<number> {

@@ -16,7 +16,7 @@ export const stopCommand: Command = {
 };
 
 const ANSWER_MS = 10_000;
-/** Longer than the maximum drain. */
+/** Longer than the default drain of 15 seconds. */
 const EXIT_TIMEOUT_MS = 60_000;
 
 async function stop(args: readonly string[]): Promise<number> {

@@ -1,6 +1,7 @@
 /**
- * `uninstall`: signs the machine out and removes the service, the installed program and its command; on request also data and key. npm
- * and clones keep the program.
+ * `uninstall`: signs the machine out and removes the service, the installed program and its command; on request also data and key.
+ *
+ * A program that another installer owns, such as npm, is not removed.
  */
 import { existsSync } from 'node:fs';
 import { byteSizeText } from '../../models/byte-size-text.js';

@@ -49,9 +49,9 @@ const OPTIONS = {
   patience: { type: 'string' },
 } as const;
 
-/** The daemon has the token in memory. */
+/** Short, because the daemon has the token in memory. */
 const TOKEN_MS = 3_000;
-/** Longer than the daemon's wait of three seconds for the coordinator, and than a daemon's start. */
+/** Longer than the daemon's wait of 2.5 seconds for the coordinator, and than a daemon's start. */
 const ANSWER_MS = 15_000;
 /** Extra time for the drain and the service manager's restart delay, beyond the trial timeout. */
 const SWITCH_OVERHEAD_MS = 120_000;
@@ -237,13 +237,13 @@ async function restartService(dataDir: string): Promise<boolean> {
 type UpdateOutcome =
   /** Nothing newer is on offer. */
   | 'current'
-  /** A newer version is being rolled out, and this machine's turn comes later. */
+  /** A newer version is being rolled out, but not offered to this machine yet. */
   | 'later'
   /** The requested version is neither offered nor on disk, or is not newer. */
   | 'not_offered'
   /** A newer version is offered; only the check was requested. */
   | 'available'
-  /** Prepared beside the current version, without switching. */
+  /** Prepared, without switching. */
   | 'ready'
   /** Active from the next start; no daemon runs now, or one started by hand. */
   | 'switched'

@@ -1,4 +1,4 @@
-/** Words that complete a command line, read from the command table: commands, their options and the options' values. Pure. */
+/** `completionTable`: words for shell completion, parsed from the usage texts: commands, options and values of options. Pure. */
 import type { Command } from '../command.js';
 
 export interface CompletedOption {

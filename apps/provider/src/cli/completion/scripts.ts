@@ -1,4 +1,4 @@
-/** Completion scripts for bash, zsh and fish. Pure. Texts of commands are quoted, because they may contain any character. */
+/** Completion scripts for bash, zsh and fish. Texts of commands are quoted, because they may contain any character. Pure. */
 import { type CompletedCommand, type CompletedOption, firstWords, membersOf } from './completion-table.js';
 
 const PROGRAM = 'inference-provider';
@@ -22,7 +22,7 @@ function groupsOf(table: readonly CompletedCommand[]): string[] {
   return [...new Set(table.filter(({ name }) => name.includes(' ')).map(({ name }) => name.split(' ')[0] as string))];
 }
 
-/** In single quotes, for sh and its relatives. */
+/** Single-quoted, for POSIX shells. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -32,7 +32,7 @@ const SHIPPED: Readonly<Record<string, () => string>> = {
 /**
  * Models from `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes. The first stays loaded by default.
  *
- * A projector `mmproj-FILE` beside FILE is used. FILE may also be a folder, a stored model's id, `demo-text`, `demo-image` or
+ * A projector `mmproj-FILE` in the folder of FILE is used. FILE may also be a folder, a stored model's id, `demo-text`, `demo-image` or
  * `demo-vision`. Without arguments: the stored models in use, else the demo model.
  *
  * `maxKeep`: maximum keep-alive time of the settings, overridden by a KEEP on the command line.

@@ -23,7 +23,7 @@ export interface OwnerOptions {
 }
 
 /**
- * Throws {@link UsageError}. `more`: options beside `--data-dir` and `--json`. `words`: permitted number of positional arguments.
+ * Throws {@link UsageError}. `more`: options besides `--data-dir` and `--json`. `words`: permitted number of positional arguments.
  */
 export function ownerOptions(args: readonly string[], more: OptionTable = {}, words: { min?: number; max?: number } = {}): OwnerOptions {
   const options = { ...more, 'data-dir': { type: 'string' as const }, json: { type: 'boolean' as const } };

@@ -19,7 +19,7 @@ export const SERVE_USAGE = `serve [--coordinator URL] [--model FILE.gguf[@KEEP]]
       [--drain SECONDS] [--enrol] [--check] [--service] [--data-dir DIR]
       [--simulated-enclave] [--simulated-management URL] [--simulated-host DIR]`;
 
-/** Default drain in seconds. launchd's default stop timeout is 20 s in all. */
+/** Default drain in seconds. launchd's default stop timeout for drain and exit is 20 s. */
 const DRAIN_SECONDS = 15;
 
 const FLAGS = {
@@ -38,7 +38,7 @@ const FLAGS = {
   service: { type: 'boolean' },
 } as const;
 
-/** Options of the command line alone. */
+/** Values of the command line, before `config.toml` and defaults are applied. */
 export interface ServeFlags {
   readonly dataDir: string;
   readonly configPath: string;

@@ -52,7 +52,7 @@ export function earningsCsv({ provider_id, time_zone, data }: MachineEarnings): 
   return [head, ...rows].map((row) => row.map((value) => csvField(String(value))).join(','));
 }
 
-/** Quotes where needed. A leading apostrophe keeps spreadsheets from running a text as a formula. */
+/** Quotes a field if necessary. A leading apostrophe prevents spreadsheets from evaluating a text as a formula. */
 function csvField(value: string): string {
   const text = clean(value);
   const safe = /^[=+@\t]|^-(?!\d)/.test(text) ? `'${text}` : text;

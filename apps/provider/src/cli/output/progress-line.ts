@@ -55,10 +55,10 @@ export class ProgressLine {
 
 const DEFAULT_COLUMNS = 80;
 const MAX_BAR = 30;
-/** A narrower bar says less than the numbers that would have to go. */
+/** A narrower bar is omitted, because the numbers need the space. */
 const MIN_BAR = 5;
 
-/** The report as a line of at most `columns`; the bar fills the space beside the numbers. */
+/** The report as a line of at most `columns`. The bar fills the space that the numbers leave. */
 function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport, columns: number): string {
   const rate = bytes_per_second === null ? '' : `  ${formatBytes(bytes_per_second)}/s`;
   const left = seconds_left === null ? '' : `  ${duration(seconds_left)} left`;

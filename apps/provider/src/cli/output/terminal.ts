@@ -35,7 +35,7 @@ export function wrapped(head: string, text: string): string[] {
   return [...lines, line];
 }
 
-/** A length of time for people. */
+/** Formats a duration for display. */
 export function spanOf(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;

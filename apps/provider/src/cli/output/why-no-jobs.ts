@@ -4,8 +4,8 @@ import { ownerStep } from '../../host/availability/owner-step.js';
 
 export interface JobOutlook {
   /**
-   * `serving`: jobs may come. `idle`: no demand. `held`: temporarily no jobs, without action of the owner. `needs_owner`: the owner
-   * must act.
+   * `serving`: ready for requests. `idle`: ready, but no demand. `held`: no requests for now; the owner need not act. `needs_owner`:
+   * no requests until the owner acts.
    */
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
   /** Without a full stop. */
@@ -72,14 +72,14 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   return { state: 'serving', headline: READY, reason, next };
 }
 
-/** As long as the demand that a status reports. */
+/** The same period as in `requests_last_5_minutes`. */
 const RECENT_MS = 5 * 60_000;
 
 function isRecent(at: string, now: string): boolean {
   return Date.parse(now) - Date.parse(at) <= RECENT_MS;
 }
 
-/** Headline and reason of a machine that is closed by its owner, its schedule or its condition. */
+/** Headline and reason while the owner, the schedule or the host condition prevents serving. */
 export function closedText({ state, reasons }: AvailabilityStatus): Pick<JobOutlook, 'headline' | 'reason'> {
   const texts = reasons.map(({ text }) => sentence(text));
   const all = state === 'leaving' ? [...texts, 'Running requests finish first.'] : texts;
@@ -99,7 +99,7 @@ function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Leaves names such as `FileVault` and `HTTP` alone. */
+/** Does not change names such as `FileVault` and `HTTP`. */
 function uncapitalize(text: string): string {
   return /^[A-Z][a-z]*\b/.test(text) && !/^[A-Z][a-z]*[A-Z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }

@@ -1,6 +1,7 @@
 /**
- * Models that fit this machine and can be served: stored models, models of the coordinator's catalogue, models in demand, and the most
- * downloaded models of the model repository. Every download was found at its source with its size.
+ * `recommendModels` lists models that fit this machine, for `models recommend` and `setup`.
+ *
+ * Sources are the model store, the coordinator's catalogue, demand in the network, and downloads in the model repository.
  */
 import { type CatalogueEntry, estimatedEarningsPerDay, type PublishedModels, publishedModels } from '../../account/published-models.js';
 import type { ModelMemorySettings } from '../../config/model-memory.js';
@@ -124,7 +125,7 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
 
 /** Quantizations of a text model that fit a machine. */
 export function fittingVariants(repository: string, variants: readonly Variant[], machine: Machine): Variant[] {
-  // The parts of an image model beside its GGUF file are unknown before the download.
+  // The other parts of an image model are unknown before the download.
   if (knownModel(repository) !== null) return [];
   return variants.filter((variant) => expectedModel({ ...variant, name: repository }, machine).fits);
 }

@@ -1,4 +1,4 @@
-/** Models for the owner's choice: the list of `models recommend`, and the demo model. */
+/** `modelMenu`: the models that `setup` offers to the owner: those of `models recommend`, and the demo model. */
 import type { ModelMemorySettings } from '../../config/model-memory.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
 import { modelRepositoryOf } from '../../models/store/model-repository.js';

@@ -1,6 +1,7 @@
 /**
- * Steps of `setup`, in order. Each stores its result before the next begins, so that an interrupted setup can continue.
- * Known answers are asked again only if an option says otherwise.
+ * Steps of `setup`, in order. Each step stores its result before the next begins, so that an interrupted setup can continue.
+ *
+ * A step that an earlier run has completed is skipped, unless an option gives another answer.
  */
 
 import { CoordinatorError, coordinatorAddress, requestCoordinator } from '../../account/coordinator-http.js';
@@ -25,7 +26,7 @@ export interface Setup {
   readonly dataDir: string;
   readonly answers: Answers;
   readonly settled: Settled;
-  /** Null if prompts are impossible; every answer is then given or a default. */
+  /** Null if prompts are impossible. Answers then come from options and defaults. */
   readonly prompt: Prompt | null;
   /** Runs another command. */
   readonly run: (...args: readonly string[]) => Promise<number>;
@@ -42,7 +43,7 @@ export class StepFailed extends Error {
 
 const CHECK_MS = 10_000;
 
-/** Address of a coordinator that answered. Throws CoordinatorError if no other can be asked for. */
+/** Address of a coordinator that answered. Throws CoordinatorError if none answers and prompts are impossible. */
 export async function chooseCoordinator({ dataDir, answers, settled, prompt }: Setup): Promise<string> {
   let answer = answers.coordinator ?? (prompt === null ? settled.coordinator : null);
   for (;;) {
@@ -74,7 +75,7 @@ async function coordinatorProblem(address: string): Promise<string | null> {
   }
 }
 
-/** Whether the machine is linked, or signed in to be. */
+/** Links the machine to an account. Returns whether the machine is signed in. */
 export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, coordinator: string): Promise<boolean> {
   if (settled.linkedAt === coordinator && answers.link !== true) {
     await print(['Account: signed in already']);

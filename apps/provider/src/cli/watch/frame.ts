@@ -1,6 +1,6 @@
 /**
- * `frame`: the lines of the live view for a terminal size. The most important lines come first; lines that do not fit are cut at the
- * end. Pure.
+ * `frame`: the lines of `status --watch` for a terminal size. The most important lines come first, because the last lines are cut
+ * if they do not fit. Pure.
  */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { fit, widthOf } from '../output/columns.js';

@@ -33,7 +33,7 @@ const STYLES_WITHOUT_COLOUR: Readonly<Record<Line['style'], string>> = {
 
 interface ScreenOptions {
   readonly output: WriteStream;
-  /** Null where keys cannot be read. */
+  /** Null if keys cannot be read. */
   readonly input: ReadStream | null;
   readonly colours: boolean;
   readonly onKey: (key: string) => void;

@@ -14,7 +14,7 @@ export interface StatusSnapshot {
 
 export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'asking the provider', earnings: null };
 
-/** Longer than the daemon's wait of three seconds for the coordinator. */
+/** Longer than the daemon's wait of 2.5 seconds for the coordinator. */
 const STATUS_MS = 6_000;
 const EARNINGS_MS = 4_000;
 /** Earnings change with every job, and are requested from another machine. */

@@ -1,6 +1,6 @@
 /**
- * `status --watch`: polls the daemon every two seconds until the owner ends it. On a terminal a full-screen view, otherwise a line
- * per change.
+ * `status --watch`: polls the daemon every two seconds until the owner ends the view. Shows a full-screen view on a terminal,
+ * otherwise prints a line per change.
  *
  * Waits while the daemon does not run, so that a restart does not end the view.
  */

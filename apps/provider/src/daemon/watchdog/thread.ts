@@ -1,5 +1,5 @@
 /**
- * Worker thread of the watchdog: kills the process when the main thread's event loop stands still for too long.
+ * Worker thread of the watchdog: kills the process when the main thread's event loop is blocked for too long.
  *
  * Time during which this thread did not run either (sleep, stopped process) does not count.
  */

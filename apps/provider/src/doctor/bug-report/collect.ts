@@ -105,7 +105,7 @@ export function redactLogLine(line: string, redactor: Redactor): string {
   return JSON.stringify({ left_out: line.length });
 }
 
-/** Keeps stack frames, error names and the Node version; reduces other lines to their length. */
+/** Retains stack frames, error names and the Node version. Other lines are reduced to their length. */
 export function redactCrashLine(line: string, redactor: Redactor): string {
   if (/^\s+at /.test(line) || /^Node\.js v[\d.]+$/.test(line)) return redactor.text(line);
   const name = /^(?:Uncaught )?([A-Z][A-Za-z]*(?:Error|Exception))\b/.exec(line)?.[1];

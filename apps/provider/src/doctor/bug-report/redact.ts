@@ -23,7 +23,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:Bearer|Basic)\s+\S+/gi, '<token>'],
   [/\b(?:machine|service|session|sk|hf|ghp|key)[-_][A-Za-z0-9_-]{12,}/g, '<token>'],
   [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g, '<token>'],
-  // The part after an address's path may be anything, and so may the user info before its host.
+  // User info, query and fragment of a URL may contain secrets.
   [/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']*@/gi, '$1'],
   [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s?#"']+)[?#][^\s"']*/gi, '$1'],
   [/[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}/g, '<email>'],

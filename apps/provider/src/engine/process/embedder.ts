@@ -1,4 +1,4 @@
-/** `Embedder` computes vectors. Inputs are checked first; each must fit one batch, because pooling cannot span batches. */
+/** `Embedder` runs embedding requests in the engine process. Each input must fit one batch, because pooling cannot span batches. */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
 import { buildOf, isBytePair, loadWeights } from './load-weights.js';

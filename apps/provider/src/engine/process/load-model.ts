@@ -1,4 +1,4 @@
-/** `loadModel` loads a text model, creates its context and measures the context's repeatability. */
+/** `loadModel` loads a text model with node-llama-cpp, creates its context and tests in which batches logits are bit-exact. */
 import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
 import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';

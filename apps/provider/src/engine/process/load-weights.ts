@@ -1,4 +1,4 @@
-/** `loadWeights` loads the weights of a text or embedding model. `buildOf` names the engine. */
+/** `loadWeights` loads the weights of a text or embedding model with node-llama-cpp. */
 import { getLlama, LlamaLogLevel, type LlamaModel, LlamaVocabularyType } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 
@@ -43,7 +43,7 @@ export function buildOf({ llama }: LlamaModel): string {
   return `llama.cpp ${release} ${llama.gpu === false ? 'cpu' : llama.gpu}`;
 }
 
-/** Reason from llama.cpp's log, such as "unknown model architecture: 'x'"; the exception says only that loading failed. */
+/** Reason from llama.cpp's log, such as "unknown model architecture: 'x'". The exception itself contains no reason. */
 function reasonIn(log: string): string | null {
   return /error loading model(?: \w+)?: (.{1,300})/.exec(log)?.[1]?.trim() ?? null;
 }

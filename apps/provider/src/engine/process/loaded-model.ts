@@ -1,4 +1,4 @@
-/** `LoadedModel`: a model with its context, as the runtime uses one, whichever native library loaded the model. */
+/** `LoadedModel`: a model with its context, for `Runtime`. Text and vision models are loaded by different native libraries. */
 
 import { DEFAULT_THINK_TAGS } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
@@ -26,7 +26,7 @@ export interface LoadedModel extends LoadedPrompt {
   readonly native: NativeContext;
   readonly samplers: NativeSamplers;
   readonly repeatability: Repeatability;
-  /** Whether drafts are wanted, and the model's cache can drop the last tokens of a sequence; recurrent states cannot. */
+  /** Whether drafts are enabled and the KV cache can drop the last tokens of a sequence. Recurrent states cannot. */
   readonly canDraft: boolean;
   readonly usesGpu: boolean;
   /** Whether a token ends an answer. */
@@ -38,12 +38,12 @@ export interface LoadedModel extends LoadedPrompt {
 export interface VisionReader {
   /** Upper bound of the prompt tokens of one image. */
   readonly maxImageTokens: number;
-  /** Decodes the images of a prompt; none once cancelled. Throws `ImageError`, or `PromptTooLong` beyond the context. */
+  /** Decodes the images of a prompt, until cancelled. Throws `ImageError`, or `PromptTooLong` beyond the context. */
   prepare(prompt: PromptInput, request: ImageRequest): Promise<PromptImages>;
 }
 
 export interface ImageRequest {
-  /** Requests of one scope wait for each other where their images would take too much memory. */
+  /** Requests of one scope wait for each other if their images would take too much memory. */
   readonly scope: string | null;
   readonly control: Pick<StreamControl, 'cancelled' | 'onChange'>;
 }

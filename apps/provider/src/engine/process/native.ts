@@ -1,18 +1,23 @@
-/** Internals of node-llama-cpp, a pinned version, used in this file only: batch, decode and sample in one thread trip. */
+/**
+ * Native interface to llama.cpp: decodes and samples a batch in one trip to the compute thread.
+ *
+ * Only this file uses internals of node-llama-cpp, whose version is pinned. Vision models implement the same interfaces.
+ */
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp';
 
 /** Flat pairs of token and value. */
 export type Pairs = readonly number[];
-/** Token, probabilities, confidence, logits, sum of the exponentials of all logits less the greatest. */
+/** `weight`: sum of exp(logit − greatest logit) over all tokens. */
 type Sampled = readonly [token: number, probabilities?: Pairs, confidence?: number, logits?: Pairs, weight?: number];
 
-/** Samples for one stream and stores the drawn tokens. Members are those of the library's own `applyConfig`. */
+/** Sampler of one stream. Stores the drawn tokens, which penalties and grammars need. */
 export interface NativeSampler {
   applyConfig(config: SamplerConfig): void;
   dispose(): void;
 }
 
+/** Options of node-llama-cpp's `applyConfig`. */
 export interface SamplerConfig {
   readonly temperature: number;
   readonly topK?: number;
@@ -37,9 +42,9 @@ export interface NativeContext {
   addToBatch(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array;
   decodeBatch(): Promise<void>;
   /** -1: nothing could be sampled. */
-  sampleToken(place: number, sampler: NativeSampler): Promise<number>;
+  sampleToken(batchIndex: number, sampler: NativeSampler): Promise<number>;
   sampleToken(
-    place: number,
+    batchIndex: number,
     sampler: NativeSampler,
     probabilities: boolean,
     confidence: boolean,

@@ -1,8 +1,12 @@
-/** `Outbox` sends the events of a tick in one message. A slow daemon gets larger messages; streams wait in `ready()`. */
+/**
+ * `Outbox` collects events of an engine process and sends them to the daemon in `tick` messages.
+ *
+ * A slow daemon gets fewer, larger messages. At a limit of unsent pieces, decoding waits for `ready()`.
+ */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
 
-/** Minimum milliseconds between messages, each of which costs half a millisecond. First and last text are sent at once. */
+/** Minimum milliseconds between messages; each takes half a millisecond. The first text and the end of a stream are sent at once. */
 const GAP_MS = 8;
 /** Maximum time between two messages while prompts are read, in milliseconds. */
 const WORK_GAP_MS = 1000;
@@ -18,7 +22,7 @@ export class Outbox {
   #ended: Ended[] = [];
   #hasWorked = false;
   /** Streams without any sent text. */
-  readonly #silent = new Set<number>();
+  readonly #withoutText = new Set<number>();
   #isUrgent = false;
   #isScheduled = false;
   #timer: NodeJS.Timeout | null = null;
@@ -28,17 +32,17 @@ export class Outbox {
 
   constructor(private readonly send: SendToDaemon) {}
 
-  /** Sent with the next message: the event is useless before text, an end or other work. */
+  /** Sent with the next message, because the daemon needs the event only with text, an end or progress. */
   started(event: Started): void {
     this.#started.push(event);
-    this.#silent.add(event.job);
+    this.#withoutText.add(event.job);
   }
 
   /** `logprobs`: of the piece's tokens, for all pieces of a stream or for none. */
   piece(job: number, tokens: number, text: string, logprobs?: readonly TokenLogprob[]): void {
     this.#pieces.push(job, tokens, text);
     if (logprobs !== undefined) this.#logprobs.push({ job, logprobs });
-    if (this.#silent.delete(job)) this.#flushSoon();
+    if (this.#withoutText.delete(job)) this.#flushSoon();
     else this.#schedule();
   }
 
@@ -51,7 +55,7 @@ export class Outbox {
 
   ended(event: Ended): void {
     this.#ended.push(event);
-    this.#silent.delete(event.job);
+    this.#withoutText.delete(event.job);
     this.#flushSoon();
   }
 
@@ -79,7 +83,7 @@ export class Outbox {
       this.#timer = setTimeout(this.#flush, wait);
       return;
     }
-    // Two turns, so the library has queued the next batch before this thread is busy with writing.
+    // Two event loop turns, so the library has queued the next batch before this thread is busy with writing.
     setImmediate(this.#afterDispatch);
   }
 

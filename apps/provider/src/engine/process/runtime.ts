@@ -1,4 +1,4 @@
-/** `Runtime` runs the requests of a loaded text model: tokenises prompts and passes streams to the decoder. */
+/** `Runtime` runs generations in the engine process: tokenises the prompt, creates the stream and passes it to the decoder. */
 
 import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
@@ -28,7 +28,7 @@ export class Runtime {
     const { minRows, slice } = repeatability;
     const sequences = new SequencePool(native, {
       count: loaded.slots,
-      // If any cut of a prompt gives the same result, reuse may end anywhere, as long as a slice remains.
+      // If prompts are bit-exact in any slices, reuse may end anywhere that leaves at least one slice to compute.
       ...(minRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
       window,
     });
@@ -39,7 +39,7 @@ export class Runtime {
       repeatability,
       batchTokens,
       canDraft,
-      // Other work on the machine changes the time of a processor, but not its processor time.
+      // Other load on the machine changes wall time, but not CPU time. GPU work shows only in wall time.
       computeClock: usesGpu ? () => performance.now() : processorMs,
       outbox,
     });
@@ -65,7 +65,7 @@ export class Runtime {
       if (ended === null) return;
       this.outbox.ended(ended);
     } catch (error) {
-      // A count request needs the number of tokens also of an overlong prompt.
+      // A token count (`maxTokens` 0) is answered for an overlong prompt too.
       if (error instanceof PromptTooLong && request.maxTokens === 0) this.outbox.ended(this.#counted(job, error.actual, false));
       else this.outbox.ended(endOf(error, job, this.loaded.contextSize));
     }
@@ -100,7 +100,7 @@ export class Runtime {
     let text: TextAssembler | GrammarText;
     let sampler: NativeSampler;
     try {
-      text = request.grammar === null ? new TextAssembler(vocabulary) : this.#formText(request.grammar, limit);
+      text = request.grammar === null ? new TextAssembler(vocabulary) : this.#grammarText(request.grammar, limit);
       sampler = await this.#sampler(request, limit);
     } catch (error) {
       if (error instanceof GrammarError || error instanceof GrammarTooLarge) return { job, kind: 'invalid_request', field: 'grammar' };
@@ -131,7 +131,7 @@ export class Runtime {
     return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
   }
 
-  #formText(grammar: Grammar, limit: number): GrammarText {
+  #grammarText(grammar: Grammar, limit: number): GrammarText {
     const { tokenize, vocabulary } = this.loaded;
     const pieceBytes = (token: Token) => vocabulary.pieceBytes(token);
     return new GrammarText({ pieceBytes, tokenize: (text) => tokenize(text, false) }, grammar, limit);
@@ -162,7 +162,7 @@ function endOf(error: unknown, job: number, limit: number): Ended {
   return { job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };
 }
 
-/** Processor time of this process, in milliseconds. */
+/** CPU time of this process, in milliseconds. */
 function processorMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

@@ -1,4 +1,4 @@
-/** `serveModel` answers the daemon's messages in an engine process, which has the model, but no sockets and no keys. */
+/** `serveModel`: message loop of an engine process. The process has the model, but no network sockets and no keys. */
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { EngineSettings, FromEngine, ToEngine } from '../messages.js';
 import type { Embedder } from './embedder.js';
@@ -8,7 +8,7 @@ export type SendToDaemon = (message: FromEngine, written?: () => void) => void;
 /** Throws an Error with a message for the owner. */
 export type LoadModel = (settings: EngineSettings, send: SendToDaemon) => Promise<Runtime | Embedder>;
 
-/** Called once by the process's entry. */
+/** Called once by the entry file of the process. */
 export function serveModel(load: LoadModel): void {
   let model: Runtime | Embedder | null = null;
   process.on('message', (message: ToEngine) => {

@@ -1,4 +1,4 @@
-/** `decodeBitmap` decodes image files of clients to bounded RGB bitmaps. Runs in the engine's process, which has no keys. */
+/** `decodeBitmap` decodes image files of clients to RGB bitmaps of bounded size. Runs in the engine process, which has no keys. */
 import { MAX_INPUT_IMAGE_PIXELS, MAX_INPUT_IMAGE_SIDE } from '@inference/protocol';
 import sharp from 'sharp';
 
@@ -43,12 +43,12 @@ export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap 
   }
 }
 
-/** Whether a side is so short that decoding widens the image. */
+/** Whether the aspect ratio exceeds the maximum, so that decoding would change it. */
 export function isThin(width: number, height: number): boolean {
   return Math.max(width, height) > MAX_ASPECT * Math.min(width, height);
 }
 
-/** At least one pixel, and no side far longer than the other, because projectors enlarge thin images enormously. */
+/** Bounds the aspect ratio, because projectors enlarge thin images enormously. Each side has at least one pixel. */
 function boundedSize(width: number, height: number): { readonly width: number; readonly height: number } {
   const min = Math.max(1, Math.ceil(Math.max(width, height) / MAX_ASPECT));
   return { width: Math.max(min, Math.round(width)), height: Math.max(min, Math.round(height)) };

@@ -1,7 +1,7 @@
-/** `ImageBudget` bounds the prepared images of each scope that wait to be read, in prompt tokens: native memory grows with the tokens. */
+/** `ImageBudget` limits the decoded images in memory per cache scope. The unit is prompt tokens, because native memory grows with them. */
 import type { StreamControl } from '../process/output/text-stream.js';
 
-/** Tokens that a request holds of its scope's budget. */
+/** Part of a scope's budget that a request has reserved. */
 export interface ImageReservation {
   /** Returns the tokens beyond `tokens`. */
   shrink(tokens: number): void;

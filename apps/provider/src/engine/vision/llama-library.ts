@@ -187,8 +187,8 @@ export type NativeFunction = ((...args: unknown[]) => unknown) & {
 export type LlamaLibrary = Readonly<Record<Name, NativeFunction>>;
 
 /**
- * Stack of a native call, which koffi replaces by its own: 2 MiB, and 128 KiB on threads of the pool. llama.cpp's matcher needs
- * megabytes for a long word (tokenizer.ts), and GPU drivers more than 128 KiB. Pages take memory only once used.
+ * Stack of a native call. koffi's defaults, 2 MiB and 128 KiB on pool threads, are too small: llama.cpp's tokenizer needs megabytes
+ * for a long word (tokenizer.ts), and GPU drivers more than 128 KiB. Pages take memory only once used.
  */
 const STACK_BYTES = 16 << 20;
 
@@ -218,7 +218,7 @@ function libraryPath(): string {
   }
 }
 
-/** Defaults of parameters and new batches are known, so another layout shows. `Projector` checks `mtmd_input_text`. */
+/** Compares default parameters and new batches with known values to detect another layout. `Projector` checks `mtmd_input_text`. */
 function checkLayouts(library: LlamaLibrary): void {
   const model = library.llama_model_default_params() as Record<string, unknown>;
   const context = library.llama_context_default_params() as Record<string, unknown>;
@@ -265,7 +265,7 @@ export function callAsync<Result>(call: NativeFunction, ...args: readonly unknow
   });
 }
 
-/** Typed arrays over native memory that is never freed. */
+/** Allocates native memory that is never freed. */
 export function nativeMemory(bytes: number): { readonly pointer: Pointer; readonly buffer: ArrayBuffer } {
   const pointer = koffi.alloc('uint8_t', bytes) as Pointer;
   return { pointer, buffer: koffi.view(pointer, bytes) };
@@ -276,7 +276,7 @@ export function nativeView(pointer: Pointer, bytes: number): ArrayBuffer {
   return koffi.view(pointer, bytes);
 }
 
-/** Silences the library, whose lines may quote prompts. Any function may be the callback: the C ABI ignores surplus arguments. */
+/** Disables the library's log, which may quote prompts. Any function can be the callback: the C ABI ignores surplus arguments. */
 export function silence(library: LlamaLibrary): void {
   const nothing = koffi.load(libraryPath()).symbol('llama_supports_gpu_offload') as Pointer;
   library.llama_log_set(nothing, null);

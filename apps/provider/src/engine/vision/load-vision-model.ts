@@ -1,4 +1,4 @@
-/** `loadVisionModel` loads a language model with its image projector, and measures the prompt tokens of images. */
+/** `loadVisionModel` loads a language model with its image projector, and measures the maximum prompt tokens of an image. */
 import type { Token } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 import { findRepeatability } from '../process/decoding/repeatability.js';
@@ -14,7 +14,7 @@ import { VisionVocabulary } from './vision-vocabulary.js';
 /** Tokens of one batch, as in the engine for text models. */
 const BATCH_TOKENS = 512;
 const GPU_THREADS = 4;
-/** Widths and heights of measured images: those of tiles in use, and the bounds. */
+/** Widths and heights of measured images: common tile sizes of projectors, and the limits of images. */
 const EDGES: readonly number[] = [1, 64, 224, 256, 336, 384, 448, 512, 640, 768, 896, 1024, 1344, 1792, 2048, 2896, 4096, 8000];
 
 type VisionSettings = EngineSettings & { readonly projectorPath: string };
@@ -95,7 +95,7 @@ function promptOf(library: LlamaLibrary, model: Pointer, vocabulary: VisionVocab
   });
 }
 
-/** If an image could fill more than half of the context, the projector is limited, where its type allows a limit. */
+/** Limits images to half of the context, if the type of the projector supports a limit. */
 async function loadProjector(
   library: LlamaLibrary,
   model: Pointer,

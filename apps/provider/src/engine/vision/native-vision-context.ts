@@ -52,11 +52,11 @@ export class NativeVisionContext implements NativeContext {
   }
 
   // A property, because TypeScript checks the overloads of a method against each other.
-  readonly sampleToken = ((place: number, sampler: NativeSampler, ...raw: readonly unknown[]) =>
+  readonly sampleToken = ((batchIndex: number, sampler: NativeSampler, ...raw: readonly unknown[]) =>
     this.exclusively(() => {
-      if (raw.length === 0) return (sampler as VisionSampler).sample(this.options.context, place, () => this.#logits(place));
+      if (raw.length === 0) return (sampler as VisionSampler).sample(this.options.context, batchIndex, () => this.#logits(batchIndex));
       const [filter, , , , top] = raw[2] as readonly [readonly number[], boolean, boolean, boolean, number];
-      return rawLogits(this.#logits(place), filter, top);
+      return rawLogits(this.#logits(batchIndex), filter, top);
     })) as NativeContext['sampleToken'];
 
   disposeSequence(sequence: number): void {
@@ -71,21 +71,21 @@ export class NativeVisionContext implements NativeContext {
     return this.options.library.llama_memory_seq_pos_min(this.#memory, sequence) as number;
   }
 
-  #logits(place: number): Float32Array {
+  #logits(batchIndex: number): Float32Array {
     const { library, context, vocabularySize } = this.options;
-    const pointer = library.llama_get_logits_ith(context, place) as Pointer | null;
+    const pointer = library.llama_get_logits_ith(context, batchIndex) as Pointer | null;
     if (pointer === null) throw new Error('llama.cpp computed no logits for a token');
     return new Float32Array(nativeView(pointer, 4 * vocabularySize));
   }
 }
 
-/** Lets the last batch's text leave, which takes two turns, and messages of the daemon arrive, for example to cancel a stream. */
+/** Waits two event loop turns: the outbox sends the last batch's text, and messages of the daemon arrive, such as a cancel. */
 async function eventsHandled(): Promise<void> {
   await setImmediate();
   await setImmediate();
 }
 
-/** The model's logits: the likeliest token, its logit with those of `filter` and of the `top` likeliest, and the sum of exponentials. */
+/** The same tuple as node-llama-cpp's sampling, with the logits of the likeliest token, of `filter` and of the `top` likeliest. */
 function rawLogits(
   logits: Float32Array,
   filter: readonly number[],

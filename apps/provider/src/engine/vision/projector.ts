@@ -73,7 +73,7 @@ export class Projector {
     return loaded;
   }
 
-  /** Compares tokens with the vocabulary's own: no function returns a `mtmd_input_text`, so its layout shows in its effect. */
+  /** Checks the layout of `mtmd_input_text` by comparing tokens, because no function returns this struct. */
   #checkInputText(vocabulary: VisionVocabulary): void {
     const { library, projector } = this;
     const text = `Hello${vocabulary.tokens.eosString ?? ''}`;
@@ -139,8 +139,8 @@ export class Projector {
       if ((await callAsync<number>(library.mtmd_encode_chunk, projector, chunk)) !== 0)
         throw new Error('llama.cpp could not encode an image');
       const embeddings = library.mtmd_get_output_embd(projector);
-      const place = [position, sequence, batchTokens, [0], null, null];
-      const code = await callAsync<number>(library.mtmd_helper_decode_image_chunk, projector, context, chunk, embeddings, ...place);
+      const rest = [position, sequence, batchTokens, [0], null, null];
+      const code = await callAsync<number>(library.mtmd_helper_decode_image_chunk, projector, context, chunk, embeddings, ...rest);
       if (code !== 0) throw new Error(`llama.cpp could not decode an image (${code})`);
     });
   }

@@ -21,14 +21,14 @@ export class VisionSampler implements NativeSampler {
     this.#chain = this.#newChain(config);
   }
 
-  /** The configuration is that of the constructor. */
+  /** Does nothing, because the constructor applied the configuration. */
   applyConfig(): void {}
 
   /** Draws a token from the logits at a batch position and stores the token. -1: nothing could be sampled. */
-  sample(context: Pointer, place: number, logits: () => Float32Array): number {
+  sample(context: Pointer, batchIndex: number, logits: () => Float32Array): number {
     const chain = this.#chain;
     if (chain === null) throw new Error('the sampler is disposed');
-    if (this.#grammar === null) return this.library.llama_sampler_sample(chain, context, place) as number;
+    if (this.#grammar === null) return this.library.llama_sampler_sample(chain, context, batchIndex) as number;
     return this.#sampleInGrammar(chain, this.#grammar, logits());
   }
 
@@ -98,7 +98,7 @@ export class VisionSampler implements NativeSampler {
   }
 }
 
-/** Samplers of one model. They share the memory for candidates, because samplings never overlap. */
+/** Samplers of one model. All share one buffer for candidates, because samplings never overlap. */
 export function visionSamplers(library: LlamaLibrary, vocabulary: Pointer, vocabularySize: number): NativeSamplers {
   const candidates = new Candidates(vocabularySize);
   return {
@@ -132,7 +132,7 @@ class Candidates {
     this.#logits = new Float32Array(data.buffer);
   }
 
-  /** All tokens. */
+  /** Makes all tokens candidates. */
   fill(logits: Float32Array): void {
     for (let token = 0; token < this.vocabularySize; token++) {
       this.#ids[ENTRY_WORDS * token] = token;
@@ -142,7 +142,7 @@ class Candidates {
     this.#reset(this.vocabularySize);
   }
 
-  /** One token, with the logit 1. */
+  /** Makes one token the only candidate, with the logit 1. */
   fillWith(token: number): void {
     this.#ids[0] = token;
     this.#logits[1] = 1;

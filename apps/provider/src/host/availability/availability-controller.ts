@@ -6,14 +6,14 @@ export interface CurrentAvailability {
   readonly state: AvailabilityState;
   /** Empty while serving. */
   readonly reasons: readonly Reason[];
-  /** Next change that time alone causes, in milliseconds since 1970; null if unknown. */
+  /** Time of the next change that is known in advance, in milliseconds since 1970. Null: unknown. */
   readonly nextChangeAt: number | null;
 }
 
 interface AvailabilityControllerOptions {
   /** Evaluates policy, pause, clock and sensors. */
   readonly decide: () => Availability;
-  /** Resolves when no job runs. `force` hands back every job that can be; `cancel` ends the drain, jobs continue. */
+  /** Resolves when no job runs. `force`: hand jobs back where possible. `cancel`: end the drain; running jobs continue. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   /** Frees the models' memory. */
   readonly unload: () => Promise<void>;

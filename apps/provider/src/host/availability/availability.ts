@@ -9,7 +9,7 @@ import { isOpen, nextChange } from './windows.js';
 export interface Pause {
   /** End in milliseconds since 1970; null: until the owner resumes. */
   readonly until: number | null;
-  /** Present: the owner paused from the console. Absent: on this machine, where alone the pause can be ended. */
+  /** Present: the owner paused from the console. Absent: on this machine; only there can the pause then be ended. */
   readonly console?: {
     /** Milliseconds since 1970. */
     readonly at: number;
@@ -21,7 +21,7 @@ export interface Pause {
 export interface AvailabilityFacts {
   /** The machine's own time zone. */
   readonly timeZone: string;
-  /** Time without owner input in milliseconds; null: unknown. Read only for policies that depend on the time. */
+  /** Time without owner input in milliseconds; null: unknown. Measured only for policies that need the value. */
   readonly ownerIdleMs: number | null;
   readonly condition: HostCondition;
   /** Remaining cooldown of each stress that ended, in milliseconds. */
@@ -41,7 +41,7 @@ export interface Availability {
   readonly state: 'serve' | 'leave' | 'refuse';
   /** Empty while serving. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];
-  /** Next change caused by time alone, in milliseconds since 1970; null: unknown. */
+  /** Time of the next change that is known in advance, in milliseconds since 1970. Null: unknown. */
   readonly nextChangeAt: number | null;
 }
 
@@ -62,7 +62,7 @@ export function availability(policy: AvailabilityPolicy, facts: AvailabilityFact
   };
 }
 
-/** Stresses that stop this machine under the policy. */
+/** Kinds of stress that stop serving under the policy. */
 export function stressOf({ onBattery, whenHot }: AvailabilityPolicy, { thermal, memoryPressure, power }: HostCondition): StressFlags {
   return {
     heat: thermal === 'critical' || (whenHot === 'stop' && thermal === 'serious'),
@@ -75,7 +75,7 @@ interface FoundReason {
   readonly reason: Reason;
   /** False if only the cooldown of the reason remains. */
   readonly isCurrent: boolean;
-  /** End caused by time alone; null: unknown. */
+  /** End that is known in advance. Null: unknown. */
   readonly endsAt: number | null;
 }
 
@@ -94,7 +94,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
   const addStress = (name: keyof StressFlags, code: AwayReason): void => {
     const until = now + remainingCooldowns[name];
     if (stress[name]) add(code, null);
-    // The owner is told no end, because the stress may return earlier.
+    // No end is reported, because the stress may return before.
     else if (until > at) add(code, null, { isCurrent: false, endsAt: until });
   };
   addStress('power', condition.power === 'low_battery' ? 'low_battery' : 'on_battery');
@@ -105,7 +105,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
     if (ownerIdleMs === null) add('idle_unknown', null);
     else {
       const endsAt = now - ownerIdleMs + onlyWhenIdleMinutes * 60_000;
-      // The owner is told no end, because the owner may continue.
+      // No end is reported, because the owner may continue to use the machine.
       if (endsAt > at) add('owner_active', null, { endsAt });
     }
   }

@@ -1,4 +1,4 @@
-/** Hysteresis of stress: stress counts at once, and ends after a cooldown. Times are monotonic. */
+/** Hysteresis of stress (heat, memory, power): stress stops serving at once; serving resumes after a cooldown. Times are monotonic. */
 
 /** Kinds of stress that have a cooldown. */
 export interface StressFlags {

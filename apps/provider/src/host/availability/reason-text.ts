@@ -1,4 +1,4 @@
-/** `reasonText`: a sentence for the owner per reason for accepting no requests. Remedies are the commands' part. */
+/** `reasonText` tells the owner why this machine accepts no requests. `ownerStep` gives the remedies. */
 import type { AwayReason } from '@inference/protocol';
 import type { AvailabilityFacts } from './availability.js';
 import { momentText } from './moment-text.js';

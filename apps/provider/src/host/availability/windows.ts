@@ -1,11 +1,11 @@
-/** Schedule windows in wall-clock time. An hour skipped by a clock change is in no window; a repeated hour counts twice. */
+/** Evaluates schedule windows in wall-clock time. An hour skipped by daylight saving is in no window; a repeated hour counts twice. */
 import { Temporal } from 'temporal-polyfill';
 import { DAYS, minuteOf, type Window } from './policy.js';
 
 /** Days to search for a change: a week, and the day before for a window that has already begun. */
 const LOOK_AHEAD_DAYS = 8;
 const DAY_MS = 86_400_000;
-/** Bound of zone offset changes within the search. Real changes are months apart. */
+/** Maximum changes of the UTC offset within the search. Real changes are months apart. */
 const MAX_TRANSITIONS = 4;
 
 interface OpenTime {

@@ -7,7 +7,7 @@ import { ConditionFilter, type HostCondition } from './condition.js';
 import { type Folder, linuxCondition } from './linux-condition.js';
 import { MAC_COMMANDS, macCondition } from './mac-condition.js';
 
-/** Interval between two readings, in milliseconds: seldom enough to cost well under a hundredth of a core. */
+/** Interval between two readings, in milliseconds. The readings take well under 1 % of a core. */
 export const POLL_INTERVAL_MS = 10_000;
 
 export class ConditionMonitor {
@@ -48,7 +48,7 @@ export class ConditionMonitor {
   }
 }
 
-/** Never rejects; an unreadable value counts as normal. */
+/** Never rejects. An unreadable value is treated as normal. */
 export async function readCondition({ platform, root }: HostSource): Promise<HostCondition> {
   if (platform === 'darwin') {
     const [therm, batt, pressure, memory] = await Promise.all([

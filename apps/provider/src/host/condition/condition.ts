@@ -1,4 +1,4 @@
-/** `HostCondition`: heat, memory pressure and power. Missing readings count as normal. Placement prefers normal machines. */
+/** `HostCondition`: heat, memory pressure and power. Missing readings are treated as normal. Placement prefers normal machines. */
 
 export interface HostCondition {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
@@ -33,10 +33,10 @@ export function isSame(a: HostCondition, b: HostCondition): boolean {
   return a.thermal === b.thermal && a.memoryPressure === b.memoryPressure && a.power === b.power;
 }
 
-/** Consecutive better readings before an improvement counts. */
+/** Consecutive better readings before an improvement takes effect. */
 const READINGS_UNTIL_BETTER = 3;
 
-/** Filters readings: a worse value counts at once, a better value after three readings. */
+/** Filters readings: a worse value takes effect at once, a better value after three readings. */
 export class ConditionFilter {
   #current: HostCondition = NORMAL_CONDITION;
   #readings: HostCondition[] = [];

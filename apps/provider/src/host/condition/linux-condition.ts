@@ -1,5 +1,5 @@
 /**
- * Condition of a Linux machine. Unreadable values count as normal.
+ * Condition of a Linux machine. Unreadable values are treated as normal.
  *
  * Heat: thermal zones against their trip points (sysfs-thermal). Power: sysfs-class-power. Memory: /proc/pressure/memory.
  */
@@ -17,7 +17,7 @@ interface LinuxTexts {
   readonly pressure: string;
 }
 
-/** Distance below a trip point that already counts as warm or critical, in millidegrees Celsius. */
+/** Distance below a trip point at which a zone is already reported as `fair` or `critical`, in millidegrees Celsius. */
 const NEAR_PASSIVE = 8000;
 const NEAR_CRITICAL = 3000;
 /** Percent of the last ten seconds in which some or all tasks waited for memory. */

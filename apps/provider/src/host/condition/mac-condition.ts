@@ -1,5 +1,5 @@
 /**
- * Condition of a Mac, from commands that need no root. Missing or unknown output counts as normal.
+ * Condition of a Mac, from commands that need no root. Missing or unknown output is treated as normal.
  *
  * Heat: `pmset -g therm` (pmset(1)) and `notifyutil` (OSThermalNotification.h). Power: `pmset -g batt`.
  *
@@ -45,7 +45,7 @@ function memoryLevel(text: string): HostCondition['memoryPressure'] {
   return level === '2' ? 'warning' : 'normal';
 }
 
-/** Reads `Now drawing from 'Battery Power'`, and the charge from `85%; discharging`. A UPS counts as a battery. */
+/** Reads `Now drawing from 'Battery Power'`, and the charge from `85%; discharging`. A UPS is treated as a battery. */
 function battery(text: string): HostCondition['power'] {
   const source = /Now drawing from '([^']+)'/.exec(text)?.[1];
   const percent = /\t(\d{1,3})%;/.exec(text)?.[1];

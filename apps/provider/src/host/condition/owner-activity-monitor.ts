@@ -1,4 +1,4 @@
-/** `OwnerActivityMonitor`: polls the time since the owner's last keyboard or mouse input, if availability depends on the time. */
+/** `OwnerActivityMonitor` polls the time since the owner's last keyboard or mouse input. Enabled only if the policy needs the time. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostSource } from '../command-output.js';
 import { readIdleMs } from './idle-time.js';

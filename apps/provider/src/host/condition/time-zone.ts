@@ -1,4 +1,4 @@
-/** `systemTimeZone`: the current time zone of the system. A running process keeps the zone of its start. */
+/** `systemTimeZone`: the current time zone of the system. Node itself only knows the zone at the start of the process. */
 import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,6 +1,7 @@
 /**
- * `findConfinement` denies network access to model processes: network namespace on Linux, sandbox profile on macOS. The status reports
- * failure.
+ * `findConfinement` finds a way to deny network access to model processes: a network namespace on Linux, a sandbox on macOS.
+ *
+ * The daemon status reports if there is none.
  */
 import { execFile } from 'node:child_process';
 
@@ -21,7 +22,7 @@ const CANDIDATES: readonly {
   readonly probe: string;
 }[] = [
   { platform: 'linux', kind: 'network_namespace', wrap: ['unshare', '--user', '--map-current-user', '--net', '--'], probe: 'true' },
-  // For root where user namespaces are forbidden.
+  // Works for root if user namespaces are forbidden.
   { platform: 'linux', kind: 'network_namespace', wrap: ['unshare', '--net', '--'], probe: 'true' },
   { platform: 'darwin', kind: 'sandbox', wrap: ['/usr/bin/sandbox-exec', '-p', PROFILE], probe: '/usr/bin/true' },
 ];

@@ -23,7 +23,7 @@ export interface HostFacts {
   readonly osName: string;
   readonly osVersion: string;
   readonly osBuild: string;
-  /** For example `Mac16,5`; empty if unknown, as is the next. */
+  /** For example `Mac16,5`. Empty if unknown, like the serial number. */
   readonly modelIdentifier: string;
   readonly serialNumber: string;
 }

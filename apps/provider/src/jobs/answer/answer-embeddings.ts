@@ -1,4 +1,4 @@
-/** `answerEmbeddings` answers an embedding request. The answer is sent as a whole. */
+/** `answerEmbeddings` answers an embedding request, never as a stream. */
 import { embeddingsBody, type ParsedEmbeddings, type ResponseMetadata } from '@inference/formats';
 import { GenerationError } from '../../engine/generation.js';
 import { fieldNames } from '../field-names.js';
@@ -16,11 +16,11 @@ interface EmbeddingsOptions {
   readonly requestBytes: number;
   /** Waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;
-  /** Aborted when the job is given up. */
+  /** Aborted to stop the job, with the error as the reason. */
   readonly signal: AbortSignal;
 }
 
-/** Throws {@link JobError}, or the signal's reason when the job was given up. */
+/** Throws {@link JobError}, or the signal's reason once aborted. */
 export async function answerEmbeddings({
   opened,
   responseMetadata,

@@ -1,4 +1,4 @@
-/** `answerImages` answers an image request, with images as binary parts or in the body. The receipt signs image hashes. */
+/** `answerImages` answers an image request. The body embeds the images as base64, or links images that are sent as binary parts. */
 import { imageSizeOf, imagesBody, type ParsedImages, pixelsOf, type ResponseMetadata } from '@inference/formats';
 import type { Overrides } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -16,18 +16,18 @@ interface ImagesOptions {
   readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
   /** Bytes of the request's body. */
   readonly requestBytes: number;
-  /** Writes images that the body only links, and the body. Waits while the reader is slow. */
+  /** Sends the images that the body links, then the body. Waits while the reader is slow. */
   readonly writeImages: (images: readonly Uint8Array[], body: string) => Promise<void>;
   /** Bytes to overwrite when the job is over. */
   readonly eraseLater: (bytes: Uint8Array) => void;
-  /** Aborted when the job is given up. */
+  /** Aborted to stop the job, with the error as the reason. */
   readonly signal: AbortSignal;
 }
 
-/** Number of steps, as a multiple of the model's default. */
+/** Denoising steps by quality, as a multiple of the model's default. */
 const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
 
-/** Throws {@link JobError}, or the signal's reason when the job was given up. */
+/** Throws {@link JobError}, or the signal's reason once aborted. */
 export async function answerImages(options: ImagesOptions): Promise<Answered> {
   const { opened, responseMetadata, overrides, model, writeImages, eraseLater, signal } = options;
   signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** `answer` answers a text request: choices, renderer of the format, frames. Independent of sealing, sockets and signing. */
+/** `answer` answers a text request: generates the choices and writes them in the client's format. Knows no sealing or sockets. */
 import { type FinishEvent, imagesOfRequest, type OutputEvent, type ResponseMetadata } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import type { Generation } from '../../engine/generation.js';
@@ -18,7 +18,7 @@ export interface AnswerOptions {
   /** Scope of prompt-prefix sharing; null: no sharing. */
   readonly cacheScope: string | null;
   readonly thinkTags: ThinkTags | null;
-  /** `thinks` of the model's offer. */
+  /** Whether the model writes think sections, as in its offer. Null: unknown. */
   readonly thinks: boolean | null;
   /** Upper bound of the prompt tokens of one image. Null: the model takes no images. */
   readonly maxImageTokens: number | null;
@@ -29,9 +29,9 @@ export interface AnswerOptions {
   readonly write: (text: string) => Promise<void>;
   /** Silence after which a stream sends a ping, in milliseconds. */
   readonly pingAfterMs: number;
-  /** Aborted when the reader has disconnected: the text written so far is the answer. */
+  /** Aborted to end a stream early: the text written so far becomes the signed answer. */
   readonly closing: AbortSignal;
-  /** Aborted when the job is given up. */
+  /** Aborted to stop the job, with the error as the reason. */
   readonly signal: AbortSignal;
 }
 
@@ -51,14 +51,14 @@ export interface Answered {
 /** Maximum digits of the counts in a usage. */
 const USAGE_DIGITS = 32;
 
-/** Generates the choices one after another: a job has one slot. Throws JobError, or the signal's reason after a cancellation. */
+/** Generates the choices one after another, because a job has one slot. Throws JobError, or the signal's reason once aborted. */
 export async function answer(options: AnswerOptions): Promise<Answered> {
   const { opened, responseMetadata } = options;
   refuseImages(opened.request, options.maxImageTokens);
   const { request } = opened;
   const stream = request.stream ? opened.answer.stream(responseMetadata) : null;
   const plain = request.stream ? null : opened.answer.plain(responseMetadata);
-  /** UTF-16 units written, at most the number of bytes. */
+  /** UTF-16 units written: a lower bound of the bytes. */
   let written = 0;
   const emit = async (events: readonly OutputEvent[]) => {
     plain?.add(...events);
@@ -82,7 +82,7 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
     hiddenTokens: sum(choices, ({ counts }) => counts.hiddenTokens),
   };
   const counted = (answerBytes: number): OutputCounts => signedOutput(total, { thinks: options.thinks, answerBytes });
-  // The prompt counts once: further choices read the prefix cache, or recompute the prompt at the machine's expense.
+  // The prompt is billed once: further choices read the prefix cache, or recompute the prompt at the provider's expense.
   const { prompt, computation, decodeTps, prefillTps } = first;
   const { hiddenTokens, completionTokens } = counted(plain === null || isCancelled ? written : Number.POSITIVE_INFINITY);
   const usage = usageOf(prompt, completionTokens);
@@ -109,7 +109,7 @@ function refuseImages(request: OpenedRequest['request'], maxImageTokens: number 
   if (image !== undefined && maxImageTokens === null) throw new JobError('unsupported', { param: image.field });
 }
 
-/** If the limit cut any choice, the reason of the whole answer is the limit. */
+/** If the token limit ended any choice, the finish reason of the whole answer is `length`. */
 function finishEvent(choices: readonly GeneratedChoice[], usage: Usage, hiddenTokens: number): FinishEvent {
   const ends = choices.flatMap(({ finish }) => finish ?? []);
   const end = ends.find(({ reason }) => reason === 'length') ?? ends[0];

@@ -1,4 +1,4 @@
-/** `computedBy`: receipt members about the computation, which are engine, hashes of weights and template, and sampling parameters. */
+/** `computedBy`: receipt members that describe the computation: engine, hashes of weights and template, sampling parameters. */
 import type { ComputedBy, ReceiptSampling } from '@inference/protocol';
 import type { Sampling } from '../../engine/messages.js';
 
@@ -11,7 +11,7 @@ export interface ModelIdentity {
   readonly templateSha256: string | null;
 }
 
-/** Computation of one answer. `sampling` is null where nothing was sampled. */
+/** Computation of one answer. `sampling` is null if nothing was sampled. */
 export interface Computation {
   readonly usedTemplate: boolean;
   readonly sampling: Sampling | null;

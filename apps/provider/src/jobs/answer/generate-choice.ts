@@ -24,7 +24,7 @@ import { ThroughputMeter } from './throughput-meter.js';
 export interface GeneratedChoice {
   readonly prompt: Required<PromptCounts>;
   readonly counts: OutputCounts;
-  /** Null: the reader has disconnected. */
+  /** Null: the stream was ended early. */
   readonly finish: { readonly reason: CompletedFinishReason; readonly stopSequence?: string } | null;
   readonly computation: Computation;
   /** Decode tokens per second, from the first piece to the last; null for too few tokens. */
@@ -38,12 +38,12 @@ type Emit = (events: readonly OutputEvent[]) => Promise<void>;
 /** Maximum generations until the output passes its final check. The grammar already prevents most violations. */
 const MAX_ATTEMPTS = 3;
 
-/** The finished output violates its constraint. Without a stream, nothing was sent, so another generation is possible. */
+/** The finished output violates its constraint. If the request does not stream, nothing was sent, so another attempt is possible. */
 class ConstraintViolation extends Error {}
 
 /**
  * Passes the events of choice `index` to `emit`; the first choice begins with the `start` event. Throws {@link JobError}, or the
- * signal's reason when the job was given up.
+ * signal's reason once aborted.
  */
 export async function generateChoice(options: AnswerOptions, index: number, emit: Emit): Promise<GeneratedChoice> {
   const { stream } = options.opened.request;
@@ -156,7 +156,7 @@ function ratesOf(pace: ThroughputMeter, { started }: Generation): Pick<Generated
   return { decodeTps: pace.tokensPerSecond(), prefillTps: pace.promptTokensPerSecond(promptTokens - cachedTokens) };
 }
 
-/** Called after the filter's end: withheld text may complete a stop sequence. */
+/** Must be called after `filter.end()`, because withheld text may complete a stop sequence. */
 function finishOf(filter: OutputFilter, ended: 'stop' | 'length'): NonNullable<GeneratedChoice['finish']> {
   const { stopSequence } = filter;
   const called = stopSequence === null && ended === 'stop' && filter.startedToolCalls > 0;
@@ -182,7 +182,7 @@ function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly P
   return tokens;
 }
 
-/** JSON contains neither character unescaped, so no part of a constrained output counts as a thought. */
+/** Tags that never occur: JSON contains neither character unescaped, so the filter finds no think section in constrained output. */
 const NO_TAGS: ThinkTags = { open: '\u0001', close: '\u0002' };
 
 function outputFilter({ opened, responseMetadata, thinkTags }: AnswerOptions, generation: Generation, index: number): OutputFilter {

@@ -43,7 +43,7 @@ function promptInput({ prompt, tools, thinking }: TextRequest, answersAtOnce: bo
     messages: prompt.messages.map(promptMessage),
     tools: tools.map(promptTool),
     continuesLast: prompt.continuesLast,
-    // A grammar has no place for thoughts.
+    // The grammar allows no think section.
     thinking: answersAtOnce ? false : thinking,
     answersAtOnce,
   };
@@ -74,7 +74,7 @@ function promptMessage(message: ChatMessage): PromptMessage {
   }
 }
 
-/** `before`: text before the content. */
+/** `before`: prefix of the content. */
 function promptContent(content: MessageContent, before = ''): PromptMessage['content'] {
   if (typeof content === 'string') return before + content;
   const parts = content.map((part): PromptPart => {

@@ -1,4 +1,4 @@
-/** Token counts to report and sign, cut to the bounds by which coordinators reject. Honest counts rarely exceed the bounds. */
+/** Token counts for usage and receipt, cut to the plausibility bounds of coordinators, which reject higher counts. */
 import { promptTokenBound, type Usage, visibleTokenBound } from '@inference/protocol';
 
 export interface PromptCounts {
@@ -6,7 +6,7 @@ export interface PromptCounts {
   readonly cachedTokens?: number;
 }
 
-/** Counts of a prompt, bounded by the bytes of its request body without images, and by the most tokens of its images. */
+/** Counts of a prompt, bounded by the bytes of its request body without images, and by the maximum tokens of its images. */
 export function signedPrompt({ promptTokens, cachedTokens = 0 }: PromptCounts, textBytes: number, imageTokens = 0): Required<PromptCounts> {
   const prompt = Math.min(promptTokens, promptTokenBound(textBytes, imageTokens));
   return { promptTokens: prompt, cachedTokens: Math.min(cachedTokens, prompt) };

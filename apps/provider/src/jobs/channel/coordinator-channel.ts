@@ -1,4 +1,4 @@
-/** `CoordinatorChannel`: channel of a job in plain mode, sealed by the coordinator with HPKE. */
+/** `CoordinatorChannel` opens the request and seals the response of a job in plain mode, with the coordinator as peer (HPKE, RFC 9180). */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
 import { type FetchedImage, formatFor, type ImageUrlResolver, RequestError } from '@inference/formats';
 import {
@@ -70,7 +70,7 @@ export class CoordinatorChannel implements JobChannel {
     return { parsed, responseId, requestBytes: body.length, overrides, cacheScope };
   }
 
-  /** Body and fetched images of the plaintext. Throws {@link JobError} `bad_context` for images that the context does not name. */
+  /** Splits the plaintext into body and images fetched by the coordinator. Throws {@link JobError} `bad_context` for other images. */
   #parts(): { readonly body: Uint8Array; readonly images: readonly FetchedImage[] } {
     const plaintext = this.#body ?? new Uint8Array(0);
     const { fetched_images: announced = [], context } = this.message;
@@ -174,7 +174,7 @@ function parse({ endpoint }: JobContext, body: Uint8Array, images: readonly Fetc
   }
 }
 
-/** Distinct URLs have the fetched images in order. */
+/** Resolves the n-th distinct URL of the body to the n-th fetched image. */
 function imagesInOrder(images: readonly FetchedImage[]): ImageUrlResolver {
   const byUrl = new Map<string, FetchedImage>();
   return (url) => {

@@ -1,4 +1,8 @@
-/** `E2eChannel`: channel of a job in end-to-end mode. Refusals are sealed; the coordinator gets bare failure codes. */
+/**
+ * `E2eChannel` opens the request and seals the response of a job in end-to-end mode, with the client as peer.
+ *
+ * Errors of the request are sealed too. The coordinator sees only failure codes.
+ */
 import type { E2eReceiptDraft, Enclave } from '@inference/enclave';
 import { type ApiError, formatFor, imagesOfRequest, RequestError, textBytesOf, type UnknownMembers } from '@inference/formats';
 import {
@@ -31,7 +35,7 @@ const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
 export interface E2eChannelDependencies extends FrameSink {
   readonly enclave: Pick<Enclave, 'signE2eResponse'>;
   readonly replays: ReplaySet;
-  /** Log checkpoint for a client, by the client's tree head; null: unknown. Default: none. */
+  /** Checkpoint of the transparency log for a client with this tree head. Null: unknown. Default: none. */
   readonly checkpointFor?: (head: E2eLogHead) => string | null;
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number;
@@ -40,7 +44,7 @@ export interface E2eChannelDependencies extends FrameSink {
 export class E2eChannel implements JobChannel {
   readonly #collector: SealedRequestCollector;
   #opened: OpenedE2eRequest | null = null;
-  /** Members and tools of the request without effect. */
+  /** Members and tools of the request that have no effect. */
   #ignored: readonly string[] = [];
   #response: E2eResponse | null = null;
 
@@ -60,7 +64,7 @@ export class E2eChannel implements JobChannel {
     return true;
   }
 
-  /** A body that contradicts its own context is the client's fault, and refused. Throws RequestError. */
+  /** Throws RequestError if the body is invalid or contradicts the context of its own sealed request. */
   terms(): JobTerms {
     const { context, body, head } = this.#request;
     const parsed: Parsed = formatFor(context.endpoint).parse(body, { unknownMembers: unknownMembersOf(context.endpoint) });
@@ -83,7 +87,7 @@ export class E2eChannel implements JobChannel {
     requireDeclaredImages(parsed, context);
     return {
       parsed,
-      // Response id in the form of a coordinator, for the format of the body.
+      // The same form as a coordinator's response id.
       responseId: parsed.answer.idPrefix + this.message.context.job_id.replaceAll('-', ''),
       requestBytes: context.body_bytes,
       overrides: {},
@@ -113,7 +117,7 @@ export class E2eChannel implements JobChannel {
     return this.#response.refuse(formatFor(this.#request.context.endpoint).error(error), startedAt);
   };
 
-  /** Reports the code alone: `param`, `limit` and `actual` describe the plaintext. */
+  /** Reports only the code: `param`, `limit` and `actual` describe the plaintext. */
   reportedFailure({ code }: JobFailure): JobFailure {
     return { code };
   }
@@ -157,12 +161,12 @@ export class E2eChannel implements JobChannel {
   }
 }
 
-/** Treatment of unknown members, as by coordinators; clients of the Messages format send members of announced betas. */
+/** The coordinator's policy for unknown members in plain mode. Clients of the Messages format send members of beta features. */
 function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
   return endpoint.startsWith('/v1/messages') ? 'refuse_misspelt' : 'refuse';
 }
 
-/** The coordinator reserves by the declared images. Throws RequestError if the body has others. */
+/** Throws RequestError if the body's images differ from the declared ones, by which the coordinator computed its reservation. */
 function requireDeclaredImages({ request }: Parsed, { body_bytes, input_images = 0, input_image_bytes = 0 }: E2eContext): void {
   if (request.task !== 'generate' && request.task !== 'count') return;
   if (imagesOfRequest(request).length !== input_images) throw contradiction('input_images');
@@ -173,7 +177,7 @@ function contradiction(member: string): RequestError {
   return new RequestError('invalid_request', null, `The sealed request's context and its body differ in ${member}.`);
 }
 
-/** Scope of 32 hex digits, like the scopes of plain jobs. No coordinator can compute this scope. */
+/** Cache scope of 32 hex digits, as in plain mode, from the client's secret. The coordinator cannot compute this scope. */
 function cacheScopeOf(secret: string): string {
   return toHex(nodeE2eCrypto.hmacSha256(fromBase64Url(secret), CACHE_LABEL)).slice(0, 32);
 }

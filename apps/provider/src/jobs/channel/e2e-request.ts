@@ -1,4 +1,4 @@
-/** Sealed request of an end-to-end job: assembled from frames, opened once, and compared with the job. */
+/** Receives the sealed request of an end-to-end job: assembles frames, opens the request once, compares its context with the job. */
 import {
   CLOCK_TOLERANCE_MS,
   type E2eContext,
@@ -27,7 +27,7 @@ export class SealedRequestCollector {
 
   constructor(private readonly message: JobMessage) {}
 
-  /** Adds a frame. All bytes after the final frame, else null. Throws {@link JobError} `unsealing_failed`. */
+  /** Adds a frame. Returns all bytes after the final frame, else null. Throws {@link JobError} `unsealing_failed`. */
   accept({ type, jobId, seq, final, payload }: Frame): Uint8Array | null {
     const { context, request_bytes: announced } = this.message;
     const total = this.#received + payload.length;
@@ -56,7 +56,7 @@ export function openOnce(
   if (sealedRequestSha256 !== message.context.request_sha256 || !equalBytes(enc, encOf(message))) throw new JobError('bad_context');
   if (!matchesJob(context, message)) throw new JobError('bad_context');
   if (now > context.expires_at + CLOCK_TOLERANCE_MS || now < context.issued_at - CLOCK_TOLERANCE_MS) throw new JobError('expired');
-  // A longer life would outlast the sealing key, and fill the replay set.
+  // A longer lifetime would outlast the sealing key, and fill the replay set.
   if (context.expires_at - context.issued_at > MAX_KEY_LIFETIME_MS) throw new JobError('expired');
   const added = replays.add([`enc ${toHex(enc)}`, `nonce ${context.nonce}`], { until: context.expires_at + CLOCK_TOLERANCE_MS, now });
   if (added === 'full') throw new JobError('busy');

@@ -30,7 +30,7 @@ const FLUSH_BYTES = 64 * 1024;
 /** Bytes of a stream frame besides the text: headers of the body part and of the padding part. */
 const FRAME_OVERHEAD_BYTES = 2 * E2E_PART_HEADER_BYTES;
 
-/** Hashes and size of a response's content, complete except for its proof. */
+/** Hashes and size of a finished response, without the proof that ends it. */
 export interface SealedContent {
   /** Lowercase hex SHA-256 of the plaintext body. */
   readonly responseSha256: string;
@@ -71,7 +71,7 @@ export class E2eResponse implements JobResponse {
   #timer: NodeJS.Timeout | null = null;
   /** Whether the oldest collected text has waited for one interval already, and is sent in a padded frame at the next. */
   #isOverdue = false;
-  /** The newest flush; settles when the frames have little unsent. */
+  /** The latest flush. Settles when little sealed data is unsent. */
   #flushed: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: E2eResponseOptions) {
@@ -143,7 +143,7 @@ export class E2eResponse implements JobResponse {
     });
   }
 
-  /** Answers with an error. Throws when a part of the answer was sent. */
+  /** Answers with an error. Throws if a part of the answer was sent. */
   async refuse({ status, headers, body }: HttpError, startedAt: number): Promise<JobCompleted> {
     if (this.#head === null) throw new Error('the answer has begun');
     const { 'content-type': contentType = 'application/json', ...rest } = headers;

@@ -1,10 +1,10 @@
-/** `ignoredHeader`: header `X-Inference-Ignored` of an end-to-end answer, with the request's members and tools without effect. */
+/** `ignoredHeader`: header `X-Inference-Ignored` of an end-to-end answer, a list of request members and tools that had no effect. */
 import type { E2eAnswerHead } from '@inference/protocol';
 
 /** Below the limit of a header in an answer's head, 1024 characters. */
 const MAX_LENGTH = 1000;
 
-/** Headers of the head; none if every member has an effect. */
+/** No header if every member has an effect. */
 export function ignoredHeader(ignored: readonly string[]): Pick<E2eAnswerHead, 'headers'> {
   if (ignored.length === 0) return {};
   let shown = '';

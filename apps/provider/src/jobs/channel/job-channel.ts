@@ -5,7 +5,7 @@ import type { Answered } from '../answer/answer-text.js';
 import type { ModelIdentity } from '../answer/computed-by.js';
 import type { Parsed } from '../opened-request.js';
 
-/** Terms of the job that the request states, once the request is complete. */
+/** The parsed request, and the terms of its job. */
 export interface JobTerms {
   readonly parsed: Parsed;
   /** Begins with the format's `idPrefix`. */
@@ -32,7 +32,7 @@ export interface JobResponse {
   grant(bytes: number): void;
   /** Waits while the reader is slow. Rejects with the signal's reason when the job ends meanwhile. */
   write(text: string): Promise<void>;
-  /** An image answer: its body, and images that the body only links. */
+  /** Sends an image answer: the images that the body links, and the body. */
   writeImages(images: readonly Uint8Array[], body: string): Promise<void>;
   /** Sends the rest and has the answer signed. Throws {@link JobError} `signing_failed`, or the signal's reason. */
   finish(outcome: JobOutcome): Promise<JobCompleted>;
@@ -43,7 +43,7 @@ export interface JobResponse {
 export interface JobChannel {
   /** True once the request is complete and opened. Throws {@link JobError}. */
   accept(frame: Frame): boolean;
-  /** Parses the request and compares its terms. Throws {@link JobError}, and RequestError where {@link refuse} exists. */
+  /** Parses the request and compares its terms. Throws {@link JobError}, and RequestError if {@link refuse} is not null. */
   terms(): JobTerms;
   /** Call once, after `terms` or its failure. `credit`: bytes that may be sent. */
   openResponse(credit: number, signal: AbortSignal): JobResponse;

@@ -6,7 +6,7 @@ const MAX_VALUES = 131_072;
 const SWEEP_EVERY_MS = 60_000;
 
 export class ReplaySet {
-  /** Value → time in milliseconds after which the value may be forgotten. */
+  /** Value → time in milliseconds after which the value may be removed. */
   readonly #values = new Map<string, number>();
   #sweptAt = 0;
 

@@ -1,4 +1,4 @@
-/** `signing` reports failures of the enclave as failures of the job. */
+/** `signing` turns a failed signature of the enclave into a failure of the job. */
 import { JobError } from '../job-error.js';
 
 /** Result of a signing request. Throws {@link JobError} `signing_failed`, or the signal's reason. */

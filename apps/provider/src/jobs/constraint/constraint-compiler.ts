@@ -17,7 +17,7 @@ import {
 /** Resolved through package.json, so the entry is found from the sources (tests) and from the build. */
 const ENTRY = createRequire(import.meta.url).resolve('#constraint-thread');
 
-/** Real schemas take milliseconds, and the compiler's own bounds stop most others much earlier. */
+/** Time limit per task. Real schemas take milliseconds; the compiler's own limits stop most others much earlier. */
 const MAX_MS = 10_000;
 /** Two threads, so a slow schema does not block all other requests with a schema. */
 const MAX_THREADS = 2;
@@ -53,13 +53,13 @@ export class ConstraintCompiler {
    * Null without a constraint. Throws {@link JobError} `unsupported` or `invalid_request` with the field, or the signal's reason.
    */
   async compile(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputConstraint | null> {
-    const demand = constraintRequest(parsed);
-    if (demand === null) return null;
-    const field = schemaField(demand);
-    if (field === null) return { ...compileConstraint(demand), fits: async (output) => satisfiesConstraint(demand, output) };
-    const answer = await this.#ask<CompilationResult>('make', [demand], field, signal);
+    const constraint = constraintRequest(parsed);
+    if (constraint === null) return null;
+    const field = schemaField(constraint);
+    if (field === null) return { ...compileConstraint(constraint), fits: async (output) => satisfiesConstraint(constraint, output) };
+    const answer = await this.#ask<CompilationResult>('make', [constraint], field, signal);
     if ('failure' in answer) throw new JobError(answer.failure.code, answer.failure);
-    return { ...answer.constraint, fits: (output) => this.#ask<boolean>('fits', [demand, output], field, signal) };
+    return { ...answer.constraint, fits: (output) => this.#ask<boolean>('fits', [constraint, output], field, signal) };
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-/** Output constraints of a request, compiled to a grammar and checked against finished output. */
+/** Compiles a request's output constraint (schema, pattern, choice or tool call) to a grammar, and checks the finished output. */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
 import {
   ANY_CHARACTER,
@@ -27,7 +27,7 @@ export interface FinishedOutput {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
 }
 
-/** Constraint of a request as plain data, so other threads can process the value. */
+/** Constraint of a request, as plain data for worker threads. */
 export interface ConstraintRequest extends Pick<TextRequest, 'parallelToolCalls' | 'responseFormat' | 'toolChoice' | 'tools'> {
   readonly fields: FieldNames;
 }
@@ -39,9 +39,9 @@ export interface CompiledConstraint {
   readonly isWhole: boolean;
 }
 
-/** Look-ahead steps that must not exceed the matcher's position limit; some tens of milliseconds. */
+/** Steps of the look-ahead for the matcher's position limit, which take tens of milliseconds. */
 const STEPS_AHEAD = 10_000;
-/** Maximum tool calls of an answer where at least one is required. */
+/** Maximum tool calls of an answer if at least one is required. */
 const MAX_CALLS = 16;
 
 /** Null without a constraint. */
@@ -49,25 +49,25 @@ export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | nu
   const { request } = parsed;
   if (request.task === 'count') return null;
   const { parallelToolCalls, responseFormat, toolChoice, tools } = request;
-  const demand = { parallelToolCalls, responseFormat, toolChoice, tools, fields: fieldNames(parsed) };
-  return answerFormat(demand) !== null || callable(demand).length > 0 ? demand : null;
+  const constraint = { parallelToolCalls, responseFormat, toolChoice, tools, fields: fieldNames(parsed) };
+  return answerFormat(constraint) !== null || callable(constraint).length > 0 ? constraint : null;
 }
 
 /** Request field that contains client schemas; null: none. */
-export function schemaField(demand: ConstraintRequest): string | null {
-  const format = answerFormat(demand);
-  if (format !== null && format.type !== 'json_object') return format.field ?? demand.fields.responseSchema;
-  return callable(demand).some((tool) => isShaped(demand, tool)) ? 'tools' : null;
+export function schemaField(constraint: ConstraintRequest): string | null {
+  const format = answerFormat(constraint);
+  if (format !== null && format.type !== 'json_object') return format.field ?? constraint.fields.responseSchema;
+  return callable(constraint).some((tool) => isShaped(constraint, tool)) ? 'tools' : null;
 }
 
 /** Throws {@link JobError} `unsupported` or `invalid_request` with the field. */
-export function compileConstraint(demand: ConstraintRequest): CompiledConstraint {
-  const { fields, parallelToolCalls, toolChoice } = demand;
-  const tools = callable(demand);
-  const isForced = isCallForced(demand);
-  const format = answerFormat(demand);
+export function compileConstraint(constraint: ConstraintRequest): CompiledConstraint {
+  const { fields, parallelToolCalls, toolChoice } = constraint;
+  const tools = callable(constraint);
+  const isForced = isCallForced(constraint);
+  const format = answerFormat(constraint);
   const builder = new ConstraintGrammarBuilder(fields);
-  const call = tools.length === 0 ? null : builder.call(tools, (tool) => isShaped(demand, tool));
+  const call = tools.length === 0 ? null : builder.call(tools, (tool) => isShaped(constraint, tool));
   const isSingle = toolChoice.type === 'named' || !parallelToolCalls;
   const calls = call === null ? null : isSingle ? builder.opened(call) : builder.listed(call);
   const root =
@@ -77,7 +77,7 @@ export function compileConstraint(demand: ConstraintRequest): CompiledConstraint
         ? (calls as Term)
         : builder.textWithCalls(call as Term, isSingle);
   const grammar = builder.grammar(root, format !== null ? 'answer' : 'tools');
-  const param = schemaField(demand);
+  const param = schemaField(constraint);
   if (param !== null) builder.lookAhead(grammar, param);
   return { grammar, isWhole: format !== null || isForced };
 }
@@ -88,22 +88,22 @@ function callable({ toolChoice, tools }: ConstraintRequest): readonly Tool[] {
   return toolChoice.type === 'named' ? tools.filter(({ name }) => name === toolChoice.name) : tools;
 }
 
-function isCallForced(demand: ConstraintRequest): boolean {
-  const { type } = demand.toolChoice;
-  return (type === 'required' || type === 'named') && callable(demand).length > 0;
+function isCallForced(constraint: ConstraintRequest): boolean {
+  const { type } = constraint.toolChoice;
+  return (type === 'required' || type === 'named') && callable(constraint).length > 0;
 }
 
 type AnswerFormat = Exclude<TextRequest['responseFormat'], { type: 'text' }>;
 
 /** Format of the answer text, or null if unconstrained or replaced by a tool call. */
-function answerFormat(demand: ConstraintRequest): AnswerFormat | null {
-  const { responseFormat } = demand;
-  return responseFormat.type === 'text' || isCallForced(demand) ? null : responseFormat;
+function answerFormat(constraint: ConstraintRequest): AnswerFormat | null {
+  const { responseFormat } = constraint;
+  return responseFormat.type === 'text' || isCallForced(constraint) ? null : responseFormat;
 }
 
-/** Where calls are optional, only arguments of strict tools are constrained. */
-function isShaped(demand: ConstraintRequest, { strict }: Tool): boolean {
-  return strict || isCallForced(demand);
+/** Whether the grammar enforces the tool's parameters: always if a call is required, else only for strict tools. */
+function isShaped(constraint: ConstraintRequest, { strict }: Tool): boolean {
+  return strict || isCallForced(constraint);
 }
 
 class ConstraintGrammarBuilder {
@@ -143,7 +143,7 @@ class ConstraintGrammarBuilder {
     return builder.rule([line, this.#bodies(tools, isShaped), line, ...builder.text(TAGS.close)]);
   }
 
-  /** Text between the tags. Where calls are optional, a non-strict tool takes any object, in any member order. */
+  /** Text between the tags. If calls are optional, a non-strict tool takes any object. */
   #bodies(tools: readonly Tool[], isShaped: (tool: Tool) => boolean): Term {
     const builder = this.#builder;
     const json = this.#json;
@@ -178,9 +178,9 @@ class ConstraintGrammarBuilder {
   }
 
   /**
-   * Free text in which each opening tag is followed by a call. A state per prefix of the tag.
+   * Free text in which each opening tag is followed by a call: a state machine with one state per prefix of the tag.
    *
-   * The tag's first character occurs once, so a mismatch leads to the first or second state.
+   * The tag's first character occurs only once in the tag, so a mismatch leads to the first or second state.
    */
   textWithCalls(call: Term, isSingle: boolean): Term {
     const builder = this.#builder;
@@ -210,7 +210,7 @@ class ConstraintGrammarBuilder {
     return grammar;
   }
 
-  /** The engine repeats the look-ahead while generating; here the request is rejected before any cost. Throws {@link JobError}. */
+  /** Rejects an excessive grammar before generation; the engine repeats the look-ahead while generating. Throws {@link JobError}. */
   lookAhead(grammar: Grammar, field: string): void {
     this.#guarded(field, () => {
       const machine = new GrammarMatcher(grammar);
@@ -264,14 +264,14 @@ function paramOf(field: string, { path, limit }: SchemaError): string {
   return field;
 }
 
-/** The grammar already enforces the schema; an undecided check is no reason to reject the answer. */
+/** True also if the check is undecided, because the grammar already enforces the schema. */
 function mayFit(schema: unknown, value: unknown): boolean {
   return isValidDocument(schema, value) !== false;
 }
 
 /** Whether a complete output satisfies the constraint. */
-export function satisfiesConstraint(demand: ConstraintRequest, { text, calls }: FinishedOutput): boolean {
-  const { responseFormat, tools, toolChoice } = demand;
+export function satisfiesConstraint(constraint: ConstraintRequest, { text, calls }: FinishedOutput): boolean {
+  const { responseFormat, tools, toolChoice } = constraint;
   const known = new Map(tools.map((tool) => [tool.name, tool]));
   const right = calls.every((call) => {
     const tool = known.get(call.name);
@@ -281,7 +281,7 @@ export function satisfiesConstraint(demand: ConstraintRequest, { text, calls }: 
   });
   if (!right) return false;
   if (toolChoice.type === 'required' || toolChoice.type === 'named') return calls.length > 0;
-  if (answerFormat(demand) === null || calls.length > 0) return true;
+  if (answerFormat(constraint) === null || calls.length > 0) return true;
   if (responseFormat.type === 'choice') return responseFormat.choices.includes(text);
   // Client patterns never run here, because the grammar enforces them.
   if (responseFormat.type === 'regex') return true;

@@ -5,14 +5,14 @@ import type { CompilationResult } from './constraint-compiler.js';
 import { type ConstraintRequest, compileConstraint, type FinishedOutput, satisfiesConstraint } from './output-constraint.js';
 
 worker({
-  make: (demand: ConstraintRequest): CompilationResult => {
+  make: (constraint: ConstraintRequest): CompilationResult => {
     try {
-      return { constraint: compileConstraint(demand) };
+      return { constraint: compileConstraint(constraint) };
     } catch (error) {
       if (!(error instanceof JobError)) throw error;
       // The failure is returned as data: a thrown error would lose its class between threads.
       return { failure: error.failure };
     }
   },
-  fits: (demand: ConstraintRequest, output: FinishedOutput): boolean => satisfiesConstraint(demand, output),
+  fits: (constraint: ConstraintRequest, output: FinishedOutput): boolean => satisfiesConstraint(constraint, output),
 });

@@ -37,7 +37,7 @@ interface Lease {
 
 /** A job that waits for its lease. */
 interface Waiter {
-  /** Replaced when the model is. */
+  /** Changes when `replace` replaces the model. */
   model: ServedModel;
   /** Start of the wait, by `performance.now`. */
   readonly since: number;
@@ -59,7 +59,7 @@ export class ModelPool {
   #isResting = false;
   #ceiling: number;
   #isGranting = false;
-  /** Whether a change came while leases were granted. */
+  /** Whether something changed while leases were granted. */
   #mustRunAgain = false;
   /** Grants leases when a waiting job gets priority or reaches the maximum wait. */
   #wakeTimer: NodeJS.Timeout | null = null;
@@ -248,7 +248,7 @@ export class ModelPool {
     this.#settle();
   }
 
-  /** Brings leases and idle models in line with a changed state. */
+  /** Grants leases and unloads idle models after a change. */
   #settle(): void {
     this.#grantLeases();
     for (const model of this.#models.values()) {
@@ -329,7 +329,7 @@ export class ModelPool {
     return waitedMs < priorityAfterMs ? priorityAfterMs : memoryWaitMs;
   }
 
-  /** Always-loaded models are cold when new, after a disabled period and after a rest. */
+  /** Loads always-loaded models that are not in memory: new ones, and after a disabled period or a rest. */
   #loadAlwaysLoaded(): void {
     if (!this.#hasStarted || this.#isResting) return;
     for (const model of this.#models.values()) {

@@ -1,4 +1,4 @@
-/** `ServedModel`: a model and its engine process, restarted after a crash, and disabled after repeated failures. */
+/** `ServedModel`: a model with its engine process. The process restarts after a crash; repeated failures disable the model. */
 import { MAX_IMAGE_TOKENS, type ModelOffer, type VisionOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
 import type { Engine, EngineStatusEvent } from '../../engine/engine.js';
@@ -61,14 +61,14 @@ interface ServedModelOptions {
 }
 
 export interface ServingTimings {
-  /** First time that a failing model stays disabled; doubles up to `maxDisabledMs`. Milliseconds, like the others. */
+  /** Initial time for which a failing model is disabled; doubles up to `maxDisabledMs`. All times are in milliseconds. */
   readonly firstDisabledMs: number;
   readonly maxDisabledMs: number;
   /** Overrides the idle limit of all models. */
   readonly idleMs: number | null;
   /** Maximum wait of a job for memory that other models use. */
   readonly memoryWaitMs: number;
-  /** Maximum wait for memory. Afterwards, the job precedes newer jobs of the models in that memory. */
+  /** Wait for memory after which a job precedes newer jobs of the loaded models. */
   readonly priorityAfterMs: number;
 }
 
@@ -86,13 +86,13 @@ type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
 /** Estimates of the loading time before the first load: disk speed in bytes per millisecond, and process start. */
 const BYTES_PER_MS = 1e6;
 const PROCESS_MS = 1000;
-/** Uptime after which a model counts as stable again. */
+/** Uptime after which the next failure disables a model only for `firstDisabledMs` again. */
 const STABLE_AFTER_MS = 10 * 60_000;
 
 export class ServedModel implements ModelOperations {
   readonly serving: Serving;
   #keep: KeepAlive;
-  /** Whether the model fits beside the always loaded models. A model that does not fit is not offered. */
+  /** Whether the model fits in memory together with the always-loaded models. A model that does not fit is not offered. */
   fits = true;
   readonly #options: ServedModelOptions;
   readonly #timings: ServingTimings;
@@ -275,7 +275,7 @@ export class ServedModel implements ModelOperations {
     } else if (this.#state === 'ready' || this.#state === 'loading') await this.unload();
   }
 
-  /** Starts the idle timer, which calls `unload` unless a job comes meanwhile. */
+  /** Starts the idle timer, which calls `unload` unless a job uses the model meanwhile. */
   startIdleTimer(unload: () => void): void {
     const keep = this.#keep;
     const limit = keep.kind === 'always' ? null : (this.#timings.idleMs ?? idleLimitMs(keep));

@@ -19,7 +19,7 @@ export interface ImageFacts {
 /** Maximum images of one job. */
 export const MAX_IMAGES_OF_A_JOB = 4;
 
-/** Memory of an image job beside the weights, in bytes: decoder activations per pixel, and attention over all latent positions. */
+/** Memory of an image job besides the weights, in bytes: decoder activations per pixel, and attention over all latent positions. */
 export function imageJobBytes({ engine, scale }: Pick<ImageFacts, 'engine' | 'scale'>, { width, height }: ImageSize): number {
   const pixels = width * height;
   const places = pixels / scale ** 2;

@@ -1,4 +1,4 @@
-/** `readOnnxFolder`: an image model as a folder of ONNX files, in diffusers' layout. Checked without native code, which could crash. */
+/** `readOnnxFolder` reads an image model: ONNX files in the folder layout of diffusers. No native code, which could crash, is used. */
 
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -57,7 +57,7 @@ const USUAL = { steps: 25, guidance: 7.5, latent: 64, scaling: 0.18215, levels: 
 const MIN_FLEXIBLE = 256;
 const MAX_FILES = 256;
 
-/** Whether a path is such a folder. */
+/** Whether a path is the folder of an image model. */
 export function isOnnxFolder(path: string): boolean {
   return hasFile(join(path, INDEX));
 }

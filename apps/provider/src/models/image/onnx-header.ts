@@ -6,7 +6,7 @@ import { ModelFileError } from '../gguf-header.js';
 export interface OnnxValue {
   readonly name: string;
   readonly type: string;
-  /** Null stands for a variable size. */
+  /** Size of each dimension. Null: the size is variable. */
   readonly shape: readonly (number | null)[];
 }
 

@@ -46,7 +46,7 @@ const ConfigSchema = Type.Object({
 
 interface Method {
   readonly kind: SchedulerConfig['kind'];
-  /** Default where the config has no value. */
+  /** Default if the config has no value. */
   readonly spacing: SchedulerConfig['spacing'];
 }
 

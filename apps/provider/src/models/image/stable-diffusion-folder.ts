@@ -1,6 +1,6 @@
 /**
- * `readStableDiffusionFolder`: a folder with weights, described by `image-model.json`. `models pull` writes that file for known
- * models.
+ * `readStableDiffusionFolder` reads an image model for stable-diffusion.cpp: a folder with weights and their description,
+ * `image-model.json`. `models pull` writes the description for known models.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ export type Description = Static<typeof DescriptionSchema>;
 /** Image pixels per latent pixel; the engine accepts only multiples. */
 const SCALE = 8;
 
-/** Whether a path is such a folder. */
+/** Whether a path is the folder of an image model for stable-diffusion.cpp. */
 export function isStableDiffusionFolder(path: string): boolean {
   return hasFile(join(path, DESCRIPTION));
 }

@@ -1,11 +1,11 @@
-/** stable-diffusion.cpp as an add-on of several hundred megabytes. npm installs exactly the lock file, completely or not at all. */
+/** Installs stable-diffusion.cpp, an add-on of several hundred megabytes, with npm from a lock file. The installation is atomic. */
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { DownloadError } from './transfer.js';
 
-/** Manifest: a package with the engine and its runtime, beside the lock file with their hashes. */
+/** `package.json` that depends on the engine and its runtime. The lock file in the same folder has their hashes. */
 const MANIFEST = createRequire(import.meta.url).resolve('#stable-diffusion-add-on');
 const MAX_OUTPUT = 2000;
 

@@ -1,5 +1,6 @@
 /**
- * `download`: a large file in parallel ranges, resumed after a stop. A file changed on the server starts over (If-Range).
+ * `download` downloads a large file in parallel ranges, and resumes earlier attempts. If the file on the server changed, the
+ * download starts over (If-Range).
  *
  * The file gets its final name only after length and SHA-256 are checked.
  */

@@ -1,9 +1,9 @@
-/** Reads parts of a file over HTTP (RFC 9110 section 14). Responses that do not match the requested range are rejected. */
+/** Reads a file or byte ranges of it over HTTP (RFC 9110 section 14). Responses with another range are rejected. */
 
 export interface RangeSource {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** `manual`: a redirect counts as a refusal. */
+  /** `manual`: a redirect is an error (`refused`). */
   readonly redirect?: 'follow' | 'manual';
 }
 

@@ -1,4 +1,4 @@
-/** Sources of models: `hf:owner/repo:quant`, an https address, or a local file. Repositories list files with SHA-256. */
+/** Parses sources of models (`hf:owner/repo:quant`, a URL or a local file) and lists the files of Hugging Face repositories. */
 import { basename } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -43,7 +43,7 @@ export function readSource(text: string): Source {
   return { kind: 'file', path: text };
 }
 
-/** The file at an address, named after the address or as given. */
+/** The file at a URL. `name`: name in the store; by default the last part of the URL. */
 export function addressFile(url: string, name = decodeURIComponent(basename(new URL(url).pathname))): RemoteFile {
   return { name: safeName(name), url, headers: {}, bytes: null, sha256: null };
 }
@@ -82,7 +82,7 @@ export interface Variant {
   readonly bytes: number;
   /** 0: the model reads no images. */
   readonly projectorBytes: number;
-  /** One per file, the projector last. */
+  /** Hash of each file, the projector last. Null: not listed. */
   readonly sha256: readonly (string | null)[];
 }
 
@@ -121,7 +121,8 @@ export function repositoryFiles(source: Repository, entries: Entries, modelRepos
 }
 
 /**
- * The projector for {@link repositoryFiles}, or null. Its name in the store contains repository and folder, because most are named alike.
+ * The projector for {@link repositoryFiles}, or null. The name in the store contains repository and folder, because projectors of
+ * most repositories have the same file name.
  *
  * @param requested File name or precision, from the owner; null: the usual precision.
  * @throws {DownloadError} As {@link repositoryProjector}.
@@ -216,7 +217,7 @@ function modelFiles(entries: Entries): Entries {
   );
 }
 
-/** Path without the part number and the ending. */
+/** Path without part number and extension: the same for all files of a split model. */
 function stem(path: string): string {
   return path.replace(/(?:-\d{5}-of-\d{5})?\.gguf$/i, '');
 }
@@ -227,7 +228,7 @@ function groupsOf<T extends { readonly path: string }>(entries: readonly T[]): M
   return groups;
 }
 
-/** `q4_k_m` is of `Model-Q4_K_M` and of `Q4_K_M/Model`, not of `Model-IQ4_K_M`. */
+/** Whether a name contains a quantization: `q4_k_m` matches `Model-Q4_K_M` and `Q4_K_M/Model`, not `Model-IQ4_K_M`. */
 function isOf(name: string, quantization: string): boolean {
   const escaped = quantization.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(?:^|[-_./])${escaped}(?:[-./]|$)`, 'i').test(name);

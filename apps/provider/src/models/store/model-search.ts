@@ -10,14 +10,14 @@ const SearchSchema = Type.Array(
   Type.Object({
     id: Type.String({ maxLength: 256 }),
     downloads: Type.Optional(Type.Integer({ minimum: 0 })),
-    /** False, or how access is granted. */
+    /** False, or the way in which access is granted (`auto`, `manual`). */
     gated: Type.Optional(Type.Union([Type.Boolean(), Type.String()])),
     pipeline_tag: Type.Optional(Type.String()),
   }),
 );
 const search = lazyValidator(SearchSchema);
 const REPOSITORY = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
-/** Hub tasks of models that the engines cannot run. */
+/** Hugging Face tasks of models that the engines cannot run. */
 const UNSERVED_TASKS = /-to-(?:image|3d)|audio|speech|video|ranking/;
 
 export interface FoundRepository {

@@ -1,4 +1,4 @@
-/** `ModelStore`: the owner's models, as a folder and an atomically replaced list of files, sources, hashes and use. */
+/** `ModelStore`: the models on the owner's disk. A folder contains the files, and `library.json` lists them; writes are atomic. */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';

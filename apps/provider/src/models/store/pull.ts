@@ -25,7 +25,7 @@ import {
 import type { ModelStore, StoredModel } from './model-store.js';
 import { DownloadError, type Progress, requireSpace, type Tuning } from './transfer.js';
 
-/** `usual`: the source's projector, if any. `named`: a path, an address, or a repository's file name or precision. */
+/** `usual`: the source's projector, if any. `named`: a path, a URL, or a file name or precision in the repository. */
 export type ProjectorChoice = { readonly kind: 'usual' } | { readonly kind: 'none' } | { readonly kind: 'named'; readonly name: string };
 
 export interface PullOptions {
@@ -38,7 +38,7 @@ export interface PullOptions {
   readonly projector: ProjectorChoice;
   /** Expected hash of the model, from the owner. */
   readonly sha256: string | null;
-  /** Hashes that a catalogue allows for an id; null: not listed. */
+  /** Hashes that the coordinator's catalogue allows for an id. Null: the id is not listed. */
   readonly catalogued: (id: string) => Promise<readonly string[] | null>;
   /** Installs the engine for quantized image models unless installed. */
   readonly installEngine: (signal: AbortSignal) => Promise<void>;
@@ -54,7 +54,7 @@ interface Pulled {
   readonly facts: ModelFacts;
   /** Source of the verified hash. */
   readonly verifiedBy: 'owner' | 'catalogue' | 'repository' | null;
-  /** Reason for leaving out the source's projector without a request; null: not left out. */
+  /** Why the source's projector was left out although the owner did not ask for that. Null: not left out. */
   readonly leftOut: LeftOut | null;
 }
 
@@ -92,13 +92,13 @@ export async function pull(options: PullOptions): Promise<Pulled> {
   }
 }
 
-/** Host and folder of an address, which tell apart equal file names. */
+/** Host and folder of a URL, to distinguish equal file names. */
 function addressPrefix(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${dirname(pathname)}`;
 }
 
-/** Files of one model, renamed if a model of another source uses a name for another content. Names are compared without case, as on a Mac. */
+/** Renames the files of one model if a model of another source uses a name for other content. Case is ignored, as on a Mac. */
 async function withFreeNames<T extends readonly RemoteFile[]>(
   files: T,
   prefix: string,
@@ -135,7 +135,7 @@ async function addLocal(path: string, options: PullOptions): Promise<Pulled> {
   return await addModel(options, await candidate(facts), beside === null ? null : await candidate(readModelFacts(path)));
 }
 
-/** An address names one file alone, so its projector has an address too. */
+/** A URL points to a single file, so the projector needs a URL too. */
 function addressProjector({ name }: RemoteFile, projector: ProjectorChoice): RemoteFile | null {
   if (projector.kind !== 'named') return null;
   const place = readSource(projector.name);
@@ -143,10 +143,10 @@ function addressProjector({ name }: RemoteFile, projector: ProjectorChoice): Rem
   return addressFile(place.url, `mmproj-${name}`);
 }
 
-/** Pulls a GGUF model, of several files where split, and its projector if any. */
+/** Pulls all files of a GGUF model, and its projector if any. */
 async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | null, options: PullOptions): Promise<Pulled> {
   const { store } = options;
-  const neededFiles = wantedFiles(files, projector, options);
+  const neededFiles = filesToPull(files, projector, options);
   const sha256s = await fetchFiles(neededFiles, neededFiles.length === 1 ? options.sha256 : null, options);
   const path = join(store.directory, files[0]?.name ?? '');
   const candidate = (facts: ModelFacts): Candidate => {
@@ -176,8 +176,8 @@ async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | n
   }
 }
 
-/** Without the projector if the owner expects the hash of the model alone. Throws {@link DownloadError} if neither hash can match. */
-function wantedFiles(
+/** Omits the projector if the owner expects the hash of the model without it. Throws {@link DownloadError} if no hash can match. */
+function filesToPull(
   files: readonly RemoteFile[],
   projector: RemoteFile | null,
   { sha256, projector: choice }: PullOptions,
@@ -217,7 +217,7 @@ async function fetchFiles(files: readonly RemoteFile[], requiredSha256: string |
   return sha256s;
 }
 
-/** Bytes that a download still takes from the disk. Partial files are sparse, so their blocks count. */
+/** Disk space that a download still needs. Partial files are sparse, so their blocks are counted instead of their length. */
 function missingBytes({ name, bytes }: RemoteFile, directory: string): number {
   const stored = [name, `${name}.part`].map((each) => statSync(join(directory, each), { throwIfNoEntry: false })?.blocks ?? 0);
   return Math.max(0, (bytes ?? 0) - BLOCK_BYTES * Math.max(...stored));
@@ -226,7 +226,7 @@ function missingBytes({ name, bytes }: RemoteFile, directory: string): number {
 /** Unit of `stat.blocks` on every file system. */
 const BLOCK_BYTES = 512;
 
-/** Pulls an image model into its own folder. Verified if the repository lists the hashes of the weights; the rest is parsed. */
+/** Pulls an image model into its own folder. Text files without a listed hash are accepted, because they are parsed strictly. */
 async function pullFolder(
   { folder, files }: { readonly folder: string; readonly files: readonly RemoteFile[] },
   options: PullOptions,

@@ -5,7 +5,7 @@ import Type, { type Static } from 'typebox';
 import { readRange } from './http-ranges.js';
 import { type Download, requireSpace, type Tuning, withRetries, writeAll } from './transfer.js';
 
-/** Progress file beside a partial file. */
+/** Content of the progress file, `.part.json`. */
 const StateSchema = Type.Object({
   version: Type.Literal(1),
   bytes: Type.Integer({ minimum: 0 }),

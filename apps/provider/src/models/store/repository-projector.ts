@@ -5,7 +5,7 @@ import { DownloadError } from './transfer.js';
 /** Label of a quantization in a file name, for example `Q4_K_M`, `IQ3_XXS`, `MXFP4` or `BF16`. */
 const QUANTIZATION = /(?:^|[-_./])(I?Q\d(?:_[A-Z0-9]+)*|MXFP4|B?F16|F32)(?=[-./]|$)/gi;
 
-/** In order of preference. F16 has full quality and is small beside the model; Q8_0 is half as large. */
+/** In order of preference. F16 has full quality and is small compared with the model; Q8_0 is half as large. */
 const PRECISIONS = ['F16', 'Q8_0', 'BF16', 'F32'];
 
 interface File {
@@ -53,7 +53,7 @@ export function repositoryProjector<F extends File>(
   return best;
 }
 
-/** As {@link repositoryProjector} without a request; null also where the choice is open. */
+/** As {@link repositoryProjector} without a request. Null also if several projectors fit. */
 export function likelyProjector<F extends File>(repository: string, modelPath: string, files: readonly F[]): F | null {
   try {
     return repositoryProjector(repository, modelPath, files, null);

@@ -6,7 +6,7 @@ import { byteSizeText } from '../byte-size-text.js';
 import { type RangeSource, TransferError } from './http-ranges.js';
 
 export interface Download extends RangeSource {
-  /** Path of the file. `.part` and `.part.json` lie beside the path until completion. */
+  /** Path of the file. Until completion, `.part` and `.part.json` are stored with the same prefix. */
   readonly file: string;
   /** Expected length; null: unknown. */
   readonly bytes: number | null;
@@ -78,7 +78,7 @@ export async function writeAll(handle: FileHandle, bytes: Uint8Array, position: 
   }
 }
 
-/** Throws {@link DownloadError} unless the disk of a file has room for so many bytes. */
+/** Throws {@link DownloadError} unless the file's disk has this many free bytes, and some to spare. */
 export async function requireSpace(file: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(dirname(file));
   const free = bavail * bsize;

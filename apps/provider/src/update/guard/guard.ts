@@ -1,4 +1,8 @@
-/** `Guard` supervises a version on trial, and rolls back unless confirmed in time. Runs the previous version's code. */
+/**
+ * `Guard` runs a version on trial, restarts the agent, and rolls back if the version is not confirmed in time.
+ *
+ * The guard itself is code of the previous version.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +22,6 @@ interface GuardOptions {
   readonly say: (sentence: string) => void;
 }
 
-/** Starts the agent and its restarts during a trial. */
 export class Guard {
   #child: ChildProcess | null = null;
   #stopping: NodeJS.Signals | null = null;

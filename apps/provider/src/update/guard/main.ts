@@ -8,6 +8,6 @@ if (prefix === undefined) {
 }
 const guard = new Guard({ prefix, args, say: (sentence) => process.stderr.write(`inference-provider: ${sentence}\n`) });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => guard.stop(signal));
-// Means in a terminal that the terminal closed.
+// In a terminal, SIGHUP means that the terminal closed.
 process.on('SIGHUP', () => (process.stdout.isTTY ? guard.stop('SIGHUP') : guard.reloadSettings()));
 process.exit(await guard.run());

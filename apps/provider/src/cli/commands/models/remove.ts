@@ -1,4 +1,4 @@
-/** `models rm`: removes a model and its files from the model store. A file added in place is not deleted. A served model needs consent. */
+/** `models rm`: removes a model from the store. A local file added in place is not deleted. Asks before removing a served model. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { byteSizeText } from '../../../models/byte-size-text.js';

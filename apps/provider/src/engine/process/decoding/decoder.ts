@@ -1,8 +1,8 @@
 /**
- * `Decoder`: the decode loop of a context. A round decodes one token per stream, then prompt slices for `PROMPT_MS`.
+ * `Decoder`: the continuous batching loop of a llama.cpp context. A round decodes one token per stream, then reads prompt slices.
  *
- * Streams join and leave between batches. A round costs one trip to the compute thread. A stream that runs alone may decode
- * drafted tokens too (`PromptLookup`).
+ * Streams join and leave between batches. A round takes one trip to the compute thread. A stream that runs alone may also use
+ * speculative decoding (`PromptLookup`). Repeatable streams, whose requests have a seed, only run in batches with bit-exact logits.
  */
 import type { Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSamplers, nativeTokens } from '../native.js';
@@ -15,14 +15,14 @@ import { PromptLookup } from './prompt-lookup.js';
 import { batchRows, type Repeatability } from './repeatability.js';
 import type { CachedSequence, SequencePool } from './sequence-pool.js';
 
-/** Prompt time per round while streams are running, in milliseconds; the current slice may exceed the limit. */
+/** Time per round for prompts while other streams generate, in milliseconds. The last slice of a round may exceed the limit. */
 const PROMPT_MS = 30;
 /** Smallest prompt slice worth a batch, in tokens. */
 const MIN_SLICE = 16;
 /** Idle sequences are cleared after this time, in milliseconds. */
 const IDLE_SEQUENCE_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
-/** An image that takes longer reports progress at this interval, up to the maximum, because coordinators give up on silent requests. */
+/** Interval of progress reports while an image is read, for at most the maximum. Coordinators abort jobs without progress. */
 const IMAGE_PROGRESS_MS = 10_000;
 const MAX_IMAGE_PROGRESS_MS = 300_000;
 
@@ -39,7 +39,7 @@ interface DecoderOptions {
   readonly batchTokens: number;
   /** Whether drafts are allowed and rejected tokens can be dropped from the cache. */
   readonly canDraft: boolean;
-  /** Compute time in milliseconds, by which drafts are compared with single tokens. */
+  /** Clock in milliseconds, to compare the cost of drafts with the cost of single tokens. */
   readonly computeClock: () => number;
   readonly outbox: Outbox;
 }
@@ -47,7 +47,7 @@ interface DecoderOptions {
 /** A stream with its sequence. */
 interface Running {
   readonly stream: TextStream;
-  readonly held: CachedSequence;
+  readonly sequence: CachedSequence;
   /** The token to decode next; null while the prompt is read. */
   next: Token | null;
   /** Created when the stream first runs alone. */
@@ -66,7 +66,7 @@ export class Decoder {
   #sweep: NodeJS.Timeout | null = null;
   /** Measured prompt time per token; decides the slice size. */
   #msPerToken = 0;
-  /** Debt of repeatable prompts and images in milliseconds: time of their slices while streams ran, less `PROMPT_MS` per round. */
+  /** Milliseconds by which repeatable prompts and images exceeded `PROMPT_MS` per round while other streams generated. */
   #overdrawnMs = 0;
   readonly #draftCost = new DraftCost();
 
@@ -74,7 +74,7 @@ export class Decoder {
     this.#logprobs = new RawLogprobs(options.context, options.samplers);
   }
 
-  /** Runs a stream to the end, which the stream itself reports. Streams without a free sequence wait in order. */
+  /** Queues a stream until a sequence is free, in order of arrival, then runs it. The stream reports its own end. */
   add(stream: TextStream): void {
     stream.options.control.onChange = () => this.#notify();
     this.#waiting.push(stream);
@@ -113,7 +113,7 @@ export class Decoder {
       }
       this.#writeAll();
       if (this.#streams.length + this.#waiting.length === 0) break;
-      // All streams are paused; only a new stream or a message of the daemon can change the state.
+      // All streams are paused. Only a new stream or a message from the daemon can change the state.
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     this.#isRunning = false;
@@ -134,8 +134,8 @@ export class Decoder {
     }
     for (const running of [...this.#prompts, ...this.#streams].filter(({ stream }) => isCancelled(stream))) {
       this.#remove(running);
-      this.options.sequences.release(running.held);
-      // Runs after the text of the stream's last token.
+      this.options.sequences.release(running.sequence);
+      // Queued behind the text of the stream's last token.
       this.#toWrite.push(() => endCancelled(running.stream));
     }
   }
@@ -143,13 +143,13 @@ export class Decoder {
   #admit(): void {
     while (this.#waiting.length > 0 && this.options.sequences.hasFree) {
       const stream = this.#waiting.shift() as TextStream;
-      const held = this.options.sequences.take(stream.options) as CachedSequence;
-      stream.begin(held.tokens.length);
-      this.#prompts.push({ stream, held, next: null, drafts: null });
+      const sequence = this.options.sequences.take(stream.options) as CachedSequence;
+      stream.begin(sequence.tokens.length);
+      this.#prompts.push({ stream, sequence, next: null, drafts: null });
     }
   }
 
-  /** Decodes a token of each stream in a shared batch, except for repeatable streams with a batch of their own. */
+  /** Decodes one token per stream in a shared batch. Repeatable streams get batches of their own if shared ones are not bit-exact. */
   async #decodeAll(ready: readonly Running[]): Promise<void> {
     const [only, ...others] = ready as readonly [Running, ...Running[]];
     if (others.length === 0 && this.#prompts.length === 0) return this.#decodeAlone(only);
@@ -162,33 +162,33 @@ export class Decoder {
   async #decode(batch: readonly Running[]): Promise<void> {
     const { context, repeatability } = this.options;
     // llama.cpp decodes neighbouring sequences together only in the order of their ids.
-    const ordered = [...batch].sort((a, b) => a.held.id - b.held.id);
+    const ordered = [...batch].sort((a, b) => a.sequence.id - b.sequence.id);
     const min = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.minRows ?? 1) : 1;
     const rows = batchRows(
-      ordered.map(({ held }) => held.id),
+      ordered.map(({ sequence }) => sequence.id),
       min,
     );
     context.initBatch(rows.reduce((sum, own) => sum + own, 0));
-    const places = ordered.map(({ held, next }, index) => {
+    const batchIndices = ordered.map(({ sequence, next }, index) => {
       const own = rows[index] as number;
       // Requests logits for the duplicate row too: llama.cpp skips rows without logits in the last layer.
       return context.addToBatch(
-        held.id,
-        nextPosition(held),
+        sequence.id,
+        nextPosition(sequence),
         new Uint32Array(own).fill(next as Token),
         own === 1 ? ONE_ROW : TWO_ROWS,
       )[0] as number;
     });
-    await this.#compute(ordered, places, () => {
-      for (const [index, { held, next }] of ordered.entries()) {
-        // `false`: single tokens are summed differently from prompt slices, so generated tokens never count as repeatable prefix.
-        this.#hold(held, [next as Token], false);
-        if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
+    await this.#compute(ordered, batchIndices, () => {
+      for (const [index, { sequence, next }] of ordered.entries()) {
+        // `false`: kernels round single tokens and prompt slices differently, so generated tokens are not a repeatable prefix.
+        this.#append(sequence, [next as Token], false);
+        if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
       }
     });
   }
 
-  /** Decodes a stream that has the engine to itself, with a draft where one is likely to save time. */
+  /** Decodes the only running stream, with a draft if a draft is likely to save time. */
   async #decodeAlone(running: Running): Promise<void> {
     const draft = this.#draft(running);
     if (draft.length > 0) return this.#verify(running, draft);
@@ -200,56 +200,56 @@ export class Decoder {
   }
 
   #draft(running: Running): Token[] {
-    const { stream, held, next } = running;
+    const { stream, sequence, next } = running;
     const { canDraft, repeatability } = this.options;
     if (!canDraft || (stream.options.repeatable && !repeatability.exactDrafts)) return [];
     if (running.drafts === null) {
       const policy = new DraftPolicy(this.#draftCost);
       running.drafts = { policy, lookup: new PromptLookup(policy) };
     }
-    // The last token needs no decoding.
-    return running.drafts.lookup.draft(held.tokens, next as Token, stream.remaining - 1);
+    // The last token of the limit is sampled, but never decoded.
+    return running.drafts.lookup.draft(sequence.tokens, next as Token, stream.remaining - 1);
   }
 
   /** Decodes the next token and a draft in one batch. Samples in order up to the first token that differs from the draft. */
   async #verify(running: Running, draft: readonly Token[]): Promise<void> {
     const { context, computeClock } = this.options;
-    const { held, stream, next } = running;
+    const { sequence, stream, next } = running;
     const rows = nativeTokens([next as Token, ...draft]);
     const begin = computeClock();
     context.initBatch(rows.length);
-    const places = context.addToBatch(held.id, nextPosition(held), rows, Uint32Array.from(rows.keys()));
-    const results = await this.#decodeAndSample([running], places);
+    const batchIndices = context.addToBatch(sequence.id, nextPosition(sequence), rows, Uint32Array.from(rows.keys()));
+    const results = await this.#decodeAndSample([running], batchIndices);
     if (results === null) return;
-    this.#hold(held, [next as Token], false);
+    this.#append(sequence, [next as Token], false);
     let accepted = 0;
     let more = true;
     try {
       let token = sampledToken(results[0] as PromiseSettledResult<number>);
       for (;;) {
-        more = await this.#take(running, token, places[accepted] as number);
+        more = await this.#take(running, token, batchIndices[accepted] as number);
         if (!more || token !== draft[accepted]) break;
-        this.#hold(held, [token as Token], false);
+        this.#append(sequence, [token as Token], false);
         accepted += 1;
-        token = await context.sampleToken(places[accepted] as number, stream.options.sampler);
+        token = await context.sampleToken(batchIndices[accepted] as number, stream.options.sampler);
       }
     } catch (error) {
       this.#fail(running, error);
       return;
     }
-    if (accepted < draft.length) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
+    if (accepted < draft.length) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
     running.drafts?.policy.verified(draft.length, accepted, computeClock() - begin);
     if (!more) this.#finish(running);
   }
 
-  /** Reads the next slice of a prompt. `busy`: other streams are running. Resolves to false without a waiting prompt. */
+  /** Reads the next slice of a prompt. `busy`: other streams are generating. Resolves to false if no prompt could be read. */
   async #readSlice(busy: boolean): Promise<boolean> {
     const running = this.#takePrompt(busy);
     if (running === undefined) return false;
     const { context, repeatability, outbox } = this.options;
-    const { held, stream } = running;
+    const { sequence, stream } = running;
     const { prompt, repeatable } = stream.options;
-    const at = held.tokens.length;
+    const at = sequence.tokens.length;
     const begin = performance.now();
     const chunk = nextChunk(running);
     if (chunk !== undefined) {
@@ -263,12 +263,12 @@ export class Decoder {
     const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
     context.initBatch(rows.length);
-    const places = context.addToBatch(held.id, nextPosition(held), rows, isLast ? Uint32Array.of(part.length - 1) : NO_ROWS);
+    const batchIndices = context.addToBatch(sequence.id, nextPosition(sequence), rows, isLast ? Uint32Array.of(part.length - 1) : NO_ROWS);
     if (isLast) this.#streams.push(running);
     else this.#prompts.push(running);
-    await this.#compute(isLast ? [running] : [], [...places], () => {
-      this.#hold(held, part, this.#isSame(at, part.length));
-      if (padding > 0) context.removeTokenCellsFromSequence(held.id, nextPosition(held), -1);
+    await this.#compute(isLast ? [running] : [], [...batchIndices], () => {
+      this.#append(sequence, part, this.#isBitExact(at, part.length));
+      if (padding > 0) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
       if (isLast) stream.options.onPromptRead?.();
     });
     const took = performance.now() - begin;
@@ -278,7 +278,7 @@ export class Decoder {
     return true;
   }
 
-  /** While repeatable prompts and images have overdrawn their time, only text of other prompts is read. */
+  /** After repeatable prompts and images have used up their time, takes only prompts that continue with other text. */
   #takePrompt(busy: boolean): Running | undefined {
     const isShort = (running: Running) => !running.stream.options.repeatable && nextChunk(running) === undefined;
     const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(isShort) : 0;
@@ -287,13 +287,13 @@ export class Decoder {
 
   /** Encodes and decodes an image. A failure ends only this stream. */
   async #readMedia(running: Running, chunk: MediaChunk): Promise<void> {
-    const { held, stream } = running;
+    const { sequence, stream } = running;
     this.#prompts.push(running);
     this.#writeAll();
     const progress = setInterval(() => this.options.outbox.worked(), IMAGE_PROGRESS_MS);
     const limit = setTimeout(() => clearInterval(progress), MAX_IMAGE_PROGRESS_MS);
     try {
-      await chunk.read(held.id, nextPosition(held));
+      await chunk.read(sequence.id, nextPosition(sequence));
     } catch (error) {
       this.#fail(running, error);
       return;
@@ -302,15 +302,15 @@ export class Decoder {
       clearTimeout(limit);
     }
     const { start, tokens, positions } = chunk;
-    held.media.push({ start, tokens, positions });
-    this.#hold(held, stream.options.prompt.slice(start, start + tokens), false);
+    sequence.media.push({ start, tokens, positions });
+    this.#append(sequence, stream.options.prompt.slice(start, start + tokens), false);
   }
 
-  /** Number of tokens in the next slice, which ends at the next image. */
-  #sliceTokens({ held, stream }: Running, busy: boolean): number {
+  /** Number of tokens in the next slice. A slice ends before an image. */
+  #sliceTokens({ sequence, stream }: Running, busy: boolean): number {
     const { repeatability, batchTokens } = this.options;
     const { prompt, repeatable, media } = stream.options;
-    const at = held.tokens.length;
+    const at = sequence.tokens.length;
     const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
     // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
     if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
@@ -323,25 +323,25 @@ export class Decoder {
   }
 
   /** Whether a prompt slice decoded alone is bit-exact on every run. */
-  #isSame(at: number, tokens: number): boolean {
+  #isBitExact(at: number, tokens: number): boolean {
     const { minRows, slice } = this.options.repeatability;
     return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
   }
 
-  #hold(held: CachedSequence, tokens: readonly Token[], isSame: boolean): void {
-    if (isSame && held.repeatable === held.tokens.length) held.repeatable += tokens.length;
-    for (const token of tokens) held.tokens.push(token);
+  #append(sequence: CachedSequence, tokens: readonly Token[], isBitExact: boolean): void {
+    if (isBitExact && sequence.repeatable === sequence.tokens.length) sequence.repeatable += tokens.length;
+    for (const token of tokens) sequence.tokens.push(token);
   }
 
   /** Decodes the batch and samples. A failed batch ends all admitted streams, a failed sampling only its stream. */
-  async #compute(batch: readonly Running[], places: readonly number[], hold: () => void): Promise<void> {
-    const results = await this.#decodeAndSample(batch, places);
+  async #compute(batch: readonly Running[], batchIndices: readonly number[], onDecoded: () => void): Promise<void> {
+    const results = await this.#decodeAndSample(batch, batchIndices);
     if (results === null) return;
-    hold();
+    onDecoded();
     for (const [index, result] of results.entries()) {
       const running = batch[index] as Running;
       try {
-        if (!(await this.#take(running, sampledToken(result), places[index] as number))) this.#finish(running);
+        if (!(await this.#take(running, sampledToken(result), batchIndices[index] as number))) this.#finish(running);
       } catch (error) {
         this.#fail(running, error);
       }
@@ -349,10 +349,10 @@ export class Decoder {
   }
 
   /** Decodes the batch, while earlier text is written, and samples a token per stream. Null: the batch failed, and all streams ended. */
-  async #decodeAndSample(batch: readonly Running[], places: ArrayLike<number>): Promise<PromiseSettledResult<number>[] | null> {
+  async #decodeAndSample(batch: readonly Running[], batchIndices: ArrayLike<number>): Promise<PromiseSettledResult<number>[] | null> {
     const { context } = this.options;
     const decoded = context.decodeBatch();
-    const sampled = batch.map(({ stream }, index) => context.sampleToken(places[index] as number, stream.options.sampler));
+    const sampled = batch.map(({ stream }, index) => context.sampleToken(batchIndices[index] as number, stream.options.sampler));
     const settled = Promise.allSettled(sampled);
     this.#writeAll();
     try {
@@ -366,12 +366,12 @@ export class Decoder {
   }
 
   /** Hands a sampled token to its stream. Resolves to whether the stream continues. */
-  async #take(running: Running, token: number, place: number): Promise<boolean> {
+  async #take(running: Running, token: number, batchIndex: number): Promise<boolean> {
     const { stream } = running;
     // A cancelled stream is removed before the next batch.
     if (stream.options.control.cancelled) return true;
     const needsLogprobs = stream.options.logprobs !== null && token !== -1;
-    const { more, write } = stream.take(token, needsLogprobs ? await this.#logprobs.of(place, token as Token) : null);
+    const { more, write } = stream.take(token, needsLogprobs ? await this.#logprobs.of(batchIndex, token as Token) : null);
     this.#toWrite.push(write);
     if (more) running.next = token as Token;
     return more;
@@ -379,7 +379,7 @@ export class Decoder {
 
   #finish(running: Running): void {
     this.#remove(running);
-    this.options.sequences.release(running.held);
+    this.options.sequences.release(running.sequence);
   }
 
   /** After a failed batch the contents of all sequences are unknown. */
@@ -389,7 +389,7 @@ export class Decoder {
 
   #fail(running: Running, error: unknown): void {
     this.#remove(running);
-    this.options.sequences.releaseUnknown(running.held);
+    this.options.sequences.releaseUnknown(running.sequence);
     const { job } = running.stream.options.control;
     this.#toWrite.push(() =>
       running.stream.end({ job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' }),
@@ -415,8 +415,8 @@ function sampledToken(result: PromiseSettledResult<number>): number {
 }
 
 /** The image that a prompt continues with; undefined if text follows. */
-function nextChunk({ held, stream }: Running): MediaChunk | undefined {
-  return stream.options.media.find(({ start }) => start === held.tokens.length);
+function nextChunk({ sequence, stream }: Running): MediaChunk | undefined {
+  return stream.options.media.find(({ start }) => start === sequence.tokens.length);
 }
 
 function nextPosition({ media, tokens }: CachedSequence): number {

@@ -1,39 +1,39 @@
 /**
- * `DraftPolicy` chooses how many tokens to draft: as many as maximise the expected accepted tokens less the measured cost.
+ * `DraftPolicy` chooses the draft length in speculative decoding: the length with the most expected accepted tokens less its cost.
  *
- * Pure: observations and times in, a length out. Times count in rounds, the time of one token without a draft.
+ * Costs are measured in rounds. A round is the time to decode one token without a draft. Pure.
  */
 
 /**
- * Lengths of drafts. With the token before, they fill tiles of four rows, in which kernels compute; a row more begins another tile.
+ * Draft lengths to choose from. With the preceding token, the longer ones fill whole tiles of four rows, the unit of kernels.
  *
- * A draft may end earlier, at the limit of the stream.
+ * A draft may be shorter at the token limit of the stream.
  */
 const LENGTHS: readonly number[] = [1, 3, 7, 11, 15, 19, 23];
-/** Maximum drafted tokens per batch. `findRepeatability` compares a batch of so many and the token before. */
+/** Maximum drafted tokens per batch. `findRepeatability` tests a batch of this length plus the preceding token. */
 export const MAX_DRAFT = 23;
-/** Share of the expected acceptances that a draft must gain; covers errors of the estimates. */
+/** Share subtracted from the expected accepted tokens, as a margin for estimation errors. */
 const MARGIN = 0.1;
-/** Rounds that the drafts of a stream may lose at its start. */
+/** Initial allowance of a stream for the cost of rejected drafts, in rounds. */
 const FIRST_ALLOWANCE = 2;
-/** Rounds that the drafts of a stream may lose per round. */
+/** Growth of the allowance per round. */
 const ALLOWANCE_PER_ROUND = 0.01;
 const MAX_ALLOWANCE = 24;
-/** The first rounds of a context; caches are cold, so the fastest counts. */
+/** Number of first rounds of a context, of which the fastest gives the round time, because caches are cold. */
 const WARM_UP_ROUNDS = 8;
-/** Later, one in so many rounds is timed: reading the processor's clock takes microseconds. */
+/** After the warm-up, one in this many rounds is timed, because reading the CPU clock takes microseconds. */
 const ROUNDS_PER_TIMING = 8;
-/** Share of a new measurement in a running mean. */
+/** Weight of a new measurement in a moving average. */
 const SMOOTHING = 0.2;
-/** Share of a new observation in a hit rate. */
+/** Weight of a new observation in a hit rate. */
 const HIT_SMOOTHING = 0.1;
-/** Maximum rise of a mean by one measurement, as a share of a round: a longer time is other load on the machine. */
+/** Maximum rise of an average per measurement, in rounds. A longer time is caused by other load on the machine. */
 const MAX_RISE = 0.05;
-/** Time of a drafted token before any is measured, in rounds. */
+/** Assumed cost of a drafted token before any measurement, in rounds. */
 const UNMEASURED = 0.5;
-/** Share by which a longer time returns to `UNMEASURED` per timed round, so that lengths that were once slow are tried again. */
+/** Share by which a cost above `UNMEASURED` decays to that value per timed round, so that slow lengths are tried again. */
 const FORGETTING = 0.01;
-/** Hit rates of a new stream, for matches of 3, up to 7, up to 15 and more tokens. */
+/** Initial hit rates, for matches of 3, 4 to 7, 8 to 15, and 16 or more tokens. */
 const FIRST_HIT_RATES: readonly number[] = [0.3, 0.6, 0.8, 0.9];
 
 /** Measured times of batches with a single stream, shared by the streams of a context. */
@@ -41,7 +41,7 @@ export class DraftCost {
   #roundMs = Number.POSITIVE_INFINITY;
   #rounds = 0;
   #timedRounds = 0;
-  /** Time per drafted token in rounds, by the index in `LENGTHS`; null: not measured. */
+  /** Cost per drafted token in rounds, by the index in `LENGTHS`. Null: not measured. */
   readonly #perToken: (number | null)[] = LENGTHS.map(() => null);
 
   /** Whether to time the next round without a draft. Called once per such round. */
@@ -50,7 +50,7 @@ export class DraftCost {
     return this.#rounds <= WARM_UP_ROUNDS || this.#rounds % ROUNDS_PER_TIMING === 0;
   }
 
-  /** A round without a draft took this time, in milliseconds. */
+  /** Records the time of a round without a draft, in milliseconds. */
   addRound(ms: number): void {
     // A coarse clock may show no time.
     if (ms <= 0) return;
@@ -63,7 +63,7 @@ export class DraftCost {
     }
   }
 
-  /** A round with a draft took this time, in milliseconds. Returns the extra time, in rounds. */
+  /** Records the time of a round with a draft, in milliseconds. Returns the cost of the draft, in rounds. */
   addDraft(length: number, ms: number): number {
     if (this.#timedRounds === 0) return this.extra(length);
     // A drafted token never takes longer than a round of its own.
@@ -73,12 +73,12 @@ export class DraftCost {
     return perToken * length;
   }
 
-  /** Expected extra time of a round with a draft, in rounds. */
+  /** Expected cost of a draft, in rounds. */
   extra(length: number): number {
     return length * this.#expected(indexOf(length));
   }
 
-  /** A length that is not measured takes no longer per token than the next shorter one that is. */
+  /** Expected cost per token. An unmeasured length is assumed to cost no more than the next shorter measured one. */
   #expected(index: number): number {
     const own = this.#perToken[index] ?? null;
     if (own !== null) return own;
@@ -87,21 +87,21 @@ export class DraftCost {
 }
 
 export class DraftPolicy {
-  /** Share of predicted tokens that came true, by the length of the match. */
+  /** Share of correctly predicted tokens, by the length of the match. */
   readonly #hitRates = [...FIRST_HIT_RATES];
-  /** Rounds that drafts may still lose. */
+  /** Rounds that rejected drafts may still cost. */
   #allowance = FIRST_ALLOWANCE;
 
   constructor(private readonly cost: DraftCost) {}
 
-  /** The token predicted after a match of `matched` tokens came true or not, drafted or not. */
+  /** Records whether the token predicted after a match of `matched` tokens was correct, drafted or not. */
   observe(matched: number, isHit: boolean): void {
     const index = rateIndex(matched);
     const old = this.#hitRates[index] as number;
     this.#hitRates[index] = old + HIT_SMOOTHING * ((isHit ? 1 : 0) - old);
   }
 
-  /** Number of tokens to draft in this round after a match of `matched` tokens, up to `max`; 0 if no draft is likely to save time. */
+  /** Number of tokens to draft in this round, up to `max`. 0: no draft is likely to save time. `matched`: length of the match. */
   draftLength(matched: number, max: number): number {
     this.#allowance = Math.min(MAX_ALLOWANCE, this.#allowance + ALLOWANCE_PER_ROUND);
     let best = 0;

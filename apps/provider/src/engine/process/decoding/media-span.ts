@@ -1,4 +1,4 @@
-/** `MediaSpan`: an image in a prompt, as a run of placeholder tokens. Some models count fewer positions than tokens for an image. */
+/** `MediaSpan`: an image in a prompt, as a run of placeholder tokens. With M-RoPE, an image has fewer positions than tokens. */
 
 export interface MediaSpan {
   /** Index of the first placeholder among the prompt's tokens. */

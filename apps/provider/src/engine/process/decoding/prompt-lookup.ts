@@ -1,7 +1,8 @@
 /**
- * `PromptLookup` drafts the next tokens of a stream: those that followed an earlier occurrence of its last tokens.
+ * `PromptLookup` drafts tokens for speculative decoding, by n-gram lookup in prompt and output (prompt lookup decoding).
  *
- * Speculative decoding by n-gram lookup in prompt and output. The decoder verifies drafts, so they change speed only.
+ * A draft repeats the tokens that followed an earlier occurrence of the last tokens. The decoder verifies drafts, so they
+ * change only the speed.
  */
 import type { Token } from 'node-llama-cpp';
 import { type DraftPolicy, MAX_DRAFT } from './draft-policy.js';
@@ -27,17 +28,17 @@ export class PromptLookup {
     const length = this.policy.draftLength(this.#matched, start === null ? 0 : max);
     const draft: Token[] = [];
     if (start === null) return draft;
-    // Beyond the last token, the draft continues with itself: a repetition.
+    // Past the last token of the stream, the draft repeats itself.
     for (let i = 0; i < length; i++) {
       const token = this.#tokens[start + i] ?? (draft[start + i - this.#tokens.length] as Token);
-      // Placeholders of images are no tokens of the vocabulary.
+      // Placeholders of images are not tokens of the vocabulary.
       if (token < 0) break;
       draft.push(token);
     }
     return draft;
   }
 
-  /** Appends the tokens that were decoded since the last call. The first call brings the prompt, which proves no prediction. */
+  /** Appends the tokens decoded since the last call. The first call appends the prompt, which is no evidence for hit rates. */
   #append(decoded: readonly Token[], next: Token): void {
     const isFirst = this.#tokens.length === 0;
     for (let at = this.#tokens.length; at < decoded.length; at++) this.#push(decoded[at] as Token, !isFirst);
@@ -49,7 +50,7 @@ export class PromptLookup {
     if (isObserved && this.#predicted !== null) this.policy.observe(this.#matched, isHit);
     const end = this.#tokens.push(token);
     const latest = end < MIN_MATCH ? undefined : this.#exchangeEnd(end);
-    // A match that came true goes on: a longer match is more likely to continue than a later one.
+    // A correct prediction extends its match: a longer match is more likely to continue than a more recent one.
     if (isHit) {
       this.#predicted = (this.#predicted as number) + 1;
       this.#matched = Math.min(MAX_DRAFT, this.#matched + 1);
@@ -59,7 +60,7 @@ export class PromptLookup {
     this.#predicted = latest === undefined || this.#matched < MIN_MATCH ? null : latest;
   }
 
-  /** Registers the last tokens. Returns the end of their latest earlier occurrence, if any; another hash may have collided. */
+  /** Registers the last tokens. Returns the end of their latest earlier occurrence, if any. Hashes may collide. */
   #exchangeEnd(end: number): number | undefined {
     let hash = 0;
     for (let at = end - MIN_MATCH; at < end; at++) hash = (Math.imul(hash, 0x9e3779b1) + (this.#tokens[at] as number)) | 0;

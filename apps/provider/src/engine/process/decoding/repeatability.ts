@@ -1,19 +1,23 @@
-/** `findRepeatability`: batches in which a model's logits are bit-exact, so that a seed repeats a text. Kernels vary by batch size. */
+/**
+ * `findRepeatability` tests in which batches a model's logits are bit-exact, so that a request with a seed repeats its text.
+ *
+ * Compute kernels depend on the batch size and round differently.
+ */
 import type { Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, type NativeSamplers, nativeTokens } from '../native.js';
 import { MAX_DRAFT } from './draft-policy.js';
 
-/** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
+/** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), which round differently from single rows. */
 const TILE_ROWS = 64;
-/** Prompt tokens per batch where only a fixed cut is bit-exact; small, because other streams wait for a slice. */
+/** Prompt tokens per batch if only fixed slices are bit-exact. Small, because other streams wait for a slice. */
 const FIXED_SLICE = 128;
-/** Two slices of this size: the second does not begin at a tile boundary of the whole. */
+/** Slice size at which the second slice does not begin at a tile boundary of the whole prompt. */
 const UNEVEN_SLICE = TILE_ROWS + 1;
 /** Number of largest logits compared, in addition to the sum of all. */
 const TOP_LOGITS = 40;
-/** Tokens per slice where the compared tokens are part of the prompt. */
+/** Tokens per slice in the test that reads the compared tokens as part of the prompt. */
 const CUT_SLICE = 7;
-/** Compared tokens. Small models (400,000 parameters) differ only at every tenth token, larger ones at each. */
+/** Number of compared tokens. Small models (400,000 parameters) differ only at every tenth token, larger ones at each. */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;
 /** Compared batch sizes of a token and its draft: tiles of rows with each remainder, and the largest. */
@@ -25,9 +29,9 @@ const SINGLE_TOKEN_MODEL_SIZE = 16_384;
 
 export interface Repeatability {
   /**
-   * Minimum rows of a batch in which tokens are bit-exact; prompts then are, in slices of at least `slice` tokens.
+   * Minimum rows of a shared batch with bit-exact tokens. Prompts are then bit-exact in slices of at least `slice` tokens.
    *
-   * Null: tokens need a batch of their own, and prompts a cut at multiples of `slice`.
+   * Null: a bit-exact stream needs batches of its own, and its prompt is cut at multiples of `slice`.
    */
   readonly minRows: 1 | 2 | null;
   /** Prompt tokens of a repeatable stream per batch: the minimum, or the exact number if `minRows` is null. */
@@ -43,22 +47,22 @@ export interface RepeatabilityTest {
   /** Embedding width times layers. */
   readonly modelSize: number;
   readonly sequences: number;
-  /** The model runs on one CPU thread. GPU kernels choose their path by the batch size. */
+  /** Whether shared batches can be bit-exact: only on one CPU thread. GPU kernels depend on the batch size. */
   readonly mayShare: boolean;
 }
 
-/** Leaves the context empty. */
+/** Decodes test batches in an empty context, and leaves the context empty. */
 export async function findRepeatability(options: RepeatabilityTest): Promise<Repeatability> {
-  const apart: Repeatability = { minRows: null, slice: FIXED_SLICE, exactDrafts: false };
-  if (!options.mayShare) return apart;
+  const separate: Repeatability = { minRows: null, slice: FIXED_SLICE, exactDrafts: false };
+  if (!options.mayShare) return separate;
   const probe = new Probe(options);
   try {
     for (const minRows of [1, 2] as const) {
-      if (!(await probe.holds(minRows))) continue;
-      if (!(await probe.holdsInSlices())) return apart;
-      return { minRows, slice: TILE_ROWS, exactDrafts: await probe.holdsInDrafts() };
+      if (!(await probe.isExactShared(minRows))) continue;
+      if (!(await probe.isExactInSlices())) return separate;
+      return { minRows, slice: TILE_ROWS, exactDrafts: await probe.isExactInDrafts() };
     }
-    return apart;
+    return separate;
   } finally {
     probe.end();
   }
@@ -78,7 +82,7 @@ class Probe {
   }
 
   /** Compares tokens after a prompt: with the fewest rows, among other streams, and as part of the prompt. */
-  async holds(minRows: 1 | 2): Promise<boolean> {
+  async isExactShared(minRows: 1 | 2): Promise<boolean> {
     const { sequences } = this.options;
     this.#clear();
     const alone: string[] = [];
@@ -99,34 +103,34 @@ class Probe {
   }
 
   /** Compares the last tokens of a prompt read at once and in two slices. */
-  async holdsInSlices(): Promise<boolean> {
+  async isExactInSlices(): Promise<boolean> {
     const whole = await this.#lastRows([2 * UNEVEN_SLICE]);
     return (await this.#lastRows([UNEVEN_SLICE, UNEVEN_SLICE])) === whole;
   }
 
-  /** Compares the tokens of a successful {@link holds} with the same tokens in a shared batch of one stream. */
-  async holdsInDrafts(): Promise<boolean> {
+  /** Compares the tokens of a successful {@link isExactShared} with the same tokens in one batch, as with a draft. */
+  async isExactInDrafts(): Promise<boolean> {
     for (const rows of DRAFT_ROWS) {
-      // The first rows and the last: kernels compute rows in tiles, and the rest apart.
+      // Both the first and the last rows: kernels compute full tiles and the remaining rows differently.
       for (const start of new Set([PROMPT_TOKENS, Math.min(PROMPT_TOKENS, PROMPT_TOKENS + this.#steps - rows)])) {
-        if (!(await this.#holdsInBatch(start, rows))) return false;
+        if (!(await this.#isExactInBatch(start, rows))) return false;
       }
     }
     return true;
   }
 
   /** Compares the tokens that were also decoded alone, in a batch from position `start`. */
-  async #holdsInBatch(start: number, rows: number): Promise<boolean> {
+  async #isExactInBatch(start: number, rows: number): Promise<boolean> {
     const { context } = this.options;
     this.#clear();
     await this.#prompt(start, start);
     const tokens = Array.from({ length: rows }, (_, index) => this.#token(start + index));
     context.initBatch(rows);
-    const places = context.addToBatch(0, start, nativeTokens(tokens), Uint32Array.from(tokens.keys()));
+    const batchIndices = context.addToBatch(0, start, nativeTokens(tokens), Uint32Array.from(tokens.keys()));
     await context.decodeBatch();
-    for (const [index, place] of places.entries()) {
+    for (const [index, batchIndex] of batchIndices.entries()) {
       const expected = this.#alone[start + index - PROMPT_TOKENS];
-      if (expected !== undefined && (await this.#logits(place)) !== expected) return false;
+      if (expected !== undefined && (await this.#logits(batchIndex)) !== expected) return false;
     }
     return true;
   }
@@ -136,16 +140,16 @@ class Probe {
     this.#sampler.dispose();
   }
 
-  /** Logits of the last rows of a prompt read in the given slices. */
+  /** Logits of the last rows of a prompt that is read in slices of these lengths. */
   async #lastRows(slices: readonly number[]): Promise<string> {
     const { context } = this.options;
     this.#clear();
     let at = 0;
-    let places: Uint32Array = new Uint32Array(0);
+    let batchIndices: Uint32Array = new Uint32Array(0);
     for (const slice of slices) {
       const tokens = nativeTokens(Array.from({ length: slice }, (_, index) => this.#token(at + index)));
       context.initBatch(slice);
-      places = context.addToBatch(
+      batchIndices = context.addToBatch(
         0,
         at,
         tokens,
@@ -155,7 +159,7 @@ class Probe {
       at += slice;
     }
     const rows: string[] = [];
-    for (const place of places) rows.push(await this.#logits(place));
+    for (const batchIndex of batchIndices) rows.push(await this.#logits(batchIndex));
     return rows.join('\n');
   }
 
@@ -178,18 +182,25 @@ class Probe {
     const { context } = this.options;
     const own = nativeTokens(Array.from({ length: rows }, () => this.#token(position)));
     context.initBatch(rows + streams - 1);
-    const [place = 0] = context.addToBatch(0, position, own, Uint32Array.from(own.keys()));
+    const [batchIndex = 0] = context.addToBatch(0, position, own, Uint32Array.from(own.keys()));
     for (let other = 1; other < streams; other++) {
       context.addToBatch(other, position - PROMPT_TOKENS, nativeTokens([this.#token(position + other)]), Uint32Array.of(0));
     }
     await context.decodeBatch();
-    const logits = await this.#logits(place);
+    const logits = await this.#logits(batchIndex);
     context.removeTokenCellsFromSequence(0, position + 1, -1);
     return logits;
   }
 
-  async #logits(place: number): Promise<string> {
-    const sampled = await this.options.context.sampleToken(place, this.#sampler, false, false, [[], false, false, false, TOP_LOGITS], true);
+  async #logits(batchIndex: number): Promise<string> {
+    const sampled = await this.options.context.sampleToken(
+      batchIndex,
+      this.#sampler,
+      false,
+      false,
+      [[], false, false, false, TOP_LOGITS],
+      true,
+    );
     return `${sampled[3]?.join()} ${sampled[4]}`;
   }
 
@@ -199,7 +210,8 @@ class Probe {
 }
 
 /**
- * Rows per stream: the stream, and copies to reach `min`. llama.cpp decodes only neighbouring ids together.
+ * Rows per stream in a batch. A stream without a neighbouring id gets copies up to `min`, because llama.cpp decodes only
+ * neighbouring ids together.
  *
  * @param ids Sequence ids, ascending.
  */

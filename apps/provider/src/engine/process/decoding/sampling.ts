@@ -1,4 +1,8 @@
-/** Settings of llama.cpp's samplers. The library's seed is the clock: streams of one second would draw the same numbers. */
+/**
+ * `samplerConfig` converts a request's sampling parameters to those of llama.cpp's samplers.
+ *
+ * Always sets a seed: the library's default is the clock, so streams of the same second would draw the same numbers.
+ */
 import { randomInt } from 'node:crypto';
 import type { Sampling } from '../../messages.js';
 import type { SamplerConfig } from '../native.js';

@@ -1,7 +1,7 @@
 /**
- * `SequencePool`: sequences with cached tokens, reused for common prefixes within a scope.
+ * `SequencePool`: sequences of the KV cache, reused by later requests of one cache scope with a common prompt prefix.
  *
- * Another scope's tokens are cleared first: their timing would reveal other prompts (docs/decisions/0015).
+ * Tokens of another scope are cleared first, because response times would reveal other prompts (docs/decisions/0015).
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
@@ -33,11 +33,11 @@ interface SequenceRequest {
 
 interface SequencePoolOptions {
   readonly count: number;
-  /** Repeatable reuse ends at a multiple of this number. */
+  /** Repeatable requests reuse a multiple of this many tokens. */
   readonly grain: number;
   /** Tokens at the end of a prompt that a repeatable request always computes. */
   readonly minRest: number;
-  /** Positions that a sliding window must reach back before the first needed position. Null: full attention. */
+  /** Size of the attention's sliding window, which must be cached before the first computed position. Null: full attention. */
   readonly window: number | null;
   readonly now?: () => number;
 }
@@ -82,16 +82,16 @@ export class SequencePool {
     return best;
   }
 
-  release(held: CachedSequence): void {
-    if (held.scope === null) this.#wipe(held);
-    held.idleSince = this.#now();
-    this.#free.push(held);
+  release(sequence: CachedSequence): void {
+    if (sequence.scope === null) this.#wipe(sequence);
+    sequence.idleSince = this.#now();
+    this.#free.push(sequence);
   }
 
   /** Releases a sequence with unknown contents. */
-  releaseUnknown(held: CachedSequence): void {
-    held.scope = null;
-    this.release(held);
+  releaseUnknown(sequence: CachedSequence): void {
+    sequence.scope = null;
+    this.release(sequence);
   }
 
   /** Clears sequences idle for at least this time. Returns whether any tokens remain cached. */
@@ -105,39 +105,39 @@ export class SequencePool {
     return left;
   }
 
-  #reusable(held: CachedSequence, { prompt, scope, repeatable, media }: SequenceRequest): number {
-    if (scope === null || held.scope !== scope) return 0;
+  #reusable(sequence: CachedSequence, { prompt, scope, repeatable, media }: SequenceRequest): number {
+    if (scope === null || sequence.scope !== scope) return 0;
     // The last token is always computed, because sampling needs its logits.
-    const max = Math.min(held.tokens.length, prompt.length - 1);
+    const max = Math.min(sequence.tokens.length, prompt.length - 1);
     let length = 0;
-    while (length < max && held.tokens[length] === prompt[length]) length++;
-    if (!repeatable) return uncutLength(held.media, length);
-    // Slices end at images, so fewer tokens than a bit-exact slice may remain before one.
+    while (length < max && sequence.tokens[length] === prompt[length]) length++;
+    if (!repeatable) return uncutLength(sequence.media, length);
+    // Slices end at images, so the slice before an image may be too short to be bit-exact.
     if (media.length > 0) return 0;
     const { grain, minRest } = this.options;
-    const same = Math.max(0, Math.min(length, held.repeatable, prompt.length - minRest));
+    const same = Math.max(0, Math.min(length, sequence.repeatable, prompt.length - minRest));
     return same - (same % grain);
   }
 
   /** False if the cache type cannot drop the rest of the sequence. */
-  #cut(held: CachedSequence, length: number): boolean {
+  #cut(sequence: CachedSequence, length: number): boolean {
     const { window } = this.options;
-    const position = positionAt(held.media, length);
-    if (held.tokens.length > length && !this.memory.removeTokenCellsFromSequence(held.id, position, -1)) return false;
-    const oldest = this.memory.getSequenceKvCacheMinPosition(held.id);
+    const position = positionAt(sequence.media, length);
+    if (sequence.tokens.length > length && !this.memory.removeTokenCellsFromSequence(sequence.id, position, -1)) return false;
+    const oldest = this.memory.getSequenceKvCacheMinPosition(sequence.id);
     if (oldest < 0 || (oldest > 0 && (window === null || oldest > position - window))) return false;
-    held.tokens.length = length;
-    held.media = held.media.filter(({ start }) => start < length);
-    held.repeatable = Math.min(held.repeatable, length);
+    sequence.tokens.length = length;
+    sequence.media = sequence.media.filter(({ start }) => start < length);
+    sequence.repeatable = Math.min(sequence.repeatable, length);
     return true;
   }
 
-  #wipe(held: CachedSequence): void {
-    if (held.tokens.length > 0 || held.idleSince > 0) this.memory.disposeSequence(held.id);
-    held.tokens = [];
-    held.media = [];
-    held.scope = null;
-    held.repeatable = 0;
+  #wipe(sequence: CachedSequence): void {
+    if (sequence.tokens.length > 0 || sequence.idleSince > 0) this.memory.disposeSequence(sequence.id);
+    sequence.tokens = [];
+    sequence.media = [];
+    sequence.scope = null;
+    sequence.repeatable = 0;
   }
 
   #now(): number {

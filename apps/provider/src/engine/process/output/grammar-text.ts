@@ -7,7 +7,7 @@ import type { StreamText } from './token-text.js';
 /** Texts nested deeper than this are completed at once, because client parsers limit the depth. */
 const MAX_DEPTH = 600;
 
-/** Look-ahead in steps. llama.cpp expands all positions of a token with several characters at once. */
+/** Characters that `mayExceedPositions` tries. A look-ahead, because llama.cpp adds the positions of all characters of a token at once. */
 const STEPS_AHEAD = 80;
 
 /** Parts of the model used here. */

@@ -1,11 +1,11 @@
-/** `RawLogprobs`: log probabilities of the unmodified model, from two extra samplers that do not change the logits. */
+/** `RawLogprobs`: log probabilities before temperature, penalties and grammar, from two extra samplers that leave logits unchanged. */
 
 import type { Logprob, TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext, NativeSampler, NativeSamplers, Pairs } from '../native.js';
 import type { Vocabulary } from './token-text.js';
 
-/** Alternatives reported beside the chosen token. */
+/** Maximum number of reported alternatives per token. */
 const TOP = 20;
 
 export class RawLogprobs {
@@ -23,11 +23,11 @@ export class RawLogprobs {
   }
 
   /** Log probabilities of the likeliest tokens and of the given token, at the batch position of its sampling. */
-  async of(place: number, token: Token): Promise<ReadonlyMap<Token, number>> {
+  async of(batchIndex: number, token: Token): Promise<ReadonlyMap<Token, number>> {
     // Issued together; the single compute thread runs the calls in order.
     const [all, best] = await Promise.all([
-      this.context.sampleToken(place, this.#greedy, false, false, [[token], false, false, true, 0], true),
-      this.context.sampleToken(place, this.#top, false, false, [[], false, false, false, TOP], false),
+      this.context.sampleToken(batchIndex, this.#greedy, false, false, [[token], false, false, true, 0], true),
+      this.context.sampleToken(batchIndex, this.#top, false, false, [[], false, false, false, TOP], false),
     ]);
     const [, , , logits = [], weight = 0] = all;
     const known = pairsOf(logits);
@@ -44,7 +44,7 @@ function pairsOf(flat: Pairs): [Token, number][] {
   return pairs;
 }
 
-/** Value for "impossible", as JSON has no infinity. */
+/** Log probability of an impossible token. JSON has no infinity. */
 const MIN = -9999;
 
 /**

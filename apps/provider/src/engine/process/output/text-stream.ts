@@ -1,4 +1,4 @@
-/** `TextStream`: a stream from prompt to end. Accepting a token is fast; text is written during the next batch. */
+/** `TextStream`: state of one generation in the engine process. Accepting a token is fast; its text is written during the next batch. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
 import type { Ended } from '../../messages.js';
@@ -70,7 +70,7 @@ type Logprobs = ReadonlyMap<Token, number>;
 export class TextStream {
   readonly #grammarText: GrammarText | null;
   #count = 0;
-  #silent = 0;
+  #unsentTokens = 0;
   #logprobs: TokenLogprob[] = [];
   #isOver = false;
 
@@ -95,9 +95,9 @@ export class TextStream {
   }
 
   /**
-   * Accepts a token, whose text `write` produces, called once per token in order. `more`: the stream continues.
+   * Accepts a sampled token. The caller then calls `write` once per token, in order. `more`: whether the stream continues.
    *
-   * @throws The token is impossible; the stream has then failed.
+   * @throws The token is impossible, and the stream has failed.
    */
   take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
     if (token === -1) throw new Error('nothing could be sampled');
@@ -110,7 +110,7 @@ export class TextStream {
     }
     this.#count += 1;
     if (grammarText !== null) {
-      // Taken now: by the time `write` runs, the grammar has accepted the next token.
+      // Read now: when `write` runs, the grammar has already accepted the next token.
       const text = grammarText.push();
       const reason = grammarText.mayEnd ? 'stop' : 'length';
       const more = !grammarText.isComplete && this.#count < limit;
@@ -133,7 +133,7 @@ export class TextStream {
     const { logprobs } = this.options;
     // An incomplete character left by the last token belongs to that token.
     const text = last === null ? own : own + this.options.text.end();
-    this.#silent += 1;
+    this.#unsentTokens += 1;
     if (logprobs !== null && values !== null) {
       this.#logprobs.push(tokenLogprob(logprobs.vocabulary, token, text, values, logprobs.alternatives));
     }
@@ -154,7 +154,7 @@ export class TextStream {
       }
     }
     this.#count += tokens.length;
-    this.#silent += tokens.length;
+    this.#unsentTokens += tokens.length;
     this.#send(text);
     this.#finish('stop');
   }
@@ -163,14 +163,14 @@ export class TextStream {
     const rest = this.options.text.end();
     const last = this.#logprobs.at(-1);
     if (last !== undefined) this.#logprobs[this.#logprobs.length - 1] = { ...last, token: rest };
-    if (this.#silent > 0 || rest !== '') this.#send(rest);
+    if (this.#unsentTokens > 0 || rest !== '') this.#send(rest);
     this.end({ job: this.options.control.job, kind: 'finished', reason, completionTokens: this.#count });
   }
 
   #send(text: string): void {
     const { outbox, control, logprobs } = this.options;
-    outbox.piece(control.job, this.#silent, text, logprobs === null ? undefined : this.#logprobs);
-    this.#silent = 0;
+    outbox.piece(control.job, this.#unsentTokens, text, logprobs === null ? undefined : this.#logprobs);
+    this.#unsentTokens = 0;
     this.#logprobs = [];
   }
 }

@@ -1,6 +1,7 @@
 /**
- * `TextAssembler`: text of tokens. Incomplete characters are withheld, invalid bytes become U+FFFD. Think tags alone are visible
- * control tokens.
+ * `Vocabulary` and `TextAssembler` convert tokens to text. Incomplete characters are withheld; invalid bytes become U+FFFD.
+ *
+ * Control tokens have no text, except for think tags.
  */
 import type { Token } from 'node-llama-cpp';
 
@@ -13,7 +14,7 @@ const BYTE = 6;
 
 interface TokenText {
   readonly bytes: Uint8Array;
-  /** Complete text if the bytes are valid UTF-8 alone, else null. */
+  /** Text, if the bytes of this token are complete UTF-8. Null: a character continues in another token. */
   readonly text: string | null;
 }
 

@@ -17,7 +17,7 @@ export class TemplateError extends Error {
   }
 }
 
-/** The prompt has a text after the answer, but the model has no tokens to mark one. */
+/** The request has a `suffix`, but the model has no fill-in-the-middle tokens. */
 export class InfillUnsupported extends Error {
   constructor() {
     super('the model has no fill-in-the-middle tokens');
@@ -41,14 +41,14 @@ export interface PromptModel {
 
 /** The prompt fills the context and leaves no space for an answer. */
 export class PromptTooLong extends Error {
-  /** `actual`: tokens of the prompt; estimated where a full count would delay other streams. */
+  /** `actual`: tokens of the prompt; estimated if a full count would delay other streams. */
   constructor(readonly actual: number) {
     super('the prompt is too long');
     this.name = 'PromptTooLong';
   }
 }
 
-/** Characters per remaining token beyond which a prompt is measured by a sample. No language needs as many. */
+/** Average characters per token that no language reaches. Longer prompts are checked by a sample first. */
 const SAMPLE_CHARACTERS = 16;
 
 export interface PromptTokens {
@@ -69,7 +69,7 @@ export class ChatPrompt {
   readonly #controls: RegExp | null;
   readonly #variables: Record<string, unknown>;
   readonly #needs: TemplateRequirements;
-  /** The template ignores content that is a plain string. */
+  /** Whether the template renders content only as a list of parts, not as a string. */
   readonly #needsParts: boolean;
 
   /** Throws when the template is not valid Jinja. */
@@ -104,8 +104,8 @@ export class ChatPrompt {
   }
 
   /**
-   * Tokens of a prompt, fewer than `limit`. `images`: those of the prompt. Throws {@link TemplateError}, also if the template drops an
-   * image, {@link PromptTooLong} and {@link InfillUnsupported}.
+   * Tokens of a prompt, fewer than `limit`. `images`: the prompt's decoded images, in order. Throws {@link TemplateError} (also if
+   * the template drops an image), {@link PromptTooLong} and {@link InfillUnsupported}.
    */
   tokenize(input: PromptInput, limit: number, { images }: PromptImages = NO_IMAGES): PromptTokens {
     const prompt = new PromptBuilder(this.model, images);
@@ -125,7 +125,7 @@ export class ChatPrompt {
     return { ...prompt.complete(limit), startsInsideThinking: this.#opensThinking(rendered) };
   }
 
-  /** Prefix, suffix, middle: the order that llama.cpp uses unless told otherwise. */
+  /** Prefix, suffix, middle: llama.cpp's default order. */
   #infill(prompt: PromptBuilder, before: string, after: string): void {
     const { prefix = null, suffix = null, middle = null } = this.model.tokens.infill ?? {};
     if (prefix === null || suffix === null || middle === null) throw new InfillUnsupported();
@@ -140,7 +140,7 @@ export class ChatPrompt {
     return this.tags !== null && rendered.trimEnd().endsWith(this.tags.open);
   }
 
-  /** Rejects megabytes of text by a sample, because tokenising blocks every stream of this process. */
+  /** Rejects megabytes of text after tokenising a sample, because tokenising blocks all streams of this process. */
   #refuseTooLong(rendered: string, limit: number): void {
     const sample = SAMPLE_CHARACTERS * limit;
     if (rendered.length <= 2 * sample) return;
@@ -175,7 +175,7 @@ export class ChatPrompt {
     return this.#template.render({ ...this.#variables, add_generation_prompt: true, ...variables });
   }
 
-  /** Beginning of an open assistant turn. Not a thought, so a think section opened by the template is closed first. */
+  /** Beginning of an open assistant turn. If the template opened a think section, the section is closed first. */
   #beginning(last: TemplateMessage, rendered: string, hidden: ControlTextMask): string {
     const thought = this.#opensThinking(rendered) ? `${hidden.text(last.reasoning_content ?? '')}\n${this.tags?.close}\n\n` : '';
     return thought + hidden.text(last.content);

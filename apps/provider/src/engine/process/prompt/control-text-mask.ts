@@ -1,6 +1,7 @@
 /**
- * `ControlTextMask` passes control text and images of clients through a template, as random placeholders. Control text becomes plain
- * text again.
+ * `ControlTextMask` replaces control text and images in messages by random placeholders while the chat template is rendered.
+ *
+ * Afterwards, control text is plain text: clients cannot inject control tokens.
  */
 import { randomInt } from 'node:crypto';
 

@@ -1,4 +1,4 @@
-/** `fitConversation` adapts a conversation to a chat template without losing content. Pure. */
+/** `fitConversation` rewrites system messages, role order and tools for a chat template that rejects them. No content is lost. Pure. */
 import { DEFAULT_TOOL_CALL_TAGS } from '@inference/formats';
 import type { PromptTool, TemplateMessage } from '../../messages.js';
 import type { TemplateRequirements } from './template-requirements.js';

@@ -6,7 +6,7 @@ export const MAX_CHARACTERS = 8192;
 
 export type Tokenize = (text: string, special: boolean) => Token[];
 
-/** Other vocabulary types than byte-pair encoding do not split words, or insert a space before each piece. */
+/** Cuts texts only for byte-pair encoding. Other vocabulary types have no such matcher, or insert a space before each piece. */
 export function tokenizerOf(tokenize: Tokenize, isBytePair: boolean, whole: readonly string[]): Tokenize {
   return isBytePair ? inPieces(tokenize, whole) : tokenize;
 }
@@ -36,7 +36,7 @@ function cutAfter(text: string, from: number, whole: readonly string[], longest:
   return isLowSurrogate(text.charCodeAt(at)) ? at - 1 : at;
 }
 
-/** Every family splits before a space between two letters, so a cut there changes no token. */
+/** All byte-pair tokenizers split before a space between two letters, so a cut there changes no token. */
 function isBetweenWords(text: string, at: number): boolean {
   return text[at] === ' ' && isLetter(text[at - 1]) && isLetter(text[at + 1]);
 }

@@ -1,6 +1,6 @@
 /**
- * `ClipTokenizer` of latent-diffusion models: lower case, byte pairs within words. Reads `vocab.json` and `merges.txt`, or
- * `tokenizer.json`.
+ * `ClipTokenizer` tokenises prompts for CLIP, the text encoder of latent-diffusion models: lower case, byte-pair encoding within
+ * words.
  */
 
 import type { ClipVocabulary } from '../../../models/image/clip-vocabulary.js';

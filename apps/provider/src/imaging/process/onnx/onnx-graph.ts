@@ -4,7 +4,7 @@ import { InferenceSession, type Tensor } from 'onnxruntime-node';
 export interface GraphInput {
   readonly name: string;
   readonly type: string;
-  /** A name stands for a variable size. */
+  /** Size of each dimension. A name: the size is variable. */
   readonly shape: readonly (number | string)[];
 }
 

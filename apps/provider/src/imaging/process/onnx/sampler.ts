@@ -1,4 +1,4 @@
-/** `samplerOf`: Euler, ancestral Euler, DDIM and DDPM samplers, for noise, velocity and sample predictions. */
+/** `samplerOf`: Euler, ancestral Euler, DDIM, DDPM and rectified-flow samplers, for noise, velocity and sample predictions. */
 import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
 import type { Noise } from './noise.js';
 import { alphasOf, timestepsOf } from './noise-schedule.js';

@@ -1,5 +1,6 @@
 /**
- * `StableDiffusionCppBackend`: quantized models, by the add-on stable-diffusion.cpp in a worker process. This process ends with the worker.
+ * `StableDiffusionCppBackend` runs quantized models with the add-on stable-diffusion.cpp, in a worker process. If the worker ends,
+ * this process ends too.
  */
 import { readStableDiffusionFolder } from '../../../models/image/stable-diffusion-folder.js';
 import type { ImageEngineFacts, ImageSettings } from '../../messages.js';

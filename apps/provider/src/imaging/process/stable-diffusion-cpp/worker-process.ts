@@ -1,4 +1,4 @@
-/** `WorkerProcess` runs stable-diffusion.cpp on the Bare runtime. Its output is dropped, because the library may log prompts. */
+/** `WorkerProcess` runs stable-diffusion.cpp on the Bare runtime. The output is discarded, because the library may log prompts. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -55,7 +55,7 @@ export class WorkerProcess {
   }
 }
 
-/** Resident memory of a process, where the system reports the value. */
+/** Reports the resident memory of a process, if the system knows the value. */
 function residentBytes(pid: number, report: (bytes: number) => void): void {
   if (process.platform === 'linux') {
     try {
