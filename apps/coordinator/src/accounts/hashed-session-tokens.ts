@@ -1,7 +1,7 @@
 /**
- * Stores only the SHA-256 of session tokens, so that a reader of the database cannot sign in.
+ * `hashedSessionTokens`: better-auth plugin that stores only the SHA-256 of session tokens. A reader of the database cannot sign in.
  *
- * The library offers this only for mail tokens, so its database adapter is patched in place at start.
+ * better-auth itself hashes only the tokens of mail links, so this plugin patches its database adapter at start.
  */
 import { createHash } from 'node:crypto';
 import type { BetterAuthPlugin } from 'better-auth';
@@ -18,7 +18,7 @@ export function hashedSessionTokens(): BetterAuthPlugin {
   return { id: 'hashed-session-tokens', init: ({ adapter }) => hashTokensOf(adapter as DBAdapter) };
 }
 
-/** Conditions rewritten for stored hashes, and the tokens by hash. */
+/** Conditions with tokens replaced by their hashes, and the original tokens by hash. */
 interface HashedWhere {
   readonly where: Where[];
   readonly tokens: ReadonlyMap<string, string>;
@@ -74,7 +74,7 @@ function hashWhere(where: readonly Where[]): HashedWhere {
   return { where: mapped, tokens };
 }
 
-/** Restores the token in a row that was queried by token. In other rows the token stays unknown. */
+/** Puts the token back into a row that was queried by token. Other rows contain the hash, because the token is unknown. */
 function withToken<Row>(row: Row, tokens: ReadonlyMap<string, string>): Row {
   if (typeof row !== 'object' || row === null || !(FIELD in row) || typeof row[FIELD] !== 'string') return row;
   const token = tokens.get(row[FIELD]);
