@@ -1,7 +1,7 @@
 /**
  * `KnownBrowsers` recognises a browser in which a user has signed in before, by a signed cookie.
  *
- * Sign-ins from a known browser have their own rate limit, so that wrong passwords from elsewhere cannot lock out the user.
+ * Sign-ins from a known browser are limited separately, so that wrong passwords from elsewhere cannot lock out the user.
  * The cookie grants no access.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';

@@ -23,7 +23,7 @@ export class SessionReader {
   /**
    * `signedIn`: null without a valid session. `setCookies`: headers for the response, which extend the session.
    *
-   * Cookies are ignored if the request has an `authorization` header. Removes headers of `headers` that the library must not see.
+   * Cookies are ignored if the request has an `authorization` header. Modifies `headers`: removes those that better-auth must not see.
    */
   async find(headers: Headers): Promise<{ readonly signedIn: SignedIn | null; readonly setCookies: readonly string[] }> {
     if (headers.has('authorization')) headers.delete('cookie');

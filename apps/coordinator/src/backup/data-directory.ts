@@ -56,7 +56,7 @@ export async function stageFolder(dataDir: string, stamp: string, write: (staged
       if (old !== null) await rename(old, target);
     };
     try {
-      // `rename` replaces a missing or empty folder. It fails if another process has written files meanwhile.
+      // `rename` replaces an empty folder, but fails if another process has written files into it meanwhile.
       await rename(staging, target);
     } catch (error) {
       if (old !== null) await rename(old, target);

@@ -1,5 +1,5 @@
 /**
- * `Nudges`: tells peers over NATS which database rows have changed, so that they read the rows at once.
+ * `Nudges`: notifies peers over NATS of changed database rows, so that they read the rows at once.
  *
  * A nudge contains only the kind and id of a row. Nudges may be lost, because every coordinator also reads the rows periodically.
  */

@@ -1,5 +1,5 @@
 /**
- * `admin` command: grants, revokes and lists the admin flag of accounts.
+ * `admin` command: creates accounts of operators, grants, revokes and lists the admin flag, and generates values for ADMIN_KEY.
  *
  * A running coordinator reads the flag at each request, so changes apply at once.
  */

@@ -18,7 +18,7 @@ interface NewAdmin {
 /** Error codes of better-auth, the sign-in library, with the messages that the command prints. */
 const SIGN_UP_ERRORS: Readonly<Record<string, string>> = {
   INVALID_EMAIL: '--email must be an e-mail address.',
-  // Can only concern the address: `checkPerson` and `checkPassword` have accepted the name and the password.
+  // Concerns the address, because `checkPerson` and `checkPassword` have accepted the name and the password.
   VALIDATION_ERROR: '--email must be an e-mail address.',
   USER_ALREADY_EXISTS_USE_ANOTHER_EMAIL: 'This e-mail address has an account. To give it the admin flag: inference-coordinator admin grant',
   // Somebody else signed up with the same address at the same moment.

@@ -82,7 +82,7 @@ function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): 
         },
       );
     };
-    // A repeated signal skips the rest of the drain. One SIGINT and one SIGTERM do not: a terminal and a supervisor may each send one.
+    // The same signal again skips the rest of the drain. The other signal does not: a terminal and a supervisor may each send one.
     const onSignal = (signal: string): void => {
       if (skipDrain.signal.aborted) exitAfterFlush(EXIT.problem);
       if (signalled.has(signal)) {

@@ -1,5 +1,5 @@
 /**
- * `ChangeHints`: tells other coordinators of the cluster which rows have changed, so that they read the rows at once.
+ * `ChangeHints`: notifies other coordinators of the cluster of changed rows, so that they read the rows at once.
  *
  * Hints may be lost or wrong, because every coordinator also reads the rows periodically.
  */

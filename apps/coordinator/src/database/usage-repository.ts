@@ -124,7 +124,7 @@ export interface UsageEntryRow {
   readonly images: number;
   /** Micro-USD. */
   readonly cost: number;
-  /** Milliseconds. */
+  /** Time of the settlement, in milliseconds since 1970. */
   readonly completedAt: number;
 }
 

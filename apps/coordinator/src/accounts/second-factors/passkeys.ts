@@ -18,8 +18,8 @@ interface PasskeyStore {
 /**
  * Removes a passkey that was just registered if the account has too many now. Returns whether it was removed.
  *
- * Called after each registration, because several concurrent registrations can pass the check before the insert. Each removes
- * only its own passkey, never one that another request has reported as stored. Possibly all of them are removed.
+ * Called after each registration, because several concurrent registrations can pass the check before the insert. A call removes
+ * only its own passkey, never one that another request has reported as stored. Concurrent calls may all remove theirs.
  */
 export async function removeIfExcess(store: PasskeyStore, userId: string, passkeyId: string): Promise<boolean> {
   const where = [{ field: 'userId', value: userId }];

@@ -38,7 +38,7 @@ export class EnvelopeSender {
     this.#header.version = version;
   }
 
-  /** Sends a probe, which tells the peer this side's epoch and asks for the peer's. */
+  /** Sends a probe, which contains this side's epoch and asks for the peer's. */
   hello(): void {
     this.sendBare(Flag.probe, 0, 0, 0);
   }

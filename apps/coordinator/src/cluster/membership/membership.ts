@@ -91,7 +91,7 @@ const CHANGES_DELAY_MS_PER_PEER = 5;
 const MIN_GREETING_MS = 100;
 /** Minimum time between two requests for all models of a peer. */
 const REFRESH_INTERVAL_MS = 1000;
-/** This and the next maximum limit the memory that hostile peers can occupy. */
+/** `MAX_PEERS` and `MAX_MODELS_PER_PEER` limit the memory that hostile peers can occupy. */
 const MAX_PEERS = 1024;
 const MAX_MODELS_PER_PEER = 20_000;
 /** Clock difference above which the operator is warned. */
@@ -300,7 +300,7 @@ export class Membership {
     return peer;
   }
 
-  /** Publishes an extra heartbeat soon, so that a new peer learns of this coordinator. All peers do so, hence the delay per peer. */
+  /** Publishes an extra heartbeat for a new peer. The delay grows with the number of peers, because all of them do so. */
   #greet(): void {
     if (this.#greetingTimer !== null) return;
     const spacingMs = Math.min(MIN_GREETING_MS, this.#lastHeartbeatAt + MIN_GREETING_MS - this.#options.now());

@@ -1,5 +1,5 @@
 /**
- * `PrefixHints`: tells peers which prompt prefixes local providers have in their KV caches, and stores what peers tell.
+ * `PrefixHints`: reports to peers which prompt prefixes local providers have in their KV caches, and stores the reports of peers.
  *
  * Placements prefer the coordinator with the longest cached prefix. Prefixes are keyed hashes; all coordinators share the key.
  */

@@ -19,7 +19,7 @@ interface ApiKeyCacheOptions {
 }
 
 const MAX_CACHED = 10_000;
-/** Maximum stored hashes of keys that were valid. They exempt a key from `authenticateLimited`'s limit. */
+/** Maximum stored hashes of keys that were valid. Such a key is exempt from the limit of `authenticateLimited`. */
 const MAX_VALID_HASHES = 20_000;
 
 export class ApiKeyCache {

@@ -1,4 +1,4 @@
-/** `loadScript`: SQL that a restore sends to `psql` before and after the output of `pg_restore`. All is one transaction. */
+/** `loadScript`: SQL that a restore sends to `psql` before and after the output of `pg_restore`, so that all three are one transaction. */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, type RawBuilder, sql } from 'kysely';
 import { COORDINATOR_APPLICATION } from '../connection/postgres.js';
 import { type RestoredRows, type RowStatement, restoredRowStatements } from './restored-rows.js';

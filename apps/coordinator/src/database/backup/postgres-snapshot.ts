@@ -16,7 +16,7 @@ export const BACKUP_APPLICATION = 'inference-coordinator-backup';
 export interface PostgresSnapshot {
   /** Snapshot id for `pg_dump --snapshot`, valid until `use` ends. */
   readonly id: string;
-  /** Such as 15.4. */
+  /** For example `15.4`. */
   readonly serverVersion: string;
   readonly serverMajor: number;
   /** Schema of the tables. */

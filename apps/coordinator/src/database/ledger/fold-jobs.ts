@@ -93,7 +93,7 @@ async function lockFold(transaction: Database, others: 'skip' | 'wait'): Promise
 async function takeSums(transaction: Database, limit: number): Promise<readonly JobSums[]> {
   const next = sql`select job_id from unfolded_jobs order by job_id limit ${limit}`;
   if (dialectOf(transaction) === 'postgres') {
-    // One statement deletes and sums, so that rows of settlements that commit meanwhile are not deleted unsummed.
+    // One statement, so that exactly the deleted rows are summed, although other settlements commit meanwhile.
     const taken = sql`with taken as (delete from unfolded_jobs where job_id in (${next}) returning job_id)`;
     await lockTotals(transaction);
     return (await sql<JobSums>`${taken} ${sumsOf(sql`taken`)}`.execute(transaction)).rows;

@@ -68,7 +68,7 @@ export interface LockedRows {
 }
 
 export interface LedgerChanges {
-  /** Digests of nonces that loading has stored for jobs that do not run. They are deleted. */
+  /** Digests of nonces to delete, because loading has stored them for jobs that do not run. */
   readonly unusedNonces: readonly string[];
   readonly newJobs: readonly LedgerJob[];
   readonly changedJobs: readonly LedgerJob[];
@@ -257,7 +257,7 @@ function ledgerWriters() {
       },
     ),
     keys: rowWriter('key_spend', ['api_key_id', ...KEY_COLUMNS], replaceOnConflict(['api_key_id'], KEY_COLUMNS)),
-    // Period sums are not added. On a conflict both transactions have no cost: with a cost, they would hold the balance's lock.
+    // Adds no period sums. A transaction with a cost holds the balance's lock, so transactions that conflict here have no cost.
     addedKeys: rowWriter('key_spend', ['api_key_id', ...KEY_COLUMNS], addOnConflict('key_spend', ['api_key_id'], KEY_SUMS)),
     earningsDays: rowWriter(
       'pending_earnings',

@@ -1,4 +1,4 @@
-/** Creates the queue of settled jobs that are not yet in the roll-ups and the fee account. Earlier jobs are, so it starts empty. */
+/** Creates the queue of settled jobs that are not yet in the roll-ups and the fee account. Empty at first: earlier jobs are in both. */
 import { type Kysely, type Migration, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 

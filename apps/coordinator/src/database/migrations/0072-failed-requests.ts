@@ -1,4 +1,4 @@
-/** Creates the table of requests that were answered with an error. It has codes and times, but no error messages or content. */
+/** Creates the table of requests that were answered with an error: error codes and times, without error messages and content. */
 import type { Kysely, Migration } from 'kysely';
 
 export const failedRequests: Migration = {

@@ -2,7 +2,7 @@
  * Migration history in the database: which migrations were applied, and the oldest release that still works after each.
  *
  * Release 0.1.0 refuses to start if its history table, `kysely_migration`, names an unknown migration. Newer releases therefore use
- * another table. They add to `kysely_migration` only migrations that 0.1.0 knows, and migrations after which 0.1.0 must not start.
+ * another table. `kysely_migration` gets only migrations that 0.1.0 knows, and migrations after which 0.1.0 must not start.
  */
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';

@@ -2,7 +2,7 @@
 import type { OrganisationRole } from '../accounts/organisation-roles.js';
 
 export interface AccountTables {
-  /** One row per customer, with the id of the user who signed up, or per organisation. */
+  /** One row per user, with the user's id, and one row per organisation. */
   accounts: {
     id: string;
     name: string;

@@ -6,7 +6,7 @@ export interface DeviceTables {
     provider_id: string;
     /** Lowercase hexadecimal SHA-256 of the x963 enclave key that requested the enrolment. */
     se_key_sha256: string;
-    /** The key in base64, which attestation nonces are derived from. */
+    /** The same enclave key in base64. Attestation nonces are derived from the key. */
     se_public_key: string;
     /** Serial number reported by the provider, written into the profile. Not used to bind the device. */
     serial_number: string;

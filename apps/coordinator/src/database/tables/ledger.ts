@@ -186,7 +186,7 @@ export interface JobRow {
   reserved_at: number;
   /** Time of the settlement or release. */
   ended_at: number | null;
-  /** This and the following columns are null or zero unless the job is settled. */
+  /** Null or zero unless the job is settled, like all columns below. */
   provider_id: string | null;
   /** Credited account; null: a free job on a provider of the requesting account. */
   earner: string | null;
