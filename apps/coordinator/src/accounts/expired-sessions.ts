@@ -12,17 +12,17 @@ const MODELS = ['session', 'verification'] as const;
  * `database`: shared by a cluster, whose coordinators together run the job once an hour. Null: a coordinator that runs alone.
  */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
-  let round: Promise<unknown> = Promise.resolve();
+  let running: Promise<unknown> = Promise.resolve();
   const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
   const prune = (): void => {
-    round = (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow)).catch(onError);
+    running = (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow)).catch(onError);
   };
   prune();
   const timer = setInterval(prune, EVERY_MS);
   timer.unref();
   return async () => {
     clearInterval(timer);
-    await round;
+    await running;
   };
 }
 

@@ -36,7 +36,7 @@ export async function writeBackupFolder(parent: string, name: string, write: (fo
     await rm(partial, { recursive: true, force: true });
     throw isDiskFull(error)
       ? new StartupError(`There is no space left for a backup in ${parent}.`, { cause: error })
-      : nameFolderIn(error, parent);
+      : withFolderName(error, parent);
   }
 }
 
@@ -52,9 +52,9 @@ export async function rotateBackups(parent: string, keep: number | null, now: nu
   const old = keep === null ? [] : (await listBackups(parent)).slice(0, -keep);
   for (const name of old) {
     // Renamed first, because a half-removed folder must not look like a backup.
-    const condemned = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
-    await rename(join(parent, name), condemned);
-    await rm(condemned, { recursive: true, force: true });
+    const renamed = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
+    await rename(join(parent, name), renamed);
+    await rm(renamed, { recursive: true, force: true });
   }
   for (const name of await readdir(parent)) {
     if (!name.startsWith(PARTIAL_PREFIX)) continue;
@@ -108,7 +108,7 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 /** Converts a system error to a StartupError that names the folder. Returns other errors unchanged. */
-function nameFolderIn(error: unknown, parent: string): unknown {
+function withFolderName(error: unknown, parent: string): unknown {
   const reason = errorReason(error);
   const isSystem = /^(E[A-Z]+|SQLITE_[A-Z_]+)$/.test(reason);
   return isSystem ? new StartupError(`No backup could be written to ${parent}: ${reason}.`, { cause: error }) : error;

@@ -17,7 +17,7 @@ const DEVELOPMENT_ACCOUNT = 'development';
 /** Development keys of a coordinator that runs alone. Creates new ones if none are stored, or if one was revoked. Throws StartupError. */
 export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const stored = readKeys(file);
-  if (stored !== null && (await areValid(database, stored, now))) {
+  if (stored !== null && (await storeUnlessRevoked(database, stored, now))) {
     chmodSync(file, 0o600);
     return stored;
   }
@@ -40,7 +40,7 @@ export async function ensureSharedDevelopmentKeys(database: Database, file: stri
     await transaction.selectFrom('secrets').select('name').where('name', '=', SHARED_KEYS_SECRET).forUpdate().execute();
     for (let number = 0; number < MAX_REVOKED_KEYS; number++) {
       const candidate = { api_key: derivedKeyText(secret, `api ${number}`), admin_key: derivedKeyText(secret, `admin ${number}`) };
-      if (await areValid(transaction, candidate, now)) return candidate;
+      if (await storeUnlessRevoked(transaction, candidate, now)) return candidate;
     }
     throw new StartupError('Too many development keys were revoked. Use another database.');
   });
@@ -49,7 +49,7 @@ export async function ensureSharedDevelopmentKeys(database: Database, file: stri
 }
 
 /** False if a key was revoked or is of the wrong kind. Keys that the database lacks, because it is new, are added. */
-async function areValid(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
+async function storeUnlessRevoked(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
   const initial: readonly (readonly [string, ApiKeyKind])[] = [
     [keys.api_key, 'api'],
     [keys.admin_key, 'admin'],

@@ -88,7 +88,7 @@ export function statementWriter<Row>(bind: Bind<Row>, compile: (database: Databa
     async write(database, rows) {
       const returned: unknown[] = [];
       for (let start = 0; start < rows.length; ) {
-        const size = pieceOf(rows.length - start);
+        const size = batchSizeFor(rows.length - start);
         const parameters: unknown[] = [];
         for (let index = start; index < start + size; index++) bind(rows[index] as Row, parameters);
         const { rows: piece } = await database.executeQuery(CompiledQuery.raw(textFor(database, size), parameters));
@@ -152,6 +152,6 @@ export class IdQuery<Row> {
   }
 }
 
-function pieceOf(count: number): number {
+function batchSizeFor(count: number): number {
   return Math.min(MAX_PER_STATEMENT, 2 ** Math.floor(Math.log2(count)));
 }

@@ -43,14 +43,14 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
   const transaction = dialectOf(database) === 'postgres' ? isolated.setIsolationLevel('repeatable read') : isolated;
   return transaction.execute(async (view) => {
     const problems: string[] = [];
-    const name = (kind: string, rows: readonly Record<string, unknown>[]): void => {
+    const report = (kind: string, rows: readonly Record<string, unknown>[]): void => {
       for (const row of rows.slice(0, MAX_NAMED)) problems.push(`${kind}: ${JSON.stringify(row)}`);
       if (rows.length > MAX_NAMED) problems.push(`${kind}: and ${rows.length - MAX_NAMED} more`);
     };
     for (const [kind, query] of [...moneyChecks(), ...reservationChecks(), ...useChecks(), ...earningChecks()])
-      name(kind, await rowsOf(view, query));
-    for (const [kind, query] of await periodChecks(view)) name(kind, await rowsOf(view, query));
-    for (const [kind, query] of await windowChecks(view)) name(kind, await rowsOf(view, query));
+      report(kind, await rowsOf(view, query));
+    for (const [kind, query] of await periodChecks(view)) report(kind, await rowsOf(view, query));
+    for (const [kind, query] of await windowChecks(view)) report(kind, await rowsOf(view, query));
     return { figures: await ledgerFigures(view), problems };
   });
 }

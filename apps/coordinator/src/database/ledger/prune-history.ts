@@ -34,7 +34,7 @@ interface Pruned {
 
 /** Deletes history before a time (milliseconds since 1970). Safe to repeat, to interrupt, and to run concurrently. */
 export async function pruneHistory(database: Database, before: number, signal?: AbortSignal): Promise<Pruned> {
-  const slices = async (prune: () => Promise<number>): Promise<number> => {
+  const repeatUntilDone = async (prune: () => Promise<number>): Promise<number> => {
     let all = 0;
     for (let count = await prune(); count > 0; count = await prune()) {
       all += count;
@@ -48,10 +48,10 @@ export async function pruneHistory(database: Database, before: number, signal?: 
   };
   await foldJobs(database);
   await storeMark(database, 'jobs_pruned_before', before);
-  const jobs = await slices(() => database.transaction().execute((transaction) => pruneJobs(transaction, before)));
+  const jobs = await repeatUntilDone(() => database.transaction().execute((transaction) => pruneJobs(transaction, before)));
   await storeMark(database, 'postings_pruned_before', before);
-  const postings = await slices(() => database.transaction().execute((transaction) => foldPostings(transaction, before)));
-  const hours = await foldHours(database, slices);
+  const postings = await repeatUntilDone(() => database.transaction().execute((transaction) => foldPostings(transaction, before)));
+  const hours = await foldHours(database, repeatUntilDone);
   return { jobs, postings, hours };
 }
 
@@ -136,7 +136,7 @@ async function foldPostings(transaction: Database, before: number): Promise<numb
   return rows.length;
 }
 
-async function foldHours(database: Database, slices: (prune: () => Promise<number>) => Promise<number>): Promise<number> {
+async function foldHours(database: Database, repeatUntilDone: (prune: () => Promise<number>) => Promise<number>): Promise<number> {
   const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '30d').executeTakeFirstOrThrow();
   const oldest = newest - (WINDOW_HOURS['30d'] ?? 0);
   const minute = Math.floor((newest * HOUR_MS) / MINUTE_MS) - RETAINED_MINUTES;
@@ -148,8 +148,8 @@ async function foldHours(database: Database, slices: (prune: () => Promise<numbe
     .deleteFrom('pending_earnings')
     .where('day', '<', today - RETAINED_PENDING_DAYS)
     .execute();
-  const hours = await slices(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
-  await slices(() => database.transaction().execute((transaction) => foldPayerDay(transaction, today - RETAINED_PAYER_DAYS)));
+  const hours = await repeatUntilDone(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
+  await repeatUntilDone(() => database.transaction().execute((transaction) => foldPayerDay(transaction, today - RETAINED_PAYER_DAYS)));
   return hours;
 }
 

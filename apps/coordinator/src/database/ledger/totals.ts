@@ -50,10 +50,13 @@ export function totalsWriter(): WriteTotals {
         addActivity(total, hour);
       }
     }
-    const now = await accountRows.write(transaction, [...added.values()]);
+    const updated = await accountRows.write(transaction, [...added.values()]);
     await minuteRows.write(transaction, minutes);
     await hourRows.write(transaction, hours);
-    for (const { window, account, requests, served_jobs } of now as Pick<AccountRow, 'window' | 'account' | 'requests' | 'served_jobs'>[]) {
+    for (const { window, account, requests, served_jobs } of updated as Pick<
+      AccountRow,
+      'window' | 'account' | 'requests' | 'served_jobs'
+    >[]) {
       // A row whose counts equal the added ones is new, so the account has become active in the window.
       const more = rowOf(added, window, account);
       if (requests !== more.requests || served_jobs !== more.served_jobs) continue;

@@ -83,9 +83,14 @@ export class ReputationRepository {
   /** Loads the stored reputations. The caller must call `close`. */
   static async open(options: ReputationRepositoryOptions): Promise<ReputationRepository> {
     const { database, now } = options;
-    const settled = now() - SETTLED_MS;
-    const cleared = database.deleteFrom('provider_reputations').where('restraint_kind', 'is', null).where('weight', '=', 0);
-    await cleared.where('late', '=', 0).where('cooldowns', '=', 0).where('quarantines', '=', 0).where('written_at', '<', settled).execute();
+    const writtenBefore = now() - SETTLED_MS;
+    const deletion = database.deleteFrom('provider_reputations').where('restraint_kind', 'is', null).where('weight', '=', 0);
+    await deletion
+      .where('late', '=', 0)
+      .where('cooldowns', '=', 0)
+      .where('quarantines', '=', 0)
+      .where('written_at', '<', writtenBefore)
+      .execute();
     const repository = new ReputationRepository(options);
     repository.onChange = (...one) => void repository.#known.push(one);
     await (repository.#refreshing?.begin() ?? repository.refresh());
@@ -177,7 +182,7 @@ export class ReputationRepository {
   async #write(piece: readonly (readonly [ProviderId, StoredReputation | null])[]): Promise<void> {
     const now = this.#now();
     const rows = piece.flatMap(([providerId, reputation]) => (reputation === null ? [] : [toRow(providerId, reputation, now)]));
-    const forgotten = piece.flatMap(([providerId, reputation]) => (reputation === null ? [providerId] : []));
+    const expired = piece.flatMap(([providerId, reputation]) => (reputation === null ? [providerId] : []));
     if (rows.length > 0) {
       await this.#database
         .insertInto('provider_reputations')
@@ -192,10 +197,10 @@ export class ReputationRepository {
         .execute();
       for (const row of rows) this.#seen.set(row.provider_id, textOf(row));
     }
-    if (forgotten.length === 0) return;
-    const forgetting = this.#database.deleteFrom('provider_reputations').where('provider_id', 'in', forgotten);
-    await forgetting.where('written_at', '<', now - SETTLED_MS).execute();
-    for (const providerId of forgotten) this.#seen.delete(providerId);
+    if (expired.length === 0) return;
+    const deletion = this.#database.deleteFrom('provider_reputations').where('provider_id', 'in', expired);
+    await deletion.where('written_at', '<', now - SETTLED_MS).execute();
+    for (const providerId of expired) this.#seen.delete(providerId);
   }
 }
 
