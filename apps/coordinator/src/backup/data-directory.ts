@@ -80,7 +80,7 @@ export async function stageFolder(dataDir: string, stamp: string, write: (staged
   }
 }
 
-/** If root restores, makes the owner of the data directory the owner of the restored files, because the coordinator runs as that user. */
+/** Gives files that root restored to the owner of the data directory, because the coordinator runs as that user. */
 async function chownTree(path: string, like: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = await lstat(like);

@@ -50,7 +50,7 @@ export function restoredRowStatements(rows: RestoredRows, schema: string | null)
   ];
 }
 
-/** Raises the epoch of the newest keyset and makes it expired, so that the next start publishes a keyset of a later epoch. */
+/** Raises the epoch of the newest keyset and expires the keyset. The next start then publishes one of a later epoch. */
 function laterEpochs(table: (name: string) => RawBuilder<unknown>): RowStatement[] {
   const keysets = table('e2e_keysets');
   return [

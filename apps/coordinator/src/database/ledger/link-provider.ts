@@ -50,7 +50,7 @@ export async function unlinkProvider(
     .select((select) => select.fn.countAll<number>().as('before'))
     .where('provider_id', '=', providerId)
     .executeTakeFirstOrThrow();
-  // The earnings of an earlier unclaimed account belong to the owner who claimed it, so each period without owner has its own account.
+  // Each period without owner has its own account, because an earlier unclaimed account belongs to the owner who claimed it.
   const account = `${unclaimedAccount(providerId)}:${before + 1}`;
   await transaction.insertInto('unclaimed_accounts').values({ account, provider_id: providerId, since: at, claimed_by: null }).execute();
   await transaction

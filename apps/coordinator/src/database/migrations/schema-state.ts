@@ -47,7 +47,7 @@ export function schemaStateOf(history: readonly AppliedMigration[], program: Sch
   };
 }
 
-/** Those of the names that are not migrations of this program. */
+/** Returns the names that are not migrations of this program. */
 export function unknownMigrations(names: readonly string[]): string[] {
   const program = thisProgram();
   return names.filter((name) => isUnknown(name, program));
