@@ -1,4 +1,8 @@
-/** Starts a coordinator: opens each capability after its dependencies. Capabilities register how to close their resources. */
+/**
+ * `startApp`: starts a coordinator in this process. The `serve` command and tests call it.
+ *
+ * Each `open…` function of `wiring/` creates one part of the program, and registers in `context` how to close that part.
+ */
 import { openAccounts } from './wiring/accounts.js';
 import type { App, AppOptions } from './wiring/app-options.js';
 import { openBilling } from './wiring/billing.js';
@@ -22,7 +26,7 @@ import { openTransparencyLog, recordNetwork } from './wiring/transparency-log.js
 
 export type { App, AppOptions } from './wiring/app-options.js';
 
-/** Throws StartupError with a sentence for the operator. Nothing stays open after a failed start. */
+/** Throws StartupError with a message for the operator. A failed start closes everything that it opened. */
 export async function startApp(options: AppOptions): Promise<App> {
   const context = createStartContext(options);
   const { config, disposal } = context;

@@ -1,4 +1,4 @@
-/** Log of JSON lines. No body, key, prompt or output; errors could quote content, so they pass {@link errorFacts}. */
+/** Log of JSON lines. Bodies, keys, prompts and outputs are never logged. Errors are logged through {@link errorFacts}. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogLevel } from './config/config.js';
 
@@ -8,7 +8,7 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
-/** Error without message, because parsers quote their input in messages. The stack frames locate the cause. */
+/** Loggable parts of an error: name, code and stack frames. The message is left out, because parsers quote their input in messages. */
 export function errorFacts(error: unknown): { readonly name: string; readonly code?: string; readonly at?: string } {
   if (!(error instanceof Error)) return { name: typeof error };
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};

@@ -1,7 +1,7 @@
-/** Entry file of the coordinator and its commands. Without arguments, it serves. */
+/** Entry file of `inference-coordinator`. Without arguments, runs the command `serve`. */
 import { runCommandLine } from './commands/run.js';
 
-/** Loaded at a question, so that serving does not load the code. */
+/** Imported at the first question, so that `serve` does not load the module. */
 const askHidden = async (question: string): Promise<string> => (await import('./commands/password.js')).askHidden(question);
 
 process.exit(

@@ -1,4 +1,4 @@
-/** `Semaphore` runs a limited number of tasks at a time; others wait in order. */
+/** `Semaphore` runs a limited number of tasks concurrently. Further tasks wait, first in, first out. */
 export class Semaphore {
   readonly #max: number;
   #running = 0;
@@ -15,7 +15,7 @@ export class Semaphore {
       return await task();
     } finally {
       const next = this.#waiting.shift();
-      // The permit passes to the next task.
+      // The next task takes over this task's place, so `#running` stays the same.
       if (next === undefined) this.#running--;
       else next();
     }

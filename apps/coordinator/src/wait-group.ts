@@ -1,9 +1,8 @@
-/** `WaitGroup` counts running operations, so that a shutdown can wait for their end. Named after Go's `sync.WaitGroup`. */
+/** `WaitGroup` counts running operations, so that a shutdown can wait until none runs. Modelled on Go's `sync.WaitGroup`. */
 export class WaitGroup {
   #count = 0;
   readonly #waiting: (() => void)[] = [];
 
-  /** Running operations. */
   get count(): number {
     return this.#count;
   }
@@ -12,7 +11,7 @@ export class WaitGroup {
     this.#count++;
   }
 
-  /** Ends one operation; called once per `add`. */
+  /** Ends one operation. Must be called once per `add`. */
   done(): void {
     this.#count--;
     if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();

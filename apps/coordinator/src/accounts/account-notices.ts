@@ -1,4 +1,4 @@
-/** `AccountNotices`: mails about changes of a person's sign-in, such as a new passkey. The person thereby notices a stranger's change. */
+/** `AccountNotices`: mails a user about changes of the sign-in, such as a new passkey, so that the user notices an attacker. */
 import type { Mailer, NoticeKind } from './mailer.js';
 
 export interface AccountNotices {
@@ -6,7 +6,7 @@ export interface AccountNotices {
   send(kind: NoticeKind, email: string, origin: string): void;
 }
 
-/** `mailer`: null if the coordinator cannot send mail; notices are then omitted. */
+/** `mailer`: null if the coordinator sends no mail. Notices are then omitted. */
 export function accountNotices(mailer: Mailer | null, onError: (error: unknown) => void): AccountNotices {
   return {
     send(kind, email, origin) {

@@ -1,7 +1,7 @@
 /**
- * Sign-in library (better-auth) on the coordinator's database: e-mail and password, sessions, password reset, cookie secret.
+ * `createAuth`: configures better-auth, the sign-in library, on the coordinator's database. Also creates the cookie secret.
  *
- * Rate limits are the server's, because the library's trust a proxy header.
+ * Rate limits of better-auth are disabled, because they trust a proxy header. The routes have their own.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -21,20 +21,20 @@ import { type SecondFactorOptions, secondFactors } from './second-factors/second
 interface AuthSettings extends SecondFactorOptions {
   readonly database: Database;
   readonly secret: string;
-  /** Address used by browsers, such as `https://gateway.example`. Null: the address of each request, checked by the routes. */
+  /** Address used by browsers, such as `https://gateway.example`. Null: the address of each request, which the routes check. */
   readonly publicUrl: string | null;
-  /** Absent: passwords are hashed on the thread pool of the whole process. */
+  /** Absent: better-auth hashes passwords on Node's shared thread pool. */
   readonly passwords?: Pick<PasswordHasher, 'hash' | 'verify'>;
   /** Null: functions that need mail are refused. */
   readonly mailer: Mailer | null;
   readonly requireEmailVerification: boolean;
-  /** Called after a user was stored, in another transaction. If missed, the account is created at first use. */
+  /** Creates the account of a stored user, in another transaction. If the call is lost, the account is created at the first sign-in. */
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
   /** Called after a password change or reset, to end access with the old password. */
   readonly onPasswordChange: (userId: string) => Promise<void>;
   /** Called before a user is removed. A rejection cancels the removal. */
   readonly onDelete: (userId: string) => Promise<void>;
-  /** Receives errors that no client sees. */
+  /** Receives errors of background work, such as mail. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -47,18 +47,18 @@ export const MAX_PASSWORD_LENGTH = 128;
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
 
-/** Options of the library. Separate from {@link createAuth}, so a test can ask the library which tables the options need. */
+/** Options of better-auth. Exported so that a test can derive the tables that better-auth needs with these options. */
 export function authOptions(settings: AuthSettings) {
   const { mailer, publicUrl, passwords } = settings;
   const isHttps = publicUrl?.startsWith('https://') ?? false;
   const sendMail = (kind: 'reset_password' | 'verify_email') => {
-    // The promise is not awaited: the duration of sending mail would reveal whether the address has an account.
+    // Not awaited, because the duration of the request would reveal whether the address has an account.
     return async ({ user, url }: { user: { email: string }; url: string }): Promise<void> => {
       mailer?.send({ kind, to: user.email, link: url }).catch(settings.onError);
     };
   };
   return {
-    // Snake-case columns. No transactions, which would hold SQLite's only connection during a password hash.
+    // Columns are in snake case. Transactions are off: they would block SQLite's only connection while a password is hashed.
     database: { db: settings.database.withPlugin(new CamelCasePlugin()), type: dialectOf(settings.database), transaction: false },
     ...(publicUrl === null ? {} : { baseURL: publicUrl }),
     basePath: AUTH_PATH,
@@ -117,7 +117,7 @@ export function authOptions(settings: AuthSettings) {
     databaseHooks: {
       user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } },
       session: { create: { after: async ({ userId }: { userId: string }) => endOldestSessions(settings.database, userId) } },
-      // Only the password of a credential changes. Resets update by user, and return a number, not the row.
+      // The only update of a credential is a new password. After a reset, this hook gets a number instead of a row: see `onPasswordReset`.
       account: {
         update: {
           after: async ({ userId }: { userId?: string }) => (userId === undefined ? undefined : settings.onPasswordChange(userId)),
@@ -137,7 +137,7 @@ export function authOptions(settings: AuthSettings) {
   } satisfies BetterAuthOptions;
 }
 
-/** Set by the routes from the connection, after removing a client's own header of this name. */
+/** Request header with the client's IP address. The routes set it, and remove a header of this name that the client sent. */
 export const CLIENT_ADDRESS_HEADER = 'x-client-address';
 
 export function createAuth(settings: AuthSettings) {
@@ -149,14 +149,14 @@ export type Auth = ReturnType<typeof createAuth>;
 const PATTERN = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Reads or creates the secret of session cookies, in a file with mode 0600. Throws {@link StartupError}.
+ * Reads or creates the secret that signs session cookies, in a file with mode 0600. Throws {@link StartupError}.
  *
- * For a coordinator without peers. Coordinators of a cluster use {@link sharedAuthSecret}.
+ * For a coordinator that runs alone. Coordinators of a cluster use {@link sharedAuthSecret}.
  */
 export function ensureAuthSecret(file: string): string {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    // The exclusive flag: of two concurrent processes, one creates the file and both read the same secret.
+    // With the exclusive flag, only one of two concurrent processes creates the file. Both then read the same secret.
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if (errorReason(error) !== 'EEXIST') {
@@ -166,13 +166,17 @@ export function ensureAuthSecret(file: string): string {
   return readSecret(file);
 }
 
-/** Secret of session cookies in the database, for a cluster. The first coordinator stores its file's secret, so sessions stay valid. */
+/**
+ * Secret that signs session cookies, shared by a cluster through the database.
+ *
+ * The first coordinator stores the secret of its file, so that existing sessions stay valid.
+ */
 export async function sharedAuthSecret(database: Database, file: string): Promise<string> {
   const initial = existsSync(file) ? Buffer.from(readSecret(file), 'base64url') : undefined;
   return Buffer.from(await sharedSecret(database, SESSION_COOKIE_SECRET, initial)).toString('base64url');
 }
 
-/** Name of the secret shared by the coordinators of a cluster. */
+/** Name of the shared secret in the table `secrets`. */
 const SESSION_COOKIE_SECRET = 'session-cookies';
 
 function readSecret(file: string): string {

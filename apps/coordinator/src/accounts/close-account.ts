@@ -1,17 +1,17 @@
-/** Closes accounts of people and organisations: revokes keys, unlinks machines and erases personal data. Ledger postings stay. */
+/** Closes accounts of people and organisations: revokes keys, unlinks providers and erases personal data. Ledger postings stay. */
 import { APIError } from 'better-auth/api';
 import type { AccountRepository } from '../database/accounts/account-repository.js';
 import { leaveAllOrganisations, SoleOwnerError } from '../database/accounts/organisation-repository.js';
 import type { Database } from '../database/tables.js';
 import type { ProviderLinks } from './provider-links.js';
 
-/** Closes an account. `within` runs in the same transaction; its rejection cancels the closure. */
+/** Closes an account. `within` runs in the same transaction as the closure. If `within` rejects, the account stays open. */
 export type CloseAccount = (id: string, within: (transaction: Database) => Promise<void>) => Promise<void>;
 
 export function accountCloser(deps: {
   readonly accounts: AccountRepository;
   readonly providerLinks: ProviderLinks;
-  /** Removes receipts, up to a bound. The retention job removes the others. */
+  /** Removes a limited number of the account's receipts. The retention job removes the rest later. */
   readonly eraseReceipts: (id: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }): CloseAccount {

@@ -1,4 +1,4 @@
-/** Removes expired sessions and mail links periodically, and revokes single sessions and reset links. */
+/** Deletes expired sessions and mail links every hour. Also revokes single sessions and password-reset links. */
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { Database } from '../database/tables.js';
 import type { Auth } from './auth.js';
@@ -6,19 +6,23 @@ import type { Auth } from './auth.js';
 const EVERY_MS = 3_600_000;
 const MODELS = ['session', 'verification'] as const;
 
-/** Prunes now and every hour. Returns a stop function. `database`: coordinators of a cluster take turns; null: no peers. */
+/**
+ * Deletes expired rows now and every hour. Returns a function that stops the job.
+ *
+ * `database`: shared by a cluster, whose coordinators together run the job once an hour. Null: a coordinator that runs alone.
+ */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
-  let round: Promise<unknown> = Promise.resolve();
+  let running: Promise<unknown> = Promise.resolve();
   const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
   const prune = (): void => {
-    round = (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow)).catch(onError);
+    running = (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow)).catch(onError);
   };
   prune();
   const timer = setInterval(prune, EVERY_MS);
   timer.unref();
   return async () => {
     clearInterval(timer);
-    await round;
+    await running;
   };
 }
 
@@ -27,7 +31,7 @@ export async function deleteExpired(auth: Auth, before: Date): Promise<void> {
   for (const model of MODELS) await adapter.deleteMany({ model, where: [{ field: 'expiresAt', operator: 'lt', value: before }] });
 }
 
-/** Revokes a user's password-reset links, pending second steps and trusted browsers, because they may be stolen. */
+/** Revokes a user's password-reset links, pending second steps and trusted browsers, because an attacker may have them. */
 export async function revokeResetLinks(auth: Auth, userId: string): Promise<void> {
   const { adapter } = await auth.$context;
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });

@@ -1,8 +1,8 @@
-/** `ExportGrants`: short-lived permissions to download an account's data. A grant is `expiry.signature`, so that nothing is stored. */
+/** `ExportGrants`: creates and verifies short-lived, signed tokens that permit the download of an account's data. Nothing is stored. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const LIFETIME_MS = 10 * 60_000;
-/** Expiry in milliseconds since 1970, and HMAC-SHA-256 in base64url. */
+/** `expiry.signature`: milliseconds since 1970, and HMAC-SHA-256 in base64url. */
 const GRANT = /^(\d{13,15})\.([A-Za-z0-9_-]{43})$/;
 
 /** A grant is valid for one sign-in session and one account. */

@@ -1,7 +1,7 @@
 /**
- * Stores only the SHA-256 of session tokens, so that a reader of the database cannot sign in.
+ * `hashedSessionTokens`: better-auth plugin that stores only the SHA-256 of session tokens. A reader of the database cannot sign in.
  *
- * The library offers this only for mail tokens, so its database adapter is patched in place at start.
+ * better-auth itself hashes only the tokens of mail links, so this plugin patches its database adapter at start.
  */
 import { createHash } from 'node:crypto';
 import type { BetterAuthPlugin } from 'better-auth';
@@ -18,7 +18,7 @@ export function hashedSessionTokens(): BetterAuthPlugin {
   return { id: 'hashed-session-tokens', init: ({ adapter }) => hashTokensOf(adapter as DBAdapter) };
 }
 
-/** Conditions rewritten for stored hashes, and the tokens by hash. */
+/** Conditions with tokens replaced by their hashes, and the original tokens by hash. */
 interface HashedWhere {
   readonly where: Where[];
   readonly tokens: ReadonlyMap<string, string>;
@@ -30,7 +30,7 @@ function hashTokensOf(adapter: DBAdapter): void {
   /** Replaces session tokens in a query by their hashes. */
   const hashed = <Query extends { model: string; where?: Where[] | undefined }>(query: Query): Query =>
     query.model === MODEL && query.where !== undefined ? { ...query, where: hashWhere(query.where).where } : query;
-  const clear = <Row>({ model, where }: { model: string; where?: Where[] | undefined }, row: Row): Row =>
+  const restoreToken = <Row>({ model, where }: { model: string; where?: Where[] | undefined }, row: Row): Row =>
     model === MODEL && where !== undefined ? withToken(row, hashWhere(where).tokens) : row;
 
   adapter.create = async <T extends Record<string, unknown>, R = T>(query: Parameters<typeof create<T, R>>[0]): Promise<R> => {
@@ -39,12 +39,13 @@ function hashTokensOf(adapter: DBAdapter): void {
     const row = await create<T, R>({ ...query, data: { ...query.data, token: hashSessionToken(token) } });
     return { ...row, token };
   };
-  adapter.findOne = async <T>(query: Parameters<typeof findOne>[0]) => clear(query, await findOne<T>(hashed(query)));
-  adapter.findMany = async <T>(query: Parameters<typeof findMany>[0]) => (await findMany<T>(hashed(query))).map((row) => clear(query, row));
+  adapter.findOne = async <T>(query: Parameters<typeof findOne>[0]) => restoreToken(query, await findOne<T>(hashed(query)));
+  adapter.findMany = async <T>(query: Parameters<typeof findMany>[0]) =>
+    (await findMany<T>(hashed(query))).map((row) => restoreToken(query, row));
   adapter.count = (query) => count(hashed(query));
   adapter.update = async <T>(query: Parameters<typeof update>[0]) => {
     refuseNewToken(query);
-    return clear(query, await update<T>(hashed(query)));
+    return restoreToken(query, await update<T>(hashed(query)));
   };
   adapter.updateMany = (query) => {
     refuseNewToken(query);
@@ -52,8 +53,8 @@ function hashTokensOf(adapter: DBAdapter): void {
   };
   adapter.delete = (query) => deleteOne(hashed(query));
   adapter.deleteMany = (query) => deleteMany(hashed(query));
-  adapter.consumeOne = async <T>(query: Parameters<typeof consumeOne>[0]) => clear(query, await consumeOne<T>(hashed(query)));
-  adapter.incrementOne = async <T>(query: Parameters<typeof incrementOne>[0]) => clear(query, await incrementOne<T>(hashed(query)));
+  adapter.consumeOne = async <T>(query: Parameters<typeof consumeOne>[0]) => restoreToken(query, await consumeOne<T>(hashed(query)));
+  adapter.incrementOne = async <T>(query: Parameters<typeof incrementOne>[0]) => restoreToken(query, await incrementOne<T>(hashed(query)));
 }
 
 function hashWhere(where: readonly Where[]): HashedWhere {
@@ -74,7 +75,7 @@ function hashWhere(where: readonly Where[]): HashedWhere {
   return { where: mapped, tokens };
 }
 
-/** Restores the token in a row that was queried by token. In other rows the token stays unknown. */
+/** Puts the token back into a row that was queried by token. Other rows contain the hash, because the token is unknown. */
 function withToken<Row>(row: Row, tokens: ReadonlyMap<string, string>): Row {
   if (typeof row !== 'object' || row === null || !(FIELD in row) || typeof row[FIELD] !== 'string') return row;
   const token = tokens.get(row[FIELD]);

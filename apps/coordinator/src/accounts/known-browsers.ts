@@ -1,13 +1,14 @@
 /**
- * `KnownBrowsers` recognises browsers with an earlier sign-in by a cookie, so that wrong passwords of others do not lock out the user.
+ * `KnownBrowsers` recognises a browser in which a user has signed in before, by a signed cookie.
  *
+ * Sign-ins from a known browser are limited separately, so that wrong passwords from elsewhere cannot lock out the user.
  * The cookie grants no access.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const ID_BYTES = 16;
 const MAX_EMAILS = 5;
-/** Id and hashes in base64url. */
+/** Cookie value: a random id, then one HMAC per e-mail address, all in base64url. */
 const FORM = new RegExp(`^[A-Za-z0-9_-]{22}(?:\\.[A-Za-z0-9_-]{43}){1,${MAX_EMAILS}}$`);
 const LIFETIME_S = 365 * 24 * 3600;
 
@@ -22,7 +23,7 @@ export class KnownBrowsers {
     this.#isHttps = options.isHttps;
   }
 
-  /** Id of the browser with these cookies, if this e-mail address has signed in there; else null. */
+  /** Id of the browser. Null: this e-mail address has not signed in there. */
   idOf(cookies: string | undefined, email: string): string | null {
     const [id, ...hashes] = this.#read(cookies);
     if (id === undefined) return null;
@@ -30,7 +31,7 @@ export class KnownBrowsers {
     return hashes.some((hash) => timingSafeEqual(Buffer.from(hash), Buffer.from(expected))) ? id : null;
   }
 
-  /** `Set-Cookie` after a sign-in. */
+  /** Value of `Set-Cookie` after a sign-in. */
   cookieFor(cookies: string | undefined, email: string): string {
     const [id = randomBytes(ID_BYTES).toString('base64url'), ...hashes] = this.#read(cookies);
     const own = this.#hash(id, email);

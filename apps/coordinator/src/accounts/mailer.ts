@@ -1,11 +1,15 @@
-/** Outgoing mail: by SMTP (`smtp-mailer.ts`), to the operator's HTTP endpoint, or in development to the log. Without either, mail functions are refused. */
+/**
+ * `Mailer`: sends mails to users by SMTP (smtp-mailer.ts), through an HTTP service, or in development to the log.
+ *
+ * Without a mailer, routes refuse functions that need mail.
+ */
 
 export type Mail = ActionMail | LowBalanceMail | KeyBudgetMail | NoticeMail;
 
 interface ActionMail {
   readonly kind: 'reset_password' | 'verify_email' | 'invitation';
   readonly to: string;
-  /** Link that completes the action of the mail. Secret of the recipient. */
+  /** Link that completes the action. Contains a secret for the recipient only. */
   readonly link: string;
 }
 
@@ -73,7 +77,7 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   passkey_removed: 'A passkey was removed',
 };
 
-/** Wraps a mailer: `onMail` gets for each mail whether the mail service accepted the mail. */
+/** Wraps a mailer. Calls `onMail` after each mail, with whether the mail service accepted it. */
 export function observedMailer(mailer: Mailer, onMail: (kind: Mail['kind'], outcome: 'sent' | 'failed') => void): Mailer {
   return {
     async send(mail) {
@@ -88,7 +92,7 @@ export function observedMailer(mailer: Mailer, onMail: (kind: Mail['kind'], outc
   };
 }
 
-/** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
+/** Logs mails instead of sending them. For development mode only: a reader of the log can use the links. */
 export function developmentMailer(logMail: (mail: Mail) => void): Mailer {
   return { send: async (mail) => logMail(mail) };
 }
@@ -98,7 +102,7 @@ export function contentOf(mail: Mail): { readonly subject: string; readonly text
   return { subject: SUBJECTS[mail.kind], text: textOf(mail) };
 }
 
-/** Body of a mail. Contains no text of the requester, who may be a stranger to the recipient. */
+/** Body of a mail. Never contains text written by another user, such as the name of an organisation, to prevent spam. */
 function textOf(mail: Mail): string {
   const subject = SUBJECTS[mail.kind];
   const { link } = mail;

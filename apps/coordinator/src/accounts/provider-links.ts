@@ -1,7 +1,8 @@
 /**
- * Links providers to accounts, by the owner's token over the connection that proved the provider's key.
+ * `ProviderLinks` links providers to the accounts that get their earnings.
  *
- * Owner, agent or account closing end a link. Past earnings stay. A connected provider is notified at once.
+ * A provider presents the owner's token on the connection on which it proved its key. The owner, the agent, or closing the account
+ * ends the link; past earnings stay with the account.
  */
 import type { ProviderId } from '@inference/protocol';
 import { nameOfAccount } from '../database/accounts/account-repository.js';
@@ -23,11 +24,11 @@ type LinkResult =
 interface ProviderLinksOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** A provider was unlinked. */
+  /** Called after a provider was unlinked, to notify the connected provider. */
   readonly onUnlink: (providerId: ProviderId) => void;
 }
 
-/** Maximum time to retry while the database is busy. */
+/** Maximum time during which a transaction is retried while the database is busy, in milliseconds. */
 const MAX_RETRY_MS = 10_000;
 
 export class ProviderLinks {
@@ -37,7 +38,7 @@ export class ProviderLinks {
     this.#options = options;
   }
 
-  /** Links the provider that proved the id. Rejects if the database does not answer. */
+  /** Links a provider, whose id the caller has verified. Rejects if the database fails. */
   async link(providerId: ProviderId, token: string): Promise<LinkResult> {
     const { database, now } = this.#options;
     const state = await readMachineToken(database, token);
@@ -52,7 +53,7 @@ export class ProviderLinks {
         if (outcome === 'other_account') throw new LinkRefused(outcome);
       });
     } catch (error) {
-      // Thrown to roll back the transaction.
+      // A refusal is thrown inside the transaction, to roll it back.
       if (error instanceof LinkRefused) return refused(error.reason);
       throw error;
     }
@@ -70,7 +71,7 @@ export class ProviderLinks {
     return done;
   }
 
-  /** Revokes an agent's token and unlinks its provider. Unknown tokens are not reported (RFC 7009 section 2.2). */
+  /** Revokes an agent's token and unlinks its provider. An unknown token is not an error (RFC 7009 section 2.2). */
   async revoke(token: string): Promise<void> {
     const at = this.#options.now();
     const unlinked = await this.#once(async (transaction) => {

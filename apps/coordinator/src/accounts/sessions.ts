@@ -1,4 +1,4 @@
-/** `SessionReader` finds the signed-in user by the session cookie. A bearer token is never combined with a session. */
+/** `SessionReader` finds the signed-in user of a request by the session cookie. */
 import type { Account, AccountRepository } from '../database/accounts/account-repository.js';
 import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
 
@@ -20,7 +20,11 @@ export class SessionReader {
     this.#accounts = accounts;
   }
 
-  /** Session of a request, or null. A bearer token precedes cookies. `setCookies` extend the session in the response. */
+  /**
+   * `signedIn`: null without a valid session. `setCookies`: headers for the response, which extend the session.
+   *
+   * Cookies are ignored if the request has an `authorization` header. Modifies `headers`: removes those that better-auth must not see.
+   */
   async find(headers: Headers): Promise<{ readonly signedIn: SignedIn | null; readonly setCookies: readonly string[] }> {
     if (headers.has('authorization')) headers.delete('cookie');
     else if (!headers.has('cookie')) return { signedIn: null, setCookies: [] };

@@ -5,7 +5,7 @@ import { Semaphore } from '../semaphore.js';
 import { contentOf, type Mail, type Mailer } from './mailer.js';
 
 interface SmtpOptions {
-  /** PEM of the certificate authority that the server's certificate must have. Absent: the authorities of Node.js. */
+  /** PEM of the only trusted certificate authority. Absent: the authorities that Node.js trusts. */
   readonly authority?: string;
   /** Maximum time from the connection to the accepted mail, in milliseconds. */
   readonly sendMs?: number;
@@ -14,13 +14,13 @@ interface SmtpOptions {
 
 /** Maximum concurrent mails, each on its own connection. */
 const MAX_SENDING = 4;
-/** Maximum mails that wait for a connection. Further mails are refused, because the server accepts mail too slowly. */
+/** Maximum mails that wait for a connection. Further mails are refused. */
 const MAX_WAITING = 200;
 const SEND_MS = 20_000;
 /** Maximum size of a response of the server. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
-/** {@link MAX_WAITING} mails wait already. The log shows `code` instead of the message. */
+/** {@link MAX_WAITING} mails wait already. Has a `code` because the log leaves out messages of errors. */
 class MailQueueFull extends Error {
   override name = 'MailQueueFull';
   readonly code = 'EMAILQUEUE';
@@ -32,7 +32,7 @@ export class SmtpMailer implements Mailer {
   readonly #sendMs: number;
   readonly #maxWaiting: number;
   readonly #connections = new Semaphore(MAX_SENDING);
-  /** Count of mails that are being sent or wait. */
+  /** Mails that are being sent or wait. */
   #unsentCount = 0;
 
   constructor(settings: SmtpSettings, options: SmtpOptions = {}) {
@@ -42,7 +42,7 @@ export class SmtpMailer implements Mailer {
     this.#from = settings.from;
   }
 
-  /** Rejects with nodemailer's error. Its `code` says the cause, such as EAUTH, ETLS or EENVELOPE. */
+  /** Rejects with {@link MailQueueFull} or nodemailer's error. The `code` of either names the cause, such as EAUTH or ETLS. */
   async send(mail: Mail): Promise<void> {
     if (this.#unsentCount >= MAX_SENDING + this.#maxWaiting) throw new MailQueueFull(`${this.#maxWaiting} mails wait for the mail server`);
     this.#unsentCount++;

@@ -1,4 +1,4 @@
-/** A folder of backups: each backup is written under a temporary name, renamed when complete, and removed by rotation. */
+/** Files of the folder of `backup --out`: writes a backup under a temporary name, renames it when complete, and removes old ones. */
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -6,16 +6,16 @@ import { MANIFEST_FILE } from './manifest.js';
 
 const NAME = /^coordinator-\d{8}T\d{6}Z$/;
 const PARTIAL_PREFIX = '.partial-';
-/** Age after which the rest of an interrupted backup is removed, in milliseconds. */
+/** Age at which the folder of an interrupted backup is removed, in milliseconds. */
 const ABANDONED_MS = 86_400_000;
 
-/** Name of a backup by its time: `coordinator-20260131T043000Z`. */
+/** Folder name of a backup, such as `coordinator-20260131T043000Z`. */
 export function backupName(at: Date): string {
   return `coordinator-${at.toISOString().replace(/[-:]|\.\d+/g, '')}`;
 }
 
 /**
- * Runs `write` with a new private folder. Success gives the folder its final name; failure removes the folder.
+ * Runs `write` with a new private folder. Renames the folder to `name` on success, and removes it on failure.
  *
  * @returns Path of the backup.
  * @throws {StartupError} The folder cannot be written.
@@ -36,25 +36,25 @@ export async function writeBackupFolder(parent: string, name: string, write: (fo
     await rm(partial, { recursive: true, force: true });
     throw isDiskFull(error)
       ? new StartupError(`There is no space left for a backup in ${parent}.`, { cause: error })
-      : nameFolderIn(error, parent);
+      : withFolderName(error, parent);
   }
 }
 
-/** Complete backups of a folder, oldest first. */
+/** Names of the complete backups in a folder, oldest first. */
 export async function listBackups(parent: string): Promise<string[]> {
   const names = (await readdir(parent)).filter((name) => NAME.test(name)).sort();
   const complete = await Promise.all(names.map((name) => exists(join(parent, name, MANIFEST_FILE))));
   return names.filter((_, index) => complete[index]);
 }
 
-/** Removes all but the newest `keep` backups, and remains of interrupted backups. Returns the names of removed backups. */
+/** Removes all but the newest `keep` backups, and folders of interrupted backups. Returns the names of removed backups. */
 export async function rotateBackups(parent: string, keep: number | null, now: number): Promise<string[]> {
   const old = keep === null ? [] : (await listBackups(parent)).slice(0, -keep);
   for (const name of old) {
-    // An interrupted removal must not look like a backup.
-    const condemned = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
-    await rename(join(parent, name), condemned);
-    await rm(condemned, { recursive: true, force: true });
+    // Renamed first, because a half-removed folder must not look like a backup.
+    const renamed = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
+    await rename(join(parent, name), renamed);
+    await rm(renamed, { recursive: true, force: true });
   }
   for (const name of await readdir(parent)) {
     if (!name.startsWith(PARTIAL_PREFIX)) continue;
@@ -65,7 +65,7 @@ export async function rotateBackups(parent: string, keep: number | null, now: nu
   return old;
 }
 
-/** Creates a private directory and its ancestors. Node's recursive `mkdir` never returns under /proc. */
+/** Creates a private directory and missing ancestors. Node's own recursive `mkdir` never returns under /proc. */
 export async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -79,7 +79,7 @@ export async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** Makes renames and new names in a folder durable. */
+/** Makes new and renamed entries of a folder durable (fsync of the directory). */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -99,7 +99,7 @@ export async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** Codes of Node.js, SQLite and a message of PostgreSQL's programs. */
+/** Recognises error codes of Node.js and SQLite, and the messages of PostgreSQL's programs. */
 export function isDiskFull(error: unknown): boolean {
   const reason = errorReason(error);
   return (
@@ -107,8 +107,8 @@ export function isDiskFull(error: unknown): boolean {
   );
 }
 
-/** Adds the folder to system errors; other errors stay unchanged. */
-function nameFolderIn(error: unknown, parent: string): unknown {
+/** Converts a system error to a StartupError that names the folder. Returns other errors unchanged. */
+function withFolderName(error: unknown, parent: string): unknown {
   const reason = errorReason(error);
   const isSystem = /^(E[A-Z]+|SQLITE_[A-Z_]+)$/.test(reason);
   return isSystem ? new StartupError(`No backup could be written to ${parent}: ${reason}.`, { cause: error }) : error;

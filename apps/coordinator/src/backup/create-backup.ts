@@ -1,4 +1,4 @@
-/** `createBackup` copies the database in one snapshot, with keys and optionally images, while the coordinator runs. */
+/** `createBackup` copies the database, keys and optionally images while the coordinator runs. The database is copied in one snapshot. */
 import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
@@ -20,10 +20,10 @@ export interface BackupOptions {
   readonly hasImages: boolean;
   /** Number of backups to retain; null: all. */
   readonly keep: number | null;
-  /** Folder of PostgreSQL's programs; null: the usual places. */
+  /** Folder of PostgreSQL's programs. Null: the PATH and the folders of packages. */
   readonly postgresBin: string | null;
   readonly programVersion: string;
-  /** Names of used settings that a restored coordinator also needs. */
+  /** Names of set variables that a restored coordinator needs too. */
   readonly settings: readonly string[];
   readonly signal: AbortSignal;
   /** Replaced by tests. */
@@ -112,7 +112,7 @@ async function copyKeys({ config }: BackupOptions, secrets: readonly SecretRow[]
   }
 }
 
-/** Copies stored images. Some expire and disappear meanwhile. */
+/** Copies stored images. Images that expire during the copy are skipped. */
 async function copyImages({ config, signal }: BackupOptions, folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 });
   const source = join(config.dataDir, 'coordinator', 'images');

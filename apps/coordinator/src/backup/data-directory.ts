@@ -1,4 +1,8 @@
-/** Restores the coordinator's folder in the data directory: staged beside it, then renamed. The old folder is renamed, never deleted. */
+/**
+ * Replaces the coordinator's folder in the data directory during a restore.
+ *
+ * The new folder is written under a temporary name, then renamed. The old folder is renamed, never deleted.
+ */
 import { chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -28,16 +32,16 @@ export interface StagedFolder {
 }
 
 export interface ActiveFolder {
-  /** New path of the old folder; null: there was none. */
+  /** Path to which the old folder was renamed; null: there was none. */
   readonly old: string | null;
-  /** Renames both folders back. */
+  /** Reverts both renames. */
   undo(): Promise<void>;
 }
 
 /**
- * Runs `write` with a new private folder in the data directory. Without `activate`, the folder is removed.
+ * Runs `write` with a new private folder in the data directory. The folder is removed unless `write` calls `activate`.
  *
- * @param stamp Suffix of the old folder's new name.
+ * @param stamp Time for the names of the new and the old folder.
  * @throws {StartupError} The data directory cannot be written.
  */
 export async function stageFolder(dataDir: string, stamp: string, write: (staged: StagedFolder) => Promise<void>): Promise<void> {
@@ -52,7 +56,7 @@ export async function stageFolder(dataDir: string, stamp: string, write: (staged
       if (old !== null) await rename(old, target);
     };
     try {
-      // The target is missing or empty now; a folder with files would be refused.
+      // `rename` replaces an empty folder, but fails if another process has written files into it meanwhile.
       await rename(staging, target);
     } catch (error) {
       if (old !== null) await rename(old, target);
@@ -76,7 +80,7 @@ export async function stageFolder(dataDir: string, stamp: string, write: (staged
   }
 }
 
-/** Gives files restored by root to the owner of the data directory, the user of the coordinator. */
+/** Gives files that root restored to the owner of the data directory, because the coordinator runs as that user. */
 async function chownTree(path: string, like: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = await lstat(like);

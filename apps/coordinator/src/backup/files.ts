@@ -1,4 +1,4 @@
-/** Files of a backup: lists with sizes and hashes, and copies with checks of the read bytes. */
+/** Lists, verifies and copies the files of a backup by the sizes and SHA-256 hashes in its manifest. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open, readdir, stat } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import type { BackupFile } from './manifest.js';
 
-/** All files of a folder and its subfolders, by path, each synced to the disk. */
+/** Lists all files below a folder, sorted by path, with size and hash. Flushes each file to disk (fsync). */
 export async function describeFiles(folder: string, signal: AbortSignal): Promise<BackupFile[]> {
   const files: BackupFile[] = [];
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -30,7 +30,7 @@ export async function verifyFiles(folder: string, files: readonly BackupFile[], 
   }
 }
 
-/** Copies a file of a backup. Throws {@link StartupError} if the read bytes differ from the manifest. */
+/** Copies a file of a backup. Throws {@link StartupError} if the copied bytes differ from the manifest. */
 export async function copyVerified(folder: string, file: BackupFile, target: string, signal: AbortSignal): Promise<void> {
   const hash = createHash('sha256');
   let bytes = 0;

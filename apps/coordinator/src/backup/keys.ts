@@ -1,4 +1,4 @@
-/** The keys of a backup: the rows of `secrets`, and files of the data directory. */
+/** `readKeys`: reads the keys of a backup, which are rows of the table `secrets` and files of the data directory. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -24,15 +24,15 @@ export interface BackupKeys {
   copyTo(folder: string): Promise<void>;
 }
 
-/** No keys: coordinators create new keys when they start. */
+/** For `--new-keys`: coordinators create new keys at their next start. */
 export const NO_KEYS: BackupKeys = { secrets: [], copyTo: async () => {} };
 
 /**
- * Reads the keys of a backup, which may differ from the backup with the data.
+ * Reads the keys for a restore. With `--keys-from`, they come from another backup than the data.
  *
  * @param from Folder of the backup with the keys.
- * @param manifest Manifest of the restored backup.
- * @throws {StartupError} The keys are missing, damaged, or of another network.
+ * @param manifest Manifest of the backup with the data.
+ * @throws {StartupError} The keys are missing or damaged, or belong to another transparency log.
  */
 export async function readKeys(from: string, manifest: Manifest, signal: AbortSignal): Promise<BackupKeys> {
   const { files } = await readManifest(from);

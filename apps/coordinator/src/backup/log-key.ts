@@ -1,4 +1,8 @@
-/** The private key of the transparency log among the secrets, and the checkpoints it signs for a backup. */
+/**
+ * Transparency log in a backup: signs a checkpoint for the manifest, and compares a restored log with it.
+ *
+ * The log's private key is one of the backup's secrets.
+ */
 import {
   checkpointText,
   formatNoteKey,
@@ -18,7 +22,7 @@ import type { Manifest } from './manifest.js';
 
 type LogPart = Manifest['transparency_log'];
 
-/** Log part of a manifest, with a checkpoint signed at `at`. Null without a key: no entry was appended yet. */
+/** Log part of a manifest, with a checkpoint signed at `at`. Null: the log has no key, because no entry was appended yet. */
 export function signedLogHead(head: LogHead, secrets: readonly SecretRow[], at: Date): LogPart {
   const pair = keyPair(secrets);
   if (pair === null) return null;
@@ -31,13 +35,13 @@ export function signedLogHead(head: LogHead, secrets: readonly SecretRow[], at: 
   return { verifier_key: formatNoteKey(sha256, key), size, published_size: publishedSize, root, checkpoint };
 }
 
-/** Verifier key of a log with this origin; null without the private key. */
+/** Public key of the log in C2SP form (verifier key). Null: the secrets lack the private key. */
 export function verifierKeyOf(origin: string, secrets: readonly SecretRow[]): string | null {
   const pair = keyPair(secrets);
   return pair === null ? null : formatNoteKey(sha256, { name: origin, type: 'ed25519', publicKey: pair.publicKey });
 }
 
-/** Problems of a restored log: head and key must match the signed checkpoint. */
+/** Differences between the head of a restored log and the signed checkpoint of the manifest, as sentences. Empty: none. */
 export function compareWithCheckpoint(log: NonNullable<LogPart>, head: LogHead | null): string[] {
   try {
     const { origin, size, root } = openCheckpoint(nodeLogCrypto, log.checkpoint, parseNoteKey(sha256, log.verifier_key), []);

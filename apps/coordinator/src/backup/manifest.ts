@@ -1,4 +1,4 @@
-/** The manifest of a backup: contents of the backup, and figures to check a restored database against. */
+/** Schema and reader of a backup's `manifest.json`: its files, and figures that a restored database is compared with. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -7,9 +7,9 @@ import { errorReason, StartupError } from '../config/startup-error.js';
 
 /** Written last, so a folder without a manifest is not a backup. */
 export const MANIFEST_FILE = 'manifest.json';
-/** Raised when an older program could misread a backup. */
+/** Incremented when the format changes so that an older program would misread it. */
 export const MANIFEST_FORMAT = 1;
-/** Names of files in a backup. */
+/** Paths in a backup. */
 export const DATABASE_FILES = { sqlite: 'database.sqlite', postgres: 'database.dump' } as const;
 export const SECRETS_FILE = 'keys/secrets.json';
 export const KEYS_FOLDER = 'keys';
@@ -20,7 +20,7 @@ const Sum = Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 const FileSchema = Type.Object({
-  /** Below the folder of the backup, with `/`. */
+  /** Relative to the backup's folder, with `/`. */
   path: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$', maxLength: 200 }),
   bytes: Count,
   sha256: Hash,
@@ -45,14 +45,14 @@ const ManifestSchema = Type.Object({
   migrations: Type.Array(Type.String({ maxLength: 200 }), { minItems: 1, maxItems: 10_000 }),
   has_keys: Type.Boolean(),
   has_images: Type.Boolean(),
-  /** Settings with secrets or files, which a backup does not contain. */
+  /** Names of set variables with secrets or file names. A backup does not contain their values. */
   settings: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 100 }),
-  /** Sums in micro-USD; null: the database was of another schema than the program. */
+  /** Counts, and sums in micro-USD. Null: the schema of the database was not the program's. */
   ledger: Type.Union([
     Type.Null(),
     Type.Object({ postings: Count, accounts: Count, jobs: Count, holds: Count, held: Sum, owed: Sum, fees: Sum }),
   ]),
-  /** Null as `ledger`, or without a log. `root`: of the published tree. */
+  /** Null in the case of `ledger`, or without a log. `root`: root hash of the published tree. */
   transparency_log: Type.Union([
     Type.Null(),
     Type.Object({

@@ -1,4 +1,8 @@
-/** Finds PostgreSQL's own programs of the server's major version, and runs them without a password in the arguments. */
+/**
+ * Finds and runs PostgreSQL's own programs (`pg_dump`, `pg_restore`, `psql`) for backup and restore.
+ *
+ * The programs must have the server's major version. Credentials pass in the environment, never in the arguments.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -8,7 +12,7 @@ import { BACKUP_APPLICATION } from '../database/backup/postgres-snapshot.js';
 
 export type PostgresTool = 'pg_dump' | 'pg_restore' | 'psql';
 
-/** Stored end of a program's messages, in characters. */
+/** Maximum characters stored of a program's stderr; the oldest are dropped. */
 const MAX_MESSAGES = 4000;
 const CONNECT_TIMEOUT_SECONDS = '10';
 
@@ -18,10 +22,10 @@ interface FoundTool {
 }
 
 /**
- * Finds a program of the server's major version: in `directory`, else on the PATH and where packages install it.
+ * Path of a program that has the server's major version.
  *
- * @param directory `--postgres-bin`; null: the usual places.
- * @throws {StartupError} The program is missing, or of other versions only.
+ * @param directory Folder of `--postgres-bin`. Null: the PATH, and the folders where packages install the program.
+ * @throws {StartupError} The program is missing, or only other versions were found.
  */
 export async function findPostgresTool(tool: PostgresTool, serverMajor: number, directory: string | null): Promise<string> {
   const places = directory === null ? usualPlaces(tool, serverMajor) : [join(directory, tool)];
@@ -49,7 +53,7 @@ function usualPlaces(tool: PostgresTool, major: number): string[] {
   ];
 }
 
-/** Null: no such program, or the program does not run. */
+/** Version of the program at a path. Null: it is missing or does not run. */
 async function versionOf(path: string): Promise<string | null> {
   try {
     const { stdout } = await promisify(execFile)(path, ['--version']);
@@ -59,7 +63,7 @@ async function versionOf(path: string): Promise<string | null> {
   }
 }
 
-/** Variables of libpq for the URL of a database. Parameters of other drivers are left out. */
+/** Environment variables of libpq (`PGHOST`, …) for a database URL. URL parameters that only other drivers know are left out. */
 export function connectionVariables(url: string): Record<string, string> {
   const { hostname, port, username, password, pathname, searchParams } = new URL(url);
   const values: Record<string, string | null> = {
@@ -68,7 +72,7 @@ export function connectionVariables(url: string): Record<string, string> {
     PGUSER: username === '' ? null : decodeURIComponent(username),
     PGPASSWORD: password === '' ? null : decodeURIComponent(password),
     PGDATABASE: pathname.length > 1 ? decodeURIComponent(pathname.slice(1)) : null,
-    // `no-verify` is a word of the Node.js driver: encryption without a check of the certificate.
+    // `no-verify` is a value of the Node.js driver. libpq's `require` also encrypts without verifying the certificate.
     PGSSLMODE: searchParams.get('sslmode')?.replace('no-verify', 'require') ?? (searchParams.get('ssl') === 'true' ? 'require' : null),
     PGSSLROOTCERT: searchParams.get('sslrootcert'),
     PGSSLCERT: searchParams.get('sslcert'),
@@ -109,11 +113,11 @@ export async function loadDump({ restore: [path, ...args], psql, before, after }
   source.child.stdin.end();
   session.child.stdout.resume();
   const { stdin } = session.child;
-  // `psql` itself reports the reason of an early end.
+  // A write fails if `psql` ended early. `session.ended` then rejects with the reason.
   stdin.on('error', () => {});
   const sent = async (): Promise<void> => {
     stdin.write(before);
-    // The pipe breaks when the session ends early.
+    // Also fails if `psql` ended early.
     const piped = pipeline(source.child.stdout, stdin, { end: false }).catch(() => {});
     await source.ended;
     await piped;
@@ -124,7 +128,7 @@ export async function loadDump({ restore: [path, ...args], psql, before, after }
     await Promise.race([session.ended, sending.then(() => session.ended)]);
     await sending;
   } finally {
-    // Without `after`, the server rolls back.
+    // `after` commits. If psql is killed before, the server rolls back.
     source.child.kill();
     session.child.kill();
     await Promise.allSettled([source.ended, session.ended, sending]);
@@ -137,7 +141,7 @@ function start(path: string, args: readonly string[], url: string, signal: Abort
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     messages = (messages + text).slice(-MAX_MESSAGES);
   });
-  // The event `close` follows, also when the program was not started.
+  // `close` is emitted afterwards, even if the program could not be started.
   child.on('error', (error) => {
     messages ||= error.message;
   });
@@ -150,7 +154,7 @@ function start(path: string, args: readonly string[], url: string, signal: Abort
     const reason = messages.trim() === '' ? `it ended by ${killedBy ?? `exit code ${code}`}` : firstError(messages);
     throw new StartupError(`${path.split('/').at(-1)} failed: ${reason}`);
   })();
-  // Awaited later, perhaps after the end.
+  // Prevents an unhandled rejection if the program ends before the caller awaits `ended`.
   ended.catch(() => {});
   return { child, ended };
 }

@@ -1,10 +1,10 @@
-/** Advice for the operator after a restore, because the database does not know the events since the backup. */
+/** `restoreAdvice`: output of `restore` for the operator, about what to redo because events since the backup are lost. */
 import type { Restored } from './restore-backup.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Lines of advice; `now` in milliseconds. `keepSessions`: as restored. */
+/** `now`: milliseconds since 1970. `keepSessions`: whether sessions of the backup were retained. */
 export function restoreAdvice(
   restored: Restored,
   { now, keepSessions }: { readonly now: number; readonly keepSessions: boolean },

@@ -1,4 +1,4 @@
-/** `restoreBackup` verifies a backup, then replaces database, keys and images. Old data are moved aside, never deleted. */
+/** `restoreBackup` verifies a backup, then replaces database, keys and images. Old data are renamed, never deleted. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
@@ -19,24 +19,23 @@ import { DATABASE_FILES, IMAGES_FOLDER, type Manifest, readManifest } from './ma
 import { findPostgresTool, loadDump } from './postgres-tools.js';
 import { checkRestored, type RestoredCheck } from './restored-check.js';
 
-/** Removed by a migration, but present in schemas of earlier versions. */
+/** Table of earlier versions, which a migration drops. */
 const FORMER_TABLE = 'auth_device_codes';
-/** Maximum number of named tables. */
 const MAX_NAMED = 20;
 
 export interface RestoreOptions {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   /** Folder of one backup. */
   readonly from: string;
-  /** Moves existing data aside. If false, existing data are an error. */
+  /** Whether existing data are renamed. If false, existing data are an error. */
   readonly force: boolean;
-  /** Another backup with the keys; null: the keys of `from`. */
+  /** Folder of another backup, whose keys are used. Null: the keys of `from`. */
   readonly keysFrom: string | null;
-  /** Accepts that coordinators create new keys. */
+  /** Restores no keys, so coordinators create new ones. */
   readonly newKeys: boolean;
   /** Retains sessions, although some may have ended since the backup. */
   readonly keepSessions: boolean;
-  /** Origin of a new transparency log; null retains the log. */
+  /** Origin of a new transparency log. Null: the log of the backup continues. */
   readonly newLogOrigin: string | null;
   readonly postgresBin: string | null;
   readonly signal: AbortSignal;
@@ -44,16 +43,16 @@ export interface RestoreOptions {
 
 export interface Restored extends RestoredCheck {
   readonly manifest: Manifest;
-  /** Where the replaced data are: a folder, a schema of the database. */
+  /** Where the replaced data are now: a folder, a schema of the database, or both. */
   readonly movedAside: readonly string[];
-  /** Verifier key of the new transparency log; null: no log. */
+  /** Verifier key of the new transparency log; null: no new log was begun. */
   readonly newLogKey: string | null;
 }
 
-/** The data were restored, but could not be checked: the database cannot be opened, or the check failed. */
+/** The data were restored but not checked, because the database could not be opened or the check threw. */
 export class UncheckedError extends StartupError {}
 
-/** Throws {@link StartupError}. Only after an {@link UncheckedError} have data changed. */
+/** Throws {@link StartupError}. No data have changed, unless the error is an {@link UncheckedError}. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { config, from, force, signal } = options;
   await refuseFolderOfBackups(from);
@@ -148,7 +147,7 @@ interface RowsWithKey extends RestoredRows {
   readonly newLogKey: string | null;
 }
 
-/** Without its key, a log cannot be continued, so new keys need a new log. */
+/** Database rows that the restore replaces. New keys require a new log, because a log cannot continue without its key. */
 function restoredRows({ keepSessions, newLogOrigin, newKeys }: RestoreOptions, keys: BackupKeys): RowsWithKey {
   if (newKeys && newLogOrigin === null) {
     throw new StartupError('--new-keys needs --new-log with another origin: nobody can sign the log of the backup without its key.');
@@ -193,7 +192,10 @@ async function checkedTarget(url: string, { database }: Manifest): Promise<Postg
   return target;
 }
 
-/** Tables of other applications, which no restore moves. Tables of a newer coordinator look alike, and are moved. */
+/**
+ * Tables of other applications, which make a restore fail. Empty if a newer coordinator used the schema, whose tables cannot
+ * be told apart from those of other applications.
+ */
 function foreignTables({ tables, migrations }: PostgresTarget): string[] {
   if (unknownMigrations(migrations).length > 0) return [];
   return tables.filter((name) => !STORED_DATA.has(name) && name !== FORMER_TABLE);
@@ -247,7 +249,7 @@ interface DumpOptions {
   readonly aside: string;
 }
 
-/** Moves present tables aside and loads the dump, in one transaction of `psql`. */
+/** Moves existing tables to the schema `aside` and loads the dump, in one transaction. */
 async function restoreDump({ options, manifest, rows, url, target, aside }: DumpOptions): Promise<void> {
   const { from, postgresBin, signal } = options;
   const { schema, serverMajor, tables } = target;

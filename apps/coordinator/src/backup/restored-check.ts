@@ -1,4 +1,4 @@
-/** Checks of a restored database: the whole ledger, the transparency log, and the figures of the manifest. */
+/** `checkRestored`: verifies the ledger and the transparency log of a restored database, and compares both with the manifest. */
 import { sha256 } from '@inference/protocol/crypto';
 import { checkLog } from '../database/backup/check-log.js';
 import { databaseFigures } from '../database/backup/database-figures.js';
@@ -17,7 +17,6 @@ export interface RestoredCheck {
   readonly openWithdrawals: readonly string[];
 }
 
-/** Maximum number of named withdrawals. */
 const MAX_NAMED = 20;
 
 /** `hasNewLog`: the log was replaced, so the manifest's checkpoint does not apply. */

@@ -1,7 +1,7 @@
 /**
- * `ClusterViews`: network-wide views of a coordinator with peers. Requests the parts of all peers over their links.
+ * `ClusterViews`: `NetworkViews` of a cluster. Combines this coordinator's part of a view with the parts that peers send on request.
  *
- * Under load, the parts of peers are reused for up to a second.
+ * Under load, the peers' parts are cached for up to a second.
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -14,12 +14,12 @@ import type { Lookup, NetworkViews, View, ViewSchemas } from './views.js';
 
 /** Maximum JSON size of the part of one coordinator. */
 const MAX_PART_BYTES = 256 * 1024 * 1024;
-/** Maximum queries to peers per second and view. Further queries reuse recent parts. */
+/** Queries to peers per second and view, above which cached parts are used. */
 const MAX_SENT_QUERIES_PER_SECOND = 20;
 const MAX_REUSE_AGE_MS = 1000;
-/** Queries of a view whose parts are retained for reuse. */
+/** Maximum queries per view whose parts are cached. */
 const MAX_RETAINED_QUERIES = 16;
-/** Maximum concurrent queries of a view. Further queries omit the peers. */
+/** Maximum concurrent queries per view. Further queries return only this coordinator's part. */
 const MAX_RUNNING_QUERIES = 1000;
 
 const viewRequest = Compile(Type.Object({ name: Type.String(), query: Type.Unknown() }));
@@ -117,7 +117,7 @@ export async function firstFound<T>(
   }
 }
 
-/** Parts of peers by query. Equal concurrent queries share one request. */
+/** Requests the parts of all peers, and caches them by query under load. Equal concurrent queries share one request. */
 class SharedParts<Part> {
   readonly #request: (payload: Uint8Array) => Promise<Part[]>;
   readonly #now: () => number;
@@ -152,7 +152,7 @@ class SharedParts<Part> {
     return parts;
   }
 
-  /** Retains parts only under load, because parts may be large. */
+  /** Caches parts, but only under load, because parts may be large. */
   #retain(text: string, at: number, parts: Part[]): void {
     if (this.#second.queryCount < MAX_SENT_QUERIES_PER_SECOND / 2) return;
     const entry = { at, parts };
@@ -168,7 +168,7 @@ function requestOf(name: string, query: unknown): Uint8Array {
   return encodeMessage({ name, query: query ?? null });
 }
 
-/** Requests a peer's part. Null: none in time, the part breaks the schema, or a lookup found nothing. */
+/** Requests a peer's part. Null: no answer in time, the answer violates the schema, or a lookup found nothing. */
 async function askPeer<Part>(
   peer: Peer,
   payload: Uint8Array,

@@ -1,10 +1,14 @@
-/** `fetchImage` and `serveImage`: transfer stored image files between coordinators. Files are encrypted by a key in the image's URL. */
+/**
+ * `fetchImage` and `serveImage`: transfer stored image files between coordinators.
+ *
+ * A client may fetch an image from any coordinator. The files are encrypted with a key that only the image's URL contains.
+ */
 import type { ImageStore } from '../images/image-store.js';
 import { firstFound } from './cluster-views.js';
 import type { Peer, PeerStream } from './peer.js';
 import { readBody, sendBody } from './stream-body.js';
 
-/** Exceeds every image that a store accepts. */
+/** Larger than any image that the store accepts. */
 const MAX_IMAGE_BYTES = 256 * 1024 * 1024;
 const MAX_NAME_CHARS = 128;
 

@@ -1,4 +1,4 @@
-/** `encodeMessage` and `parseMessage`: JSON messages between coordinators. Received messages are checked against a schema. */
+/** `encodeMessage` and `parseMessage`: encode JSON messages between coordinators, and check received ones against a schema. */
 
 /** The used part of a compiled TypeBox schema. */
 export interface MessageValidator<T> {
@@ -9,7 +9,7 @@ export function encodeMessage(message: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(message));
 }
 
-/** Null: the bytes are not JSON, or break the schema. */
+/** Null: the bytes are not JSON, or violate the schema. */
 export function parseMessage<T>(bytes: Uint8Array, validator: MessageValidator<T>): T | null {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-/** `MessageRate`: limits one kind of broadcast per second, over all peers together, so a hostile peer cannot occupy the process. */
+/** `MessageRate`: maximum broadcasts of one kind per second, from all peers together, so that a hostile peer cannot occupy the process. */
 export class MessageRate {
   readonly #maxPerSecond: number;
   #startedAt = Number.NEGATIVE_INFINITY;

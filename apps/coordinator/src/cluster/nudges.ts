@@ -1,7 +1,7 @@
 /**
- * `Nudges`: reports changed database rows to peers, which then read the rows before their next periodic read.
+ * `Nudges`: notifies peers over NATS of changed database rows, so that they read the rows at once.
  *
- * A nudge contains only the kind and id of a row, never its content. Lost nudges do no harm.
+ * A nudge contains only the kind and id of a row. Nudges may be lost, because every coordinator also reads the rows periodically.
  */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -18,10 +18,10 @@ interface NudgesOptions {
   readonly now?: () => number;
 }
 
-/** Time to gather hints before publishing them in one message. */
+/** Time during which hints are gathered for one message, in milliseconds. */
 const GATHER_MS = 20;
 const MAX_PER_MESSAGE = 200;
-/** Maximum gathered hints. Others are dropped, and the periodic reads find the changes. */
+/** Maximum gathered hints. Further ones are dropped; the periodic reads find the changes. */
 const MAX_GATHERED = 2000;
 const MAX_MESSAGE_BYTES = 64 * 1024;
 /** Maximum accepted messages per second from all peers together. */
@@ -36,7 +36,7 @@ const nudge = Compile(
   }),
 );
 
-/** Null for a message that breaks the schema. */
+/** Null for a message that violates the schema. */
 export const parseNudge = (bytes: Uint8Array): readonly ChangeHint[] | null => parseMessage(bytes, nudge)?.hints ?? null;
 
 export class Nudges {
@@ -78,7 +78,7 @@ export class Nudges {
   }
 }
 
-/** Gathers distinct hints for {@link GATHER_MS}, then passes them on together. */
+/** Gathers distinct hints for {@link GATHER_MS}, then passes them to a callback together. */
 class HintBatch {
   readonly #onFull: (hints: ChangeHint[]) => void;
   readonly #hints = new Map<string, ChangeHint>();

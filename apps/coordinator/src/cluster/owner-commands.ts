@@ -1,4 +1,8 @@
-/** Relays owner commands (remote control) to the coordinator with the machine's connection. */
+/**
+ * Executes an owner command, such as "pause", on a provider of any coordinator of the cluster.
+ *
+ * The console's routes call `executeInCluster`. The coordinator that holds the provider's connection answers with `serveOwnerCommand`.
+ */
 import { MachineSettingsSchema, OWNER_COMMAND_REFUSALS, OwnerActionSchema, type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -8,7 +12,7 @@ import { firstFound } from './cluster-views.js';
 import { encodeMessage, parseMessage } from './json-message.js';
 import type { Peer } from './peer.js';
 
-/** Longer than the machine's own timeout, so that the peer can answer `timeout`. */
+/** Longer than the peer's own wait for the provider, so that the peer can answer `timeout`. */
 const PEER_TIMEOUT_MS = OWNER_COMMAND_TIMEOUT_MS + 2000;
 const MAX_REQUEST_BYTES = 8 * 1024;
 
@@ -30,7 +34,7 @@ const isOutcome = Compile(
 );
 type Registry = Pick<ProviderRegistry, 'executeOwnerCommand'>;
 
-/** Executes a command here, or at the peer with the machine's connection. Null: the machine is not connected. Never rejects. */
+/** Executes a command here or at a peer. Null: the provider is not connected to any coordinator that answers. Never rejects. */
 export async function executeInCluster(
   registry: Registry,
   peers: readonly Peer[],
@@ -44,7 +48,7 @@ export async function executeInCluster(
   return firstFound(peers, async (peer) => parseMessage(await peer.request('owner_command', payload, PEER_TIMEOUT_MS), isOutcome));
 }
 
-/** Answers a peer's request. The answer is JSON null if the request is invalid or the machine is not connected here. */
+/** Answers a peer's request. The answer is JSON null if the request is invalid or the provider is not connected here. */
 export async function serveOwnerCommand(registry: Registry, payload: Uint8Array): Promise<Uint8Array> {
   const request = payload.length > MAX_REQUEST_BYTES ? null : parseMessage(payload, isRequest);
   if (request === null) return encodeMessage(null);

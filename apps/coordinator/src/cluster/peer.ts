@@ -1,33 +1,33 @@
-/** `Peer` and `PeerStream`: interface to another coordinator, and to a stream to it, for placements, views and images. */
+/** `Peer`: another coordinator, as placements, views and images see it. `PeerStream`: a stream of messages to or from a peer. */
 import type { LinkStream, StreamEnd, StreamHandlers } from './link/link-stream.js';
 
 export interface Peer {
-  /** Name of the coordinator in subjects, logs and metrics. */
+  /** Name of the coordinator in NATS subjects, logs and metrics. */
   readonly id: string;
   /** Sends a request to the peer. Rejects after `timeoutMs`, and when the link is lost. */
   request(kind: string, payload: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
-  /** Opens a stream. The stream ends when the link is lost; never throws. */
+  /** Opens a stream. Never throws: without a link, the stream is closed from the start. */
   openStream(kind: string, header: Uint8Array): PeerStream;
 }
 
 export interface StreamEvents {
   message(bytes: Uint8Array, isText: boolean): void;
-  /** A short message that overtook bulk data. */
+  /** A message of `sendControl`. */
   control(bytes: Uint8Array): void;
   /** The stream accepts messages again, after `send` returned false. */
   drained(): void;
-  /** Called once, last, however the stream ended. */
+  /** Called once, as the last event, for a normal end, an abort or a lost link. */
   closed(): void;
 }
 
-/** A link stream with a replaceable receiver: first the receiver of the reply, then the receiver of the job. */
+/** Adapter for a `LinkStream` whose event receiver can be replaced. A placement first receives the reply, then the job's messages. */
 export class PeerStream implements StreamHandlers {
   #stream: LinkStream | null = null;
   #events: StreamEvents | null = null;
   #onEnd: () => void = () => {};
   #isClosed = false;
 
-  /** Opens a stream through `open`, which takes the handlers. If the link is lost, the stream is closed from the start. */
+  /** Opens a stream with `open`. If `open` throws because there is no link, the stream is closed from the start. */
   static open(open: (handlers: StreamHandlers) => LinkStream): PeerStream {
     const stream = new PeerStream();
     try {
@@ -56,7 +56,7 @@ export class PeerStream implements StreamHandlers {
     if (this.#isClosed) events.closed();
   }
 
-  /** Sends a message. False: send no more until `drained`, or the stream has ended. */
+  /** Sends a message. False: the caller must wait for `drained`, or the stream has ended. */
   send(bytes: Uint8Array, isText: boolean): boolean {
     return this.#stream?.send(bytes, isText) ?? false;
   }

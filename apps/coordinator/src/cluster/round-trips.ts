@@ -1,4 +1,4 @@
-/** `RoundTrips`: measures the time of a request to each peer and its reply, for metrics. Includes a turn of both event loops. */
+/** `RoundTrips`: measures the round-trip time of a request to each peer, for metrics. Includes delays of both event loops. */
 import type { PeerLink } from './link/peer-link.js';
 import type { PeerLinks } from './link/peer-links.js';
 

@@ -1,21 +1,21 @@
-/** `readClusterSettings`: settings for a coordinator of a cluster, such as NATS_URL. */
+/** `readClusterSettings`: settings of a coordinator that runs in a cluster (NATS_URL and others). */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { checked, type Environment, list, text } from '../config/environment.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 
 export interface ClusterSettings {
-  /** Name of this coordinator in subjects, logs and metrics. */
+  /** Name of this coordinator in NATS subjects, logs and metrics. */
   readonly id: string;
   /** `nats://host:port` or `tls://host:port`. */
   readonly servers: readonly string[];
-  /** Seed of the nkey that authenticates this coordinator; null: none. */
+  /** Seed of the nkey (NATS Ed25519 key) that authenticates this coordinator; null: no nkey. */
   readonly nkeySeed: string | null;
-  /** PEM file of the certificate authority of the servers; null: servers need no TLS. */
+  /** PEM file of the certificate authority of the NATS servers; null: TLS is not required. */
   readonly certificateAuthorityFile: string | null;
 }
 
-/** Reads the settings; null without `NATS_URL`. Throws StartupError. */
+/** Null without `NATS_URL`. Throws StartupError for an invalid setting. */
 export function readClusterSettings(env: Environment): ClusterSettings | null {
   const servers = list(env, 'NATS_URL');
   if (servers.length === 0) return null;

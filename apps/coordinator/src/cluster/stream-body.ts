@@ -1,14 +1,18 @@
-/** `sendBody` and `readBody`: transfer a body over a link stream. Its length comes first, then chunks, as fast as the reader accepts. */
+/**
+ * `sendBody` and `readBody`: transfer a byte array over a stream between coordinators, for views and images.
+ *
+ * The first message is the length as decimal text. The chunks follow as binary messages.
+ */
 import type { PeerStream } from './peer.js';
 
-/** Bytes per message, below every transport's maximum. */
+/** Bytes per message, below the maximum of a link. */
 const CHUNK_BYTES = 256 * 1024;
-/** Maximum time for the first message, and between two messages. */
+/** Maximum time until the first message, and between two messages. */
 const MAX_PAUSE_MS = 2000;
 /** Maximum time for the whole body. */
 const MAX_TOTAL_MS = 15_000;
 
-/** Sends a body and closes the stream. Resolves once everything is queued, or the stream has ended. */
+/** Sends a body and closes the stream. Resolves once all chunks are queued, or the stream has ended. */
 export function sendBody(stream: PeerStream, body: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     let offset = 0;
@@ -33,7 +37,7 @@ export function sendBody(stream: PeerStream, body: Uint8Array): Promise<void> {
   });
 }
 
-/** Reads a body. Null: the peer sent none, was too slow, or the body is larger than `maxBytes`. */
+/** Reads a body. Null: the peer aborted the stream or was too slow, or the body is larger than `maxBytes`. */
 export function readBody(stream: PeerStream, maxBytes: number, signal?: AbortSignal): Promise<Uint8Array | null> {
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];
@@ -56,7 +60,7 @@ export function readBody(stream: PeerStream, maxBytes: number, signal?: AbortSig
         if (total === null) {
           total = isText ? lengthOf(bytes, maxBytes) : null;
         } else {
-          // Copies, because small payloads share memory with other messages of the link.
+          // Copied, because a payload is a view of a larger buffer, which would stay in memory.
           chunks.push(Buffer.from(bytes));
           received += bytes.length;
         }

@@ -1,11 +1,11 @@
 /**
- * `NetworkViews`: interface for routes that show facts of the whole network, such as all connected providers.
+ * `NetworkViews`: interface for routes that show the state of the whole network, such as all connected providers.
  *
- * A route defines how this coordinator's part is rendered. With peers, `ClusterViews` adds their parts.
+ * A route defines a view with a function that renders this coordinator's part. In a cluster, `ClusterViews` adds the parts of peers.
  */
 import type { Static, TSchema } from 'typebox';
 
-/** Reads the parts of all coordinators, starting with this coordinator. Omits peers that do not answer in time. */
+/** Parts of all coordinators, this coordinator's first. Peers that do not answer in time are missing. */
 export type View<Query, Part> = (query: Query) => Promise<Part[]>;
 
 /** Looks up something at this coordinator, then at peers. Null: not found at any coordinator that answers in time. */
@@ -19,7 +19,7 @@ export interface ViewSchemas<Query extends TSchema, Part extends TSchema> {
 
 type Awaitable<T> = T | Promise<T>;
 
-/** Each name belongs to one view or lookup. Received queries and parts are checked against the schemas. */
+/** `name` identifies a view or lookup in messages. Received queries and parts are checked against the schemas. */
 export interface NetworkViews {
   /** `render` returns the part of this coordinator, for local clients and for peers. */
   define<Query extends TSchema, Part extends TSchema>(
@@ -35,7 +35,7 @@ export interface NetworkViews {
   ): Lookup<Static<Query>, Static<Found>>;
 }
 
-/** Views of a coordinator without peers. */
+/** Views of a coordinator that runs alone. */
 export const LOCAL_VIEWS: NetworkViews = {
   define: (_name, _schemas, render) => async (query) => [await render(query)],
   defineLookup: (_name, _schemas, find) => async (query) => find(query),

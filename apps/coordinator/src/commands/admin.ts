@@ -1,4 +1,8 @@
-/** `admin` command: creates and lists operators, accounts with the admin flag. Coordinators read the flag at each request. */
+/**
+ * `admin` command: creates accounts of operators, grants, revokes and lists the admin flag, and generates values for ADMIN_KEY.
+ *
+ * A running coordinator reads the flag at each request, so changes apply at once.
+ */
 
 import { StartupError } from '../config/startup-error.js';
 import { AccountRepository } from '../database/accounts/account-repository.js';
@@ -69,7 +73,7 @@ async function create(args: readonly string[], context: CommandContext): Promise
     }
     const { password, isGenerated } = await newPassword(options, context);
     checkPassword(password);
-    // The entry omits address and name: an erasure finds entries by account id, which does not exist yet.
+    // The entry omits address and name. Erasing an account finds its entries by account id, which does not exist yet.
     const id = await withAuditEntry(database, { action: 'admin create', subject: null, details: {} }, () =>
       createAdmin(database, { email, name, password }, Date.now),
     );

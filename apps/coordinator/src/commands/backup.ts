@@ -1,4 +1,4 @@
-/** `backup` command: options and output. `createBackup` makes the copy. The coordinator may run meanwhile. */
+/** `backup` command: parses options and prints the result of `createBackup`. Coordinators may keep running. */
 import { createRequire } from 'node:module';
 import { createBackup } from '../backup/create-backup.js';
 import type { Manifest } from '../backup/manifest.js';
@@ -7,11 +7,10 @@ import { type Command, EXIT, optionsOf, UsageError } from './command.js';
 import { settingsOf } from './read-settings.js';
 import { untilSignalled } from './until-signalled.js';
 
-/** Settings that a restored coordinator needs. A backup contains the names, not the values. */
+/** Settings with secrets or file names, which a restored coordinator needs too. A backup records their names, not their values. */
 const NAMED_SETTINGS =
   /^(AUTH_SECRET|ADMIN_KEY|PUBLIC_URL|AGENT_RELEASES|LOG_(ORIGIN|WITNESSES|WITNESS_QUORUM)|(STRIPE|MAIL|SMTP|MDM|NATS)_[A-Z_]+?)(_FILE)?$/;
 const MAX_NAMED_SETTINGS = 100;
-/** Maximum of `--keep`. */
 const MAX_KEPT_BACKUPS = 10_000;
 
 export const backupCommand: Command = {
@@ -64,7 +63,7 @@ Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line
   },
 };
 
-/** Names of the settings in {@link NAMED_SETTINGS} with a value. */
+/** Names of the set variables that match {@link NAMED_SETTINGS}. */
 function namedSettings(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => NAMED_SETTINGS.test(name) && env[name])

@@ -1,4 +1,4 @@
-/** Opens the configured database for the duration of one command. `serve` opens its own connection in wiring/database.ts. */
+/** Opens the configured database for one command such as `admin` or `check`. `serve` opens its own in wiring/database.ts. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -45,11 +45,11 @@ export async function withDatabase<T>(config: DatabaseSettings, work: (database:
   }
 }
 
-/** Runs `work` on a database with any schema, without migrating. `work` gets null if the database file is missing. Throws StartupError. */
+/** Runs `work` on a database of any schema version, without migrating. `work` gets null if the file is missing. Throws StartupError. */
 export async function withUnmigrated<T>(config: DatabaseSettings, work: (database: Database | null) => Promise<T>): Promise<T> {
   const target = databaseTarget(config);
   if ('file' in target && !existsSync(target.file)) {
-    // An unusable driver is reported now, not at the first start.
+    // Loads the SQLite driver, so that a broken installation is reported although there is no file to open.
     openSqlite(target.file, {}, ':memory:').close();
     return work(null);
   }
@@ -68,7 +68,7 @@ function readOnlySqlite(file: string): SqliteDialect {
   return new SqliteDialect({ database: openSqlite(file, { readonly: true, fileMustExist: true }) });
 }
 
-/** `file` names the database in errors; `path` is opened. */
+/** Opens `path`. Error messages name `file`. */
 function openSqlite(file: string, options: Sqlite.Options, path = file): Sqlite.Database {
   try {
     return new Sqlite(path, options);

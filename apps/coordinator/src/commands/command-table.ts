@@ -1,10 +1,10 @@
-/** `COMMANDS`: all commands of `inference-coordinator`, and their help texts. A command's code is loaded when the command is called. */
+/** `COMMANDS`: all commands of `inference-coordinator`, and their help texts. A command's module is imported when the command runs. */
 import { nearestNames } from '@inference/formats';
 import type { Command } from './command.js';
 
 interface CommandEntry {
   readonly name: string;
-  /** Sentence in the list of commands. */
+  /** One sentence for the list of commands in `--help`. */
   readonly summary: string;
   readonly load: () => Promise<Command>;
 }

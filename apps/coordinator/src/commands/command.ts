@@ -1,7 +1,7 @@
 /**
- * `Command`: interface of the commands of `inference-coordinator`, with their exit codes and option parser. run.ts calls them.
+ * `Command`: interface of the commands of `inference-coordinator`, with their exit codes and option parser.
  *
- * Each command has a file in this folder and an entry in command-table.ts.
+ * Each command has a file in this folder and an entry in command-table.ts. run.ts calls it.
  */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { Environment } from '../config/environment.js';
@@ -11,12 +11,12 @@ export const EXIT = {
   ok: 0,
   /** The command ran and found a problem, or failed; stderr says why. */
   problem: 1,
-  /** The command line or the settings are invalid: a repetition fails in the same way. */
+  /** The command line or a setting is invalid, so a retry fails in the same way. */
   unusable: 2,
 } as const;
 
 export interface CommandContext {
-  /** Environment of the process. `--env-file` adds names that the process lacks. */
+  /** Environment of the process, plus the variables of `--env-file` that the process lacks. */
   readonly env: Environment;
   /** All values of `--env-file`, including overridden values. Empty without the option. */
   readonly fileSettings: Environment;
@@ -38,7 +38,7 @@ export interface Command {
   /**
    * Runs the command and returns its exit code. `args` no longer contain `--env-file`.
    *
-   * @throws {UsageError} Invalid command line; SettingsError or StartupError: other failures. run.ts prints their messages.
+   * @throws {UsageError} Invalid command line. Other failures are a SettingsError or StartupError. run.ts prints the message.
    */
   readonly run: (args: readonly string[], context: CommandContext) => Promise<number>;
 }
@@ -51,7 +51,7 @@ export class UsageError extends Error {
 type Options = NonNullable<ParseArgsConfig['options']>;
 type Parsed<T extends Options> = ReturnType<typeof parseArgs<{ args: string[]; options: T; strict: true; tokens: true }>>;
 
-/** Parses the options of a command. Throws {@link UsageError} for empty, repeated or unknown options and for other words. */
+/** Parses the options of a command. Throws {@link UsageError} for positional arguments, and for empty, repeated or unknown options. */
 export function optionsOf<const T extends Options>(args: readonly string[], options: T): Parsed<T>['values'] {
   let parsed: Parsed<T>;
   try {

@@ -1,4 +1,4 @@
-/** `createAdmin`: signs up a person like the console does, and sets the admin flag. Used by `admin create`. */
+/** `createAdmin`: creates an account as a sign-up in the console would, and sets the admin flag. The command `admin create` calls it. */
 import { randomBytes } from 'node:crypto';
 import { isName } from '@inference/protocol';
 import { createAuth, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
@@ -15,10 +15,10 @@ interface NewAdmin {
   readonly password: string;
 }
 
-/** Error codes of the sign-in library → messages of the command. */
+/** Error codes of better-auth, the sign-in library, with the messages that the command prints. */
 const SIGN_UP_ERRORS: Readonly<Record<string, string>> = {
   INVALID_EMAIL: '--email must be an e-mail address.',
-  // `checkPerson` and `checkPassword` have accepted the other parameters.
+  // Concerns the address, because `checkPerson` and `checkPassword` have accepted the name and the password.
   VALIDATION_ERROR: '--email must be an e-mail address.',
   USER_ALREADY_EXISTS_USE_ANOTHER_EMAIL: 'This e-mail address has an account. To give it the admin flag: inference-coordinator admin grant',
   // Somebody else signed up with the same address at the same moment.
@@ -44,11 +44,11 @@ export async function createAdmin(database: Database, person: NewAdmin, now: () 
   const accounts = new AccountRepository({ database, now, onChange: () => {} });
   const auth = createAuth({
     database,
-    // Any key suffices: nobody uses the session cookie of the sign-up.
+    // Any secret works, because the session cookie of this sign-up is discarded.
     secret: randomBytes(32).toString('base64url'),
     publicUrl: null,
     mailer: null,
-    // True would make the library report success for an existing account, to hide existing accounts from strangers.
+    // With true, better-auth would report success for an existing account, so that strangers cannot test addresses.
     requireEmailVerification: false,
     onSignUp: async (user) => void (await accounts.ensure(user)),
     onPasswordChange: async () => {},

@@ -1,4 +1,4 @@
-/** `ledger-check` command: verifies every posting, balance and reservation. The coordinator may run meanwhile. */
+/** `ledger-check` command: verifies every posting, balance and reservation of the ledger. Coordinators may keep running. */
 import { StartupError } from '../config/startup-error.js';
 import { checkLedger } from '../database/ledger/check-ledger.js';
 import { type Command, EXIT, optionsOf } from './command.js';

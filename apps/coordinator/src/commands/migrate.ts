@@ -1,4 +1,4 @@
-/** `migrate` command: applies pending migrations, or lists them with `--plan`. */
+/** `migrate` command: applies pending database migrations. With `--plan`, only lists them. */
 
 import { migrateDatabase } from '../database/connection/open-database.js';
 import { describeMigration, type MigrationDescription } from '../database/migrations/describe-migration.js';
@@ -82,7 +82,7 @@ function planLines(place: string, { schema, applied_count, pending, previous_ver
   const width = Math.max(...pending.map(({ name }) => name.length)) + 2;
   lines.push(`${pending.length} ${pending.length === 1 ? 'migration' : 'migrations'} would run:`);
   for (const { name, kind, effect } of pending) lines.push(`  ${name.padEnd(width)}${kind}${effect === null ? '' : `: ${effect}`}`);
-  // No coordinator uses a new database yet, so advice about previous versions would confuse.
+  // No coordinator uses an empty database, so there is no previous version to advise about.
   if (schema === null) return lines;
   const advice = previous_version_keeps_working
     ? 'Coordinators of the previous version keep working meanwhile and afterwards.'

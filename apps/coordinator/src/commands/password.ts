@@ -1,4 +1,4 @@
-/** Password of a new account, for `admin create`: asked for on the terminal, read from a file, or generated. */
+/** `newPassword`: password for `admin create`, typed on the terminal, read from a file, or generated. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';

@@ -1,11 +1,11 @@
-/** `restore` command: options and output. `restoreBackup` does the work. All coordinators must be stopped. */
+/** `restore` command: parses options and prints the result of `restoreBackup`. All coordinators must be stopped. */
 import { restoreAdvice } from '../backup/restore-advice.js';
 import { type Restored, restoreBackup } from '../backup/restore-backup.js';
 import { type Command, EXIT, optionsOf, UsageError } from './command.js';
 import { settingsOf } from './read-settings.js';
 import { untilSignalled } from './until-signalled.js';
 
-/** Name of a transparency log. A key name must not contain spaces and plus characters (C2SP signed-note). */
+/** Origin (name) of a transparency log. C2SP signed-note forbids spaces and plus characters in it. */
 const LOG_ORIGIN = /^[A-Za-z0-9._:/-]{1,200}$/;
 
 export const restoreCommand: Command = {

@@ -1,4 +1,4 @@
-/** `runCommandLine`: finds and runs a command, and converts errors to a message and an exit code. Called by the program's main.ts. */
+/** `runCommandLine`: finds and runs a command, and converts errors to a message and an exit code. main.ts calls it. */
 import { createRequire } from 'node:module';
 import { packageProblem, SettingsError, StartupError } from '../config/startup-error.js';
 import { errorFacts } from '../log.js';
@@ -12,12 +12,12 @@ interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings' | '
   readonly env: Record<string, string | undefined>;
 }
 
-/** Variables that Node reads before the program runs. */
+/** Variables that Node reads at its start, before the settings file can add them. */
 const NODE_START_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'NODE_OPTIONS'] as const;
 
 const HELP_OPTIONS: ReadonlySet<string> = new Set(['--help', '-h']);
 
-/** Runs the command in `typed`; without a command, runs `serve`. Returns the exit code; never throws. */
+/** Runs the command that `typed` names, or `serve` if it names none. Returns the exit code; never throws. */
 export async function runCommandLine(typed: readonly string[], terminal: CommandProcess): Promise<number> {
   const { out, err } = terminal;
   let name = 'serve';
@@ -70,9 +70,9 @@ function run(
 ): Promise<number> {
   const fileSettings = settingsFile === null ? {} : readSettingsFile(settingsFile);
   const lateSettings = NODE_START_VARIABLES.filter((variable) => fileSettings[variable] && !terminal.env[variable]);
-  // `check` reports them among its findings.
+  // The command `check` reports these variables itself.
   if (name !== 'check') for (const variable of lateSettings) terminal.err(lateSettingText(variable, settingsFile ?? ''));
-  // An empty variable counts as absent, so that the file's value applies.
+  // An empty variable is treated as absent, so the file's value applies.
   for (const [variable, value] of Object.entries(fileSettings)) terminal.env[variable] ||= value;
   return command.run(args, { ...terminal, fileSettings, settingsFile, lateSettings });
 }

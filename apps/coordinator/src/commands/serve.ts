@@ -1,4 +1,4 @@
-/** `serve` command: starts a coordinator. SIGTERM and SIGINT drain it, then end the process. */
+/** `serve` command: runs a coordinator. On SIGTERM or SIGINT, running jobs finish (drain), then the process ends. */
 import { destination } from 'pino';
 import { startApp } from '../app.js';
 import { withSecretFiles } from '../config/secret-files.js';
@@ -8,12 +8,12 @@ import { settingsOf } from './read-settings.js';
 
 /** Maximum delay of a log line before it reaches standard output, in milliseconds. */
 const LOG_FLUSH_MS = 100;
-/** Maximum time for the last write of the log, after everything else is closed, in milliseconds. */
+/** Maximum time for the last flush of the log, after everything else is closed, in milliseconds. */
 const LAST_FLUSH_MS = 2000;
 /** Time after `config.drainMs` until a stuck shutdown is forced, in milliseconds. */
 const FORCED_EXIT_MS = 5000;
 
-/** Log message by `MIN_TRUST_LEVEL`: the meaning of the setting for clients. */
+/** Log message at the start, by `MIN_TRUST_LEVEL`. */
 const TRUST_MESSAGES = {
   hardware: 'only providers of trust level hardware get requests',
   self_signed: 'providers get requests from trust level self_signed on: their hardware is not proved',
@@ -62,7 +62,7 @@ function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): 
   let isEnding = false;
   return new Promise((resolve) => {
     const exitAfterFlush = (code: number): void => {
-      // `flushSync` would retry forever on a pipe without a reader.
+      // Not `flushSync`, which retries forever on a full pipe that nobody reads. The kill limits the asynchronous flush.
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_FLUSH_MS);
       stdout.flush(() => resolve(code));
     };
@@ -82,7 +82,7 @@ function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): 
         },
       );
     };
-    // The same signal twice skips the rest of the drain. SIGINT and SIGTERM may come together, from a terminal and a supervisor.
+    // The same signal again skips the rest of the drain. The other signal does not: a terminal and a supervisor may each send one.
     const onSignal = (signal: string): void => {
       if (skipDrain.signal.aborted) exitAfterFlush(EXIT.problem);
       if (signalled.has(signal)) {
@@ -95,7 +95,7 @@ function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): 
     };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
-    // With an IPC channel, the coordinator ends when the parent process ends.
+    // Emitted only with an IPC channel, when the parent process ends.
     process.on('disconnect', () => end('parent exited'));
     process.on('uncaughtException', (error) => {
       log.fatal({ error: errorFacts(error) }, 'crashed');

@@ -1,4 +1,4 @@
-/** `readSettingsFile`: reads the file of `--env-file`, in the format of Node's own option `--env-file`. */
+/** `readSettingsFile`: reads the file named by the option `--env-file`. The format is that of Node's own `--env-file`. */
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import type { Environment } from '../config/environment.js';

@@ -1,4 +1,4 @@
-/** `untilSignalled`: runs the work of `backup` and `restore`, and cancels it at SIGINT or SIGTERM. */
+/** `untilSignalled`: runs the work of the commands `backup` and `restore`. SIGINT and SIGTERM cancel the work. */
 import { StartupError } from '../config/startup-error.js';
 
 /** `signal` aborts at SIGINT or SIGTERM. `work` then cleans up and rejects, and the command ends with an exit code. */
@@ -10,7 +10,7 @@ export async function untilSignalled<T>(work: (signal: AbortSignal) => Promise<T
   try {
     return await work(controller.signal);
   } catch (error) {
-    // An aborted function may reject with another error.
+    // Aborted work may reject with any error, so the signal's reason replaces it.
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     process.off('SIGINT', stop);

@@ -1,4 +1,4 @@
-/** `readConfig`: reads and validates the environment of a coordinator, once at start. Groups of settings follow below. */
+/** `readConfig`: reads and validates all settings of a coordinator from the environment, once at the start of a command. */
 import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
 import { readClusterSettings } from '../cluster/settings.js';
@@ -17,16 +17,16 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const TRUST_LEVELS = ['self_signed', 'hardware'] as const satisfies readonly TrustLevel[];
 
-/** Reads the environment. Throws {@link StartupError} with the name of the first wrong variable. */
+/** Throws {@link StartupError} that names the first invalid variable. */
 export function readConfig(environment: Environment) {
   const env = withSecretFiles(environment);
   const development = flag(env, 'DEVELOPMENT');
   return {
-    /** Creates the first account and keys, stored in a file. */
+    /** Development mode: creates a first account with keys, which are written to a file. */
     development,
     ...readServer(env),
     ...readDatabase(env),
-    /** Null: a coordinator without peers. */
+    /** Null: this coordinator runs alone, without a cluster. */
     cluster: readClusterSettings(env),
     ...readTrust(env, development),
     ...readCharges(env, development),
@@ -34,7 +34,7 @@ export function readConfig(environment: Environment) {
     /** Null: no traces. */
     tracing: readTracing(env),
     logLevel: choice(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
-    /** Address of the metrics server without a key; null: metrics only at the coordinator's own port, with an admin key. */
+    /** Address of a metrics server that needs no key. Null: metrics only at the coordinator's own port, with an admin key. */
     metrics: readMetrics(env),
     ...readRequestLimits(env),
     /** Null: no device management. */
@@ -44,9 +44,9 @@ export function readConfig(environment: Environment) {
     rateLimits: readRateLimits(env),
     transparencyLog: readTransparencyLog(env),
     console: readConsole(env),
-    /** Null: no payments from outside. */
+    /** Null: no deposits and payouts through Stripe. */
     stripe: readStripe(env),
-    /** Issuer of the receipts of deposits. */
+    /** Name and address on deposit receipts. */
     operator: readOperator(env),
   };
 }
@@ -54,35 +54,35 @@ export function readConfig(environment: Environment) {
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 export type RateLimitConfig = Config['rateLimits'];
 
-/** 256 MiB: 8 requests of maximum size, or 60,000 of usual size. */
+/** 256 MiB: 8 requests with images of maximum size, or about 60,000 requests of usual size (4 KiB). */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 
-/** 64 MiB: counting tokens is free of charge, and costs the provider as much as a prefill. */
+/** 64 MiB. Limited because `count_tokens` is free for the client, but costs a provider as much work as a prefill. */
 const COUNT_TOKENS_BYTES_PER_MINUTE = 64 * 1024 * 1024;
 
-/** 10,000 USD per million tokens and 1000 USD per image, as for prices set through the API. */
+/** In micro-USD: 10,000 USD per million tokens and 1000 USD per image. The API for prices has the same maximums. */
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
-/** The ledger stores earnings per day for at most this long (`database/ledger/activity`). */
+/** As in `database/ledger/activity.ts`. */
 const MAX_MATURITY_DAYS = 365;
-/** A week. */
+/** One week. */
 const MAX_IMAGE_URL_SECONDS = 604_800;
 const MAX_IMAGE_STORE_MB = 2 ** 24;
-/** Clients and proxies give up on slower responses. */
+/** Clients and proxies time out on slower responses. */
 const MAX_IMAGE_QUEUE_SECONDS = 600;
 
 /** Listening, files and shutdown. */
 function readServer(env: Environment) {
   return {
     host: text(env, 'HOST') ?? '127.0.0.1',
-    /** 0 lets the system choose. */
+    /** 0: the operating system chooses a free port. */
     port: integer(env, 'PORT', 8080, 0, 65_535),
     dataDir: text(env, 'DATA_DIR') ?? '.data',
     /** Addresses or ranges (CIDR) of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: addressRanges(env, 'TRUSTED_PROXIES'),
-    /** Pages of other sites may call the API with a key. */
+    /** Whether web pages of other origins may call the API with a key. */
     cors: choice(env, 'CORS', ['on', 'off'], 'on') === 'on',
-    /** Folder of the built web console; null: the build beside the program, if any. */
+    /** Folder of the built web console. Null: the build next to the program, if there is one. */
     consoleDir: text(env, 'CONSOLE_DIR'),
     /** Maximum time for running jobs to end after a shutdown began, in milliseconds. */
     drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
@@ -98,7 +98,7 @@ function readDatabase(env: Environment) {
   };
 }
 
-/** Trust in providers. */
+/** Which providers are trusted with requests, and how often they are challenged. */
 function readTrust(env: Environment, development: boolean) {
   const allowSimulatedEnclave = flag(env, 'ALLOW_SIMULATED_ENCLAVE');
   const simulatedDeviceAuthority = text(env, 'SIMULATED_DEVICE_AUTHORITY');
@@ -107,18 +107,18 @@ function readTrust(env: Environment, development: boolean) {
       "SIMULATED_DEVICE_AUTHORITY needs ALLOW_SIMULATED_ENCLAVE=1: without it Apple's root certificate is the only trust anchor.",
     );
   }
-  // A test network is an explicit choice. Elsewhere, unproved claims of a device do not count.
+  // Self-signed claims of a device are accepted by default only in networks that are explicitly for tests.
   const defaultTrustLevel = allowSimulatedEnclave || development ? 'self_signed' : 'hardware';
   return {
     /** Admits providers with a simulated enclave. */
     allowSimulatedEnclave,
-    /** PEM file of the trust anchor for simulated certificate chains; null for Apple's. */
+    /** PEM file of the root certificate of simulated devices. Null: only Apple's root certificate is trusted. */
     simulatedDeviceAuthority,
     /** Providers below this level stay connected and get no jobs. */
     minTrustLevel: choice(env, 'MIN_TRUST_LEVEL', TRUST_LEVELS, defaultTrustLevel),
-    /** Models for providers of trust level `hardware` only; `*` stands for all models. */
+    /** Models that are placed only on providers of trust level `hardware`; `*`: all models. */
     hardwareOnlyModels: list(env, 'HARDWARE_ONLY_MODELS'),
-    /** Interval between two challenges of one provider, in milliseconds. */
+    /** Interval at which each provider must sign a fresh nonce, in milliseconds. */
     challengeIntervalMs: 1000 * integer(env, 'CHALLENGE_INTERVAL_SECONDS', 300, 1, 86_400),
   };
 }
@@ -140,7 +140,7 @@ function readCharges(env: Environment, development: boolean) {
     ownMachinesFree: flag(env, 'OWN_MACHINES_FREE'),
     /** Days until earnings can be withdrawn; 0: at once. */
     earningsMaturityDays: integer(env, 'EARNINGS_MATURITY_DAYS', development ? 0 : 7, 0, MAX_MATURITY_DAYS),
-    /** Older usage entries are removed; null: never. */
+    /** Age in days at which usage entries are removed; null: never. */
     usageRetentionDays: integer(env, 'USAGE_RETENTION_DAYS', 0, 0, MAX_RETENTION_DAYS) || null,
   };
 }
@@ -153,7 +153,7 @@ function readRequestLimits(env: Environment) {
     maxRequestBytes,
     /** Maximum request body with images, in bytes; at most `maxHeldBytes`. */
     maxVisionRequestBytes: integer(env, 'MAX_VISION_REQUEST_BYTES', MAX_VISION_REQUEST_BYTES, 1, MAX_VISION_REQUEST_BYTES),
-    /** Maximum bytes of request bodies in memory, over all clients. */
+    /** Maximum bytes of all request bodies in memory at a time. */
     maxHeldBytes: integer(env, 'MAX_HELD_REQUEST_BYTES', MAX_HELD_BYTES, maxRequestBytes, 2 ** 40),
     /** Maximum bytes of `count_tokens` bodies per account and minute; 0: no limit. */
     countTokensBytesPerMinute: integer(env, 'COUNT_TOKENS_BYTES_PER_MINUTE', COUNT_TOKENS_BYTES_PER_MINUTE, 0, 2 ** 40),
@@ -165,9 +165,9 @@ function readModels(env: Environment) {
   return {
     /** Maximum hedged requests, in percent of all jobs; 0: none. */
     hedgePercent: integer(env, 'HEDGE_PERCENT', 5, 0, 50),
-    /** Only models of the catalogue are served. */
+    /** Whether only models of the operator's catalogue are served. */
     catalogueOnly: flag(env, 'CATALOGUE_ONLY'),
-    /** File of signed releases of the agent; null: none are offered. */
+    /** File with the signed agent releases. Null: agents are offered no updates. */
     agentReleases: text(env, 'AGENT_RELEASES'),
   };
 }
@@ -175,21 +175,21 @@ function readModels(env: Environment) {
 function readImages(env: Environment) {
   return {
     images: {
-      /** Validity of an image's URL from the request on, in milliseconds. */
+      /** Validity of the URL of a generated image, from the request on, in milliseconds. */
       urlMs: 1000 * integer(env, 'IMAGE_URL_SECONDS', 3600, 1, MAX_IMAGE_URL_SECONDS),
-      /** Maximum bytes on disk for images that wait to be fetched. */
+      /** Maximum bytes on disk for generated images until clients fetch them. */
       storeBytes: 2 ** 20 * integer(env, 'IMAGE_STORE_MB', 2048, 1, MAX_IMAGE_STORE_MB),
-      /** Maximum wait for an image provider, in milliseconds. */
+      /** Maximum time that a request waits for a free image provider, in milliseconds. */
       queueMs: 1000 * integer(env, 'IMAGE_QUEUE_SECONDS', 60, 0, MAX_IMAGE_QUEUE_SECONDS),
     },
-    /** Fetches images at `https` URLs of requests. Default: such URLs are refused. */
+    /** Whether the coordinator fetches images that a request names by `https` URL. By default such requests are refused. */
     fetchImageUrls: flag(env, 'FETCH_IMAGE_URLS'),
     /** Maximum share of the image store per account, and per provider for unfinished images, in percent. */
     imageSharePercent: integer(env, 'IMAGE_STORE_SHARE_PERCENT', 25, 1, 100),
   };
 }
 
-/** Maximum requests per window; 0 sets no limit. */
+/** Maximum requests per minute, or per quarter of an hour (`emailPerQuarter`). 0: no limit. */
 function readRateLimits(env: Environment) {
   return {
     keyPerMinute: integer(env, 'RATE_LIMIT_KEY', 60_000, 0, 1_000_000_000),

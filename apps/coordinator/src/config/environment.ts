@@ -1,4 +1,8 @@
-/** Readers of environment variables. An empty variable counts as absent. Each throws a {@link StartupError} that names the variable. */
+/**
+ * Functions that read and validate one environment variable. An empty variable is treated as absent.
+ *
+ * An invalid value throws a {@link StartupError} that names the variable.
+ */
 import { StartupError } from './startup-error.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -40,7 +44,11 @@ export function choice<T extends string>(env: Environment, name: string, allowed
   return found;
 }
 
-/** The text if `holds` accepts it, else an error. Messages never contain the value, which may be a password. */
+/**
+ * The text of a variable that `holds` accepts; null if absent. `what` completes the error message "NAME must …".
+ *
+ * Error messages never contain the value, which may be a password.
+ */
 export function checked(env: Environment, name: string, holds: (value: string) => boolean, what: string): string | null {
   const value = text(env, name);
   if (value !== null && !holds(value)) throw new StartupError(`${name} must ${what}.`);

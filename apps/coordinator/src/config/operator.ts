@@ -1,4 +1,4 @@
-/** Name, address and tax ID of the operator, for the receipts of deposits. */
+/** `readOperator`: name, address and tax ID of the operator, printed on deposit receipts. */
 import { isName } from '@inference/protocol';
 import { checked, type Environment } from './environment.js';
 
@@ -7,7 +7,7 @@ const MAX_ADDRESS_CHARACTERS = 500;
 const MAX_ADDRESS_LINES = 8;
 const MAX_TAX_ID_CHARACTERS = 50;
 
-/** Throws StartupError naming the bad variable. */
+/** Throws StartupError naming the invalid variable. */
 export function readOperator(env: Environment) {
   const lineOf = (max: number) => (value: string) => value.length <= max && isName(value);
   const lines = (value: string): string[] => value.split(/\\n|\r?\n/).map((line) => line.trim());

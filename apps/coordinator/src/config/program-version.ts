@@ -1,7 +1,7 @@
-/** Version of this program, from its `package.json`. */
+/** `programVersion`: version of the coordinator, from its `package.json`. */
 import { createRequire } from 'node:module';
 
-/** `X.Y.Z`. The manifest lies beside the sources (tests) and beside the build. */
+/** Form `X.Y.Z`. The import map of package.json resolves `#package.json` from both sources (tests) and build. */
 export function programVersion(): string {
   return (createRequire(import.meta.url)('#package.json') as { version: string }).version;
 }

@@ -1,4 +1,4 @@
-/** `withSecretFiles`: reads secret settings from files, the form of Docker, Kubernetes and systemd. */
+/** `withSecretFiles`: reads secret settings from files, as Docker, Kubernetes and systemd provide them. */
 import { readFileSync } from 'node:fs';
 import { type Environment, text } from './environment.js';
 import { errorReason, StartupError } from './startup-error.js';
@@ -23,7 +23,11 @@ export const SECRET_SETTINGS = [
 
 const MAX_BYTES = 64 * 1024;
 
-/** The environment with the values of secret files. Throws {@link StartupError} naming the setting, never a value. */
+/**
+ * The environment, with each `NAME` read from the file of `NAME_FILE`.
+ *
+ * @throws {StartupError} The message names the setting, never its value.
+ */
 export function withSecretFiles(env: Environment): Environment {
   const values: Record<string, string> = {};
   for (const name of SECRET_SETTINGS) {

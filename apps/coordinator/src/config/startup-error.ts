@@ -1,4 +1,4 @@
-/** Reason why the program cannot start or continue: one sentence for the operator, without a stack. */
+/** `StartupError`: the program cannot start or continue. The message is written for the operator, and is printed without a stack. */
 export class StartupError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -6,10 +6,10 @@ export class StartupError extends Error {
   }
 }
 
-/** A setting that cannot be used: the next start would fail, too. */
+/** A setting is invalid, so a restart would fail in the same way. Commands then exit with code 2. */
 export class SettingsError extends StartupError {}
 
-/** System error code (`EADDRINUSE`, `EACCES`, `SQLITE_CANTOPEN`, …) of any thrown value, or the first line of its message. */
+/** Short reason of a thrown value: its code (`EADDRINUSE`, `EACCES`, `SQLITE_CANTOPEN`, …), else the first line of its message. */
 export function errorReason(error: unknown): string {
   if (error instanceof Error) {
     const problem = packageProblem(error);
@@ -21,12 +21,13 @@ export function errorReason(error: unknown): string {
 }
 
 /**
- * Problem of the installation if Node could not load a package: missing, not compiled, or compiled for another Node. Null for other errors.
- * Node's messages name the package between quotes, and the importing or compiled file.
+ * Explains an error of Node's module loader: the package is missing, not compiled, or compiled for another version of Node.
+ *
+ * Null for other errors.
  */
 export function packageProblem(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
-  // Message of the package `bindings`, without a code. npm 12 runs no install scripts of packages unless they are named.
+  // The package `bindings` throws this error without a code. npm 12 runs only install scripts of packages named by --allow-scripts.
   if (error.message.startsWith('Could not locate the bindings file')) {
     const name = packageInPath(error.message) ?? 'better-sqlite3';
     return `the package ${name} was not compiled: install the coordinator again, with npm's --allow-scripts=${name}`;
@@ -42,12 +43,12 @@ export function packageProblem(error: unknown): string | null {
   return null;
 }
 
-/** Innermost package of the first path in a message; null: the message has no path of a package. */
+/** Name of the innermost package in the first path of a message; null: no path below node_modules. */
 function packageInPath(message: string): string | null {
   return /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(message)?.[1] ?? null;
 }
 
-/** OpenSSL's codes for a certificate of an authority that Node does not know. */
+/** OpenSSL's error codes for a certificate whose authority Node does not trust. */
 const UNKNOWN_AUTHORITY = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT',

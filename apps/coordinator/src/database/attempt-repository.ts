@@ -1,17 +1,21 @@
-/** `AttemptRepository`: counters of attempts for all coordinators, by keyed hashes of names, in windows of the database's clock. */
+/**
+ * `AttemptRepository`: counts attempts, such as sign-ins per e-mail address, in time windows. All coordinators share the counters.
+ *
+ * Stored names are keyed hashes. Windows follow the database's clock.
+ */
 import { createHmac } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../limits/attempt-counters.js';
 import { databaseTime } from './connection/database-clock.js';
 import type { Database } from './tables.js';
 
-/** Name of the secret that hashes names. */
+/** Name of the row in `secrets` with the key of the name hashes. */
 export const ATTEMPT_NAMES_SECRET = 'attempt-names';
 
 interface AttemptRepositoryOptions {
   readonly database: Database;
   readonly secret: Uint8Array;
-  /** Receives failed refunds and failed writes of successes, which no request waits for. */
+  /** Receives errors of refunds and of added names, which requests do not report. */
   readonly onWriteError: (error: unknown) => void;
 }
 
@@ -78,12 +82,12 @@ export class AttemptRepository implements AttemptCounters {
     await this.#options.database.deleteFrom('attempt_counts').where('expires_at', '<', this.#now).execute();
   }
 
-  /** Counts in one statement, under the lock of the row. False: the maximum is reached, and nothing was counted. */
+  /** Counts in one statement, which locks the row. False: the maximum is reached, and nothing was counted. */
   async #increment(name: string, maxAttempts: number, windowMs: number): Promise<boolean> {
     if (maxAttempts <= 0) return false;
     const now = this.#now;
     const window = sql.lit(windowMs);
-    // Twice the window, so that a clock set back locks out only briefly.
+    // An expiry more than two windows ahead is treated as past, because the clock was set back. Otherwise the lock-out would last.
     const isOver = sql<boolean>`(attempt_counts.expires_at <= ${now} or attempt_counts.expires_at > ${now} + 2 * ${window})`;
     const { numInsertedOrUpdatedRows } = await this.#options.database
       .insertInto('attempt_counts')

@@ -1,21 +1,25 @@
-/** `ChangeHints` tell other coordinators to reread rows. Hints may be lost or false; periodic reads find all changes. */
+/**
+ * `ChangeHints`: notifies other coordinators of the cluster of changed rows, so that they read the rows at once.
+ *
+ * Hints may be lost or wrong, because every coordinator also reads the rows periodically.
+ */
 
-/** Kinds of changes, each with the subject that a hint names. */
+/** Kinds of changes. The comments say what the hint's subject identifies. */
 export const CHANGE_KINDS = [
-  /** An API key, or the account of keys. */
+  /** An API key, or an account whose keys are affected. */
   'key',
   'prices',
   'catalogue',
   'quarantines',
-  /** State or policy of rollouts. */
+  /** No subject: state or policy of rollouts. */
   'rollouts',
   /** A provider whose reputation gained or lost a restriction. */
   'reputation',
-  /** SHA-256 of the enclave key of a managed device. */
+  /** A managed device, by the SHA-256 of its enclave key. */
   'device',
   /** A provider that was unlinked from its account. */
   'unlinked',
-  /** An account with leased credit that another coordinator needs. */
+  /** An account whose credit lease another coordinator needs back. */
   'credit',
 ] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
@@ -30,7 +34,7 @@ export class ChangeHints {
   readonly #listeners = new Map<ChangeKind, (subjects: ReadonlySet<string>) => unknown>();
   #publish: ((hint: ChangeHint) => void) | null = null;
 
-  /** Whether there may be other coordinators. */
+  /** Whether this coordinator runs in a cluster. */
   get isShared(): boolean {
     return this.#publish !== null;
   }
@@ -40,12 +44,12 @@ export class ChangeHints {
     this.#publish = publish;
   }
 
-  /** Notifies the other coordinators of a change that is in the database. */
+  /** Notifies other coordinators of a committed change. */
   publish(kind: ChangeKind, subject = ''): void {
     this.#publish?.({ kind, subject });
   }
 
-  /** Calls back with subjects of hints from other coordinators. One listener per kind; the listener must not throw. */
+  /** Sets the listener of a kind, called with the subjects of other coordinators' hints. The listener must not throw. */
   on(kind: ChangeKind, listener: (subjects: ReadonlySet<string>) => unknown): void {
     this.#listeners.set(kind, listener);
   }

@@ -1,10 +1,10 @@
-/** `ComponentAvailabilityRepository`: counts per day the minutes in which a coordinator reported a component (API, console, payments). */
+/** `ComponentAvailabilityRepository`: minutes per day in which a coordinator reported a component (API, console) as running. */
 
 import { DAY_MS, MINUTE_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 
 const MINUTES_PER_DAY = 1440;
-/** Longer than the displayed days, so that the first report remains known during a long outage. */
+/** Longer than the status page shows, so that the first report is still known after a long outage. */
 const RETAINED_DAYS = 400;
 
 export interface ComponentMinutes {
@@ -22,7 +22,7 @@ export class ComponentAvailabilityRepository {
     this.#database = database;
   }
 
-  /** Records these components as running now. Each minute counts once per component, for any number of coordinators. */
+  /** Records components as running now. A minute is counted once per component, even if several coordinators report it. */
   async report(components: readonly string[], now: number): Promise<void> {
     const minute = Math.floor(now / MINUTE_MS);
     const day = Math.floor(now / DAY_MS);
@@ -63,7 +63,7 @@ export class ComponentAvailabilityRepository {
 }
 
 interface DayMinutes {
-  /** Minutes of the day since the first report, until now. The current minute counts after its first report. */
+  /** Minutes of the day between the first report and now. Includes the current minute only if it was reported. */
   readonly observed: number;
   /** Minutes with a report. */
   readonly up: number;

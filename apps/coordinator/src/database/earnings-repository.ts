@@ -1,4 +1,4 @@
-/** Reads an account's earnings from roll-ups. A linked provider reports the earnings of all its owner's providers. */
+/** Reads earnings of providers and accounts from roll-up tables, and earnings concentration for operators. */
 import { sql } from 'kysely';
 import { HOUR_MS } from '../time-units.js';
 import { PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
@@ -9,7 +9,7 @@ import { earnerNames } from './usage-repository.js';
 
 export type EarningsQuarter = Omit<Tables['machine_quarters'], 'provider_id' | 'earner'>;
 
-/** Quarters of an hour since `from` (milliseconds since 1970), oldest first; one row per quarter and model. */
+/** Earnings of a provider since `from` (milliseconds since 1970): one row per quarter of an hour and model, oldest first. */
 export async function providerQuarters(
   database: Database,
   { providerId, accountId, from }: { readonly providerId: string; readonly accountId: string; readonly from: number },
@@ -27,7 +27,7 @@ export async function providerQuarters(
     .execute();
 }
 
-/** Lifetime earnings of an account from all its providers, and the current number of its providers. */
+/** Lifetime earnings of an account from all its providers (micro-USD), and the number of its providers now. */
 export async function accountEarnings(
   database: Database,
   accountId: string,
@@ -83,7 +83,7 @@ export interface AccountName {
   readonly email: string | null;
 }
 
-/** Earnings of an owner from a payer. Amounts are micro-USD. */
+/** Earnings of one owner that one payer has paid. Amounts in micro-USD. */
 interface PayerConcentration {
   /** Null: an unclaimed provider. */
   readonly owner: AccountName | null;
@@ -102,7 +102,11 @@ interface ConcentrationRow {
   readonly payer_paid: number;
 }
 
-/** Owners with `minSharePercent` of earnings, and `minEarned`, from one payer since day `from` (days since 1970), largest first. */
+/**
+ * Pairs of owner and payer in which the payer has paid at least `minSharePercent` of the owner's earnings, and at least `minEarned`.
+ *
+ * Counts earnings since the day `from` (days since 1970). The largest come first.
+ */
 export async function earningsConcentration(
   database: Database,
   {

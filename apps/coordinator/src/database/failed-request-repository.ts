@@ -1,7 +1,7 @@
 /**
- * `FailedRequestRepository`: failed requests of accounts, without content, for the console.
+ * `FailedRequestRepository`: failed requests of accounts, without prompts and outputs, for the console.
  *
- * Writes are queued and batched. The oldest rows beyond a maximum per account, and in all, are removed.
+ * Rows are queued in memory and written in batches. The oldest rows above a maximum per account, and in total, are removed.
  */
 
 import { DAY_MS } from '../time-units.js';
@@ -21,7 +21,7 @@ interface FailedRequest {
   /** Provider of the last attempt; null: there was no attempt. */
   readonly providerId: string | null;
   readonly isSealed: boolean;
-  /** Error code in `ERRORS` of packages/formats; another version of the coordinator may write others. */
+  /** Error code of `ERRORS` in packages/formats. Another version of the coordinator may have written a code unknown here. */
   readonly code: string;
   readonly latencyMs: number;
   /** Milliseconds since 1970. */
@@ -43,11 +43,11 @@ const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
 /** Maximum rows of all accounts. */
 const MAX_ROWS = 200_000;
-/** Maximum rows per account, so that no account can displace the rows of others. */
+/** Maximum rows per account, so that one account cannot displace the rows of others. */
 const MAX_ROWS_PER_ACCOUNT = 2_000;
-/** Maximum rows that wait for a write. */
+/** Maximum rows in the queue. */
 const MAX_WAITING_ROWS = 20_000;
-/** Rows beyond the maximums are removed once per this many writes. */
+/** Number of writes after which rows above the maximums are removed. */
 const WRITES_PER_TRIM = 50;
 
 export class FailedRequestRepository {
@@ -90,7 +90,7 @@ export class FailedRequestRepository {
     this.#accountsToTrim.add(request.accountId);
   }
 
-  /** At most `limit` requests, newest first, after the position `after`. Writes queued rows first, so that none is missing. */
+  /** At most `limit` requests after the position `after`, newest first. Writes queued rows before the query. */
   async list(
     { accountId, range, model, key }: RequestFilter,
     { limit, after }: { readonly limit: number; readonly after: { readonly at: number; readonly id: string } | null },
@@ -140,7 +140,7 @@ export class FailedRequestRepository {
       .where('failed_requests.account_id', '=', accountId);
   }
 
-  /** Removes the oldest rows beyond both maximums. */
+  /** Removes the oldest rows above both maximums. */
   async #trim(): Promise<void> {
     const accountIds = [...this.#accountsToTrim];
     this.#accountsToTrim.clear();

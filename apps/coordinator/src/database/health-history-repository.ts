@@ -1,7 +1,7 @@
-/** `HealthHistoryRepository`: health figures of each coordinator in slots of a minute, ten minutes and an hour. */
+/** `HealthHistoryRepository`: health figures of each coordinator over time, for the operator's charts. Slots of 1, 10 and 60 minutes. */
 import type { Database } from './tables.js';
 
-/** Lengths of slots, and how long their rows are retained: as long as the longest chart with this resolution. */
+/** Length of the slots, and time for which their rows are retained: that of the longest chart with this resolution. */
 export const HEALTH_SLOTS = [
   { seconds: 60, retainedMs: 2 * 3_600_000 },
   { seconds: 600, retainedMs: 26 * 3_600_000 },
@@ -9,7 +9,7 @@ export const HEALTH_SLOTS = [
 ] as const;
 export type HealthSlotSeconds = (typeof HEALTH_SLOTS)[number]['seconds'];
 
-/** Maximum rows of one read. A chart needs a row per point and coordinator. */
+/** Maximum rows of one read. A chart needs one row per point and coordinator. */
 const MAX_ROWS = 20_000;
 
 interface HealthRow {
@@ -19,7 +19,7 @@ interface HealthRow {
   readonly figures: string;
 }
 
-/** Merges two JSON texts of figures. */
+/** Merges stored and added figures, both in JSON. */
 type Merge = (stored: string, added: string) => string;
 
 export class HealthHistoryRepository {
@@ -31,12 +31,12 @@ export class HealthHistoryRepository {
     this.#merge = merge;
   }
 
-  /** Adds figures of a coordinator to the three slots that contain the time `at`. Also removes expired rows. */
+  /** Adds figures of a coordinator to the slots (one per length) that contain the time `at`. Also removes expired rows. */
   async add(coordinator: string, at: number, figures: string): Promise<void> {
     const write = async (transaction: Database): Promise<void> => {
       for (const { seconds, retainedMs } of HEALTH_SLOTS) {
         const slot = { coordinator, slot_seconds: seconds, slot_at: Math.floor(at / (seconds * 1000)) * seconds * 1000 };
-        // Each coordinator writes only its own rows, so no lock is needed between read and write.
+        // No lock is needed between read and write, because each coordinator writes only its own rows.
         const stored = await transaction
           .selectFrom('health_history')
           .select('figures')

@@ -1,13 +1,13 @@
-/** `IncidentRepository`: incidents and maintenance on the status page, with updates. Written by operators. */
+/** `IncidentRepository`: incidents and maintenance that operators publish on the status page, with their updates. */
 import { randomUUID } from 'node:crypto';
 import { isAfterPosition } from './row-position.js';
 import type { IncidentImpact, IncidentKind, IncidentStatus } from './tables/operations.js';
 import type { Database, Tables } from './tables.js';
 
-/** Maximum of unresolved incidents and maintenance at a time. */
+/** Maximum unresolved incidents and maintenance at a time. */
 export const MAX_OPEN_INCIDENTS = 20;
 export const MAX_UPDATES_PER_INCIDENT = 50;
-/** A new incident removes the oldest beyond this number. */
+/** Maximum stored incidents. A new one removes the oldest. */
 const MAX_STORED_INCIDENTS = 1000;
 
 export interface IncidentUpdate {
@@ -77,7 +77,7 @@ export class IncidentRepository {
     return numUpdatedRows > 0n;
   }
 
-  /** Adds an update. The status `resolved` or `completed` ends the incident; any other status reopens it. */
+  /** Adds an update. Its status `resolved` or `completed` ends the incident; any other status reopens it. */
   async addUpdate(id: string, update: NewUpdate): Promise<'added' | 'unknown' | 'too_many'> {
     const now = this.#now();
     return this.#database
@@ -94,7 +94,7 @@ export class IncidentRepository {
           .select((select) => select.fn.countAll<number>().as('count'))
           .where('incident_id', '=', id)
           .executeTakeFirstOrThrow();
-        // The last update is reserved for the end of the incident.
+        // The last possible update is reserved for the end of the incident.
         const max = resolvedAt(update, now) === null ? MAX_UPDATES_PER_INCIDENT - 1 : MAX_UPDATES_PER_INCIDENT;
         if (Number(count) >= max) throw new TooManyUpdates();
         await insertUpdate(transaction, id, update, now);

@@ -1,17 +1,21 @@
-/** `KeysetRepository`: claimed and published keysets, the same bytes for all coordinators. Epochs grow over restarts. */
+/**
+ * `KeysetRepository`: keysets (sealing keys of all providers) of the end-to-end mode, shared by all coordinators.
+ *
+ * Before a coordinator publishes an epoch, it claims the epoch with the content, so that all coordinators publish the same bytes.
+ */
 import type { Database } from './tables.js';
 
 export interface StoredKeyset {
   readonly epoch: number;
-  /** JSON of the keyset: as served, or without `log` in a claim. */
+  /** JSON of the keyset. Published: as served. Claimed: without the member `log`. */
   readonly body: string;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly issuedAt: number;
 }
 
-/** Number of stored keysets; only the newest is served. */
+/** Number of stored keysets. Only the newest is served. */
 const RETAINED_KEYSETS = 2;
-/** Number of stored claims. A coordinator further behind finds a newer keyset instead of its claim. */
+/** Number of stored claims. A coordinator that is further behind finds a newer keyset instead of its claim. */
 const RETAINED_CLAIMS = 16;
 
 export class KeysetRepository {
@@ -21,7 +25,7 @@ export class KeysetRepository {
     this.#database = database;
   }
 
-  /** Null: none was published yet. */
+  /** The published keyset with the largest epoch; null: none. */
   newest(): Promise<StoredKeyset | null> {
     return newestOf(this.#database, 'e2e_keysets');
   }
@@ -31,21 +35,21 @@ export class KeysetRepository {
     return newestOf(this.#database, 'e2e_keyset_claims');
   }
 
-  /** Claims an epoch. Returns the valid claim, possibly another coordinator's. Null: this or a later epoch is published. */
+  /** Claims an epoch. Returns the claim that won, possibly another coordinator's. Null: this or a later epoch is published. */
   async claim({ epoch, body, issuedAt }: StoredKeyset): Promise<StoredKeyset | null> {
     await this.#database
       .insertInto('e2e_keyset_claims')
       .values({ epoch, body, issued_at: issuedAt })
       .onConflict((conflict) => conflict.column('epoch').doNothing())
       .execute();
-    // Read after the insert: the claim of a published epoch may have been deleted before.
+    // Checked after the insert, because the claim of a published epoch may have been deleted, so that the insert succeeded again.
     const newest = await this.newest();
     if (newest !== null && newest.epoch >= epoch) return null;
     const row = await this.#database.selectFrom('e2e_keyset_claims').selectAll().where('epoch', '=', epoch).executeTakeFirst();
     return row === undefined ? null : storedKeyset(row);
   }
 
-  /** False: another coordinator has published this epoch. */
+  /** Publishes a keyset. False: another coordinator has published this epoch. */
   async publish({ epoch, body, issuedAt }: StoredKeyset): Promise<boolean> {
     const { numInsertedOrUpdatedRows } = await this.#database
       .insertInto('e2e_keysets')

@@ -1,4 +1,4 @@
-/** `LogRepository`: the transparency log of a database. The head row's lock serialises appends. */
+/** `LogRepository`: entries and Merkle tree of the transparency log. Appends are serialised by a lock on the row in `log_heads`. */
 import {
   encodeLogEntry,
   fromHex,
@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 /** Maximum time for the retries of one append, in milliseconds. */
 const APPEND_MS = 10_000;
 
-/** Maximum new entries per hour, so that no fault or attack grows the log without bound. */
+/** Maximum new entries per hour and kind, so that a fault or an attack cannot grow the append-only log without bound. */
 export const MAX_ENTRIES_PER_HOUR: Readonly<Record<LogEntryKind, number>> = { keyset: 1000, provider: 5000, revoked: 1000, release: 120 };
 
 export interface PublishedTree {
@@ -32,7 +32,7 @@ export interface PublishedTree {
   readonly root: Uint8Array;
   /** Signature lines of witnesses for this tree. */
   readonly cosignatures: string;
-  /** Database time of this reading, in milliseconds. */
+  /** Time of the query by the database's clock, in milliseconds since 1970. */
   readonly readAt: number;
 }
 
@@ -45,7 +45,7 @@ export class LogRepository {
     this.#sha256 = sha256;
   }
 
-  /** Opens the log, or creates an empty log. The origin of the first creator stays. */
+  /** Opens the log, or creates an empty one with `origin`. The origin of an existing log stays. */
   static async open(database: Database, sha256: Sha256, origin: string): Promise<LogRepository> {
     await database
       .insertInto('log_heads')
@@ -55,7 +55,7 @@ export class LogRepository {
     return new LogRepository(database, sha256);
   }
 
-  /** Index of the entry's leaf, existing or new. Null: the hourly maximum of this kind. */
+  /** Appends an entry unless it exists. Returns the index of its leaf. Null: the hourly maximum of this kind is reached. */
   async append(entry: LogEntry): Promise<number | null> {
     const bytes = encodeLogEntry(entry);
     const hash = leafHash(this.#sha256, bytes);
@@ -95,7 +95,7 @@ export class LogRepository {
     return size;
   }
 
-  /** Rows of the leaf at `index` and of the subtrees that the leaf completes, starting with the leaf. */
+  /** Rows of `log_nodes` for a new leaf: the leaf itself, and the subtrees that it completes. */
   async #completedSubtrees(transaction: Database, index: number, leaf: Uint8Array) {
     const rows = [{ level: 0, node_index: index, hash: toHex(leaf) }];
     let hash = leaf;
@@ -123,7 +123,7 @@ export class LogRepository {
     return { origin, size, root: fromHex(root), cosignatures, readAt: Number(readAt) };
   }
 
-  /** Publishes a tree of this log, unless a larger tree is published. */
+  /** Sets the published tree, unless a larger tree is published already. */
   async publish({ size, root, cosignatures }: Pick<PublishedTree, 'size' | 'root' | 'cosignatures'>): Promise<void> {
     await this.#database
       .updateTable('log_heads')
@@ -133,7 +133,7 @@ export class LogRepository {
       .execute();
   }
 
-  /** Hash of a complete subtree. Throws where the tree does not have the subtree. */
+  /** Hash of a complete subtree. Rejects if the tree does not have it. */
   readonly subtree = (level: number, index: number): Promise<Uint8Array> => readNode(this.#database, level, index);
 
   /** Hashes of `count` neighbouring subtrees from `first` on. */

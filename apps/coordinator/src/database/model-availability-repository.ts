@@ -1,29 +1,29 @@
 /**
- * `ModelAvailabilityRepository`: uptime of models, from checks every minute of which models the network serves.
+ * `ModelAvailabilityRepository`: uptime of models. Every minute, a check records which models the network serves.
  *
- * A row counts, per model and UTC day, the checks at which the model was served. A row with an empty model counts all checks.
+ * A row counts, per model and UTC day, the checks at which the model was served. The row with an empty model counts all checks.
  */
 
 import { DAY_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 
-/** Days of an uptime by default, today included. */
+/** Days over which an uptime is computed by default, including today. */
 const DEFAULT_DAYS = 30;
 export const RETAINED_DAYS = 90;
 /** Model id of the rows that count all checks. No model has an empty id. */
 const ALL_CHECKS = '';
-/** Bounds the table against providers that report ever new model names. */
+/** Limits the table, because providers could report ever new model names. */
 const MAX_MODELS_PER_DAY = 2000;
 const ROWS_PER_STATEMENT = 500;
 
 export interface ModelUptime {
-  /** Share of `checks` at which a machine served the model, from 0 to 1. */
+  /** Share of `checks` at which a provider served the model, from 0 to 1. */
   readonly share: number;
   /** Number of checks since the model was first seen. */
   readonly checks: number;
   /** Start of the day on which the model was first seen, in milliseconds since 1970. */
   readonly since: number;
-  /** UTC days, oldest first. `at`: start of the day. `share`: null if no check counts, for example before the model was seen. */
+  /** UTC days, oldest first. `at`: start of the day. `share`: null on a day without checks since the model was first seen. */
   readonly days: readonly { readonly at: number; readonly share: number | null }[];
 }
 
@@ -34,7 +34,7 @@ export class ModelAvailabilityRepository {
     this.#database = database;
   }
 
-  /** Records one check: the models served now. Only one coordinator at a time may call this function. */
+  /** Records one check with the models that are served now. Only one coordinator at a time may call this function. */
   async record(models: readonly string[], now: number): Promise<void> {
     const day = Math.floor(now / DAY_MS);
     await this.#database.transaction().execute(async (transaction) => {
@@ -57,7 +57,7 @@ export class ModelAvailabilityRepository {
     });
   }
 
-  /** At most `limit` models served in the last `days` days. Ordered by the last day, then by the number of checks. */
+  /** At most `limit` models served in the last `days` days, ordered by the last day and then by the number of checks. */
   async recentModels(now: number, { days, limit }: { readonly days: number; readonly limit: number }): Promise<string[]> {
     const rows = await this.#database
       .selectFrom('model_availability')
@@ -73,7 +73,7 @@ export class ModelAvailabilityRepository {
     return rows.map(({ model }) => model);
   }
 
-  /** Uptimes of all models that were served in the last `days` days, or only of `models`. */
+  /** Uptimes of the models that were served in the last `days` days, optionally only of `models`. */
   async read(
     now: number,
     { days = DEFAULT_DAYS, models }: { readonly days?: number; readonly models?: readonly string[] } = {},
@@ -101,7 +101,7 @@ interface DayRow {
   readonly day: number;
   /** Checks of the day at which the model was served. */
   readonly checks: number;
-  /** Checks of the day before the first check with the model. */
+  /** Checks of the day before the first one at which the model was served. */
   readonly missed: number;
 }
 

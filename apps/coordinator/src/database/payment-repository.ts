@@ -1,4 +1,4 @@
-/** `PaymentRepository`: deposit orders, handled events, the ends of withdrawals, and payout accounts. */
+/** `PaymentRepository`: deposit orders, withdrawals, payout accounts, and handled events of the payment processor (Stripe). */
 
 import { isAfterPosition } from './row-position.js';
 import type { DepositSource } from './tables/ledger.js';
@@ -78,7 +78,7 @@ export class PaymentRepository {
     return this.#findOrder('payment_id', paymentId);
   }
 
-  /** Marks an order as paid, in any state: a payment always counts. */
+  /** Marks an order as paid, even an expired or failed one, because the money has arrived. */
   async payOrder(id: string, paymentId: string | null, at: number): Promise<void> {
     await this.#database
       .updateTable('deposit_orders')
@@ -98,7 +98,7 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Stores the total refunded so far. An older, lower total has no effect. */
+  /** Stores the total refunded so far. A lower total, from an older event, has no effect. */
   async noteRefund(id: string, total: number): Promise<void> {
     await this.#database
       .updateTable('deposit_orders')
@@ -160,12 +160,12 @@ export class PaymentRepository {
     return row === undefined ? null : withdrawalOf(row);
   }
 
-  /** Claims the end of a withdrawal. Resolves to the valid claim, which may be earlier. */
+  /** Claims how a withdrawal ends. Resolves to the first claim, which may be an earlier one. */
   async claimEnd(withdrawalId: string, end: WithdrawalEndClaim, at: number): Promise<{ end: WithdrawalEndClaim; claimedAt: number }> {
     const row = await this.#database
       .insertInto('withdrawal_ends')
       .values({ withdrawal_id: withdrawalId, end, transfer_id: null, claimed_at: at })
-      // Changes nothing, but returns the earlier claim.
+      // An update without effect, because only then does the statement return the earlier claim.
       .onConflict((conflict) =>
         conflict.column('withdrawal_id').doUpdateSet((set) => ({ withdrawal_id: set.ref('excluded.withdrawal_id') })),
       )
@@ -182,7 +182,7 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Removes a claim whose transfer the processor refused, unless a later claim has taken its place. */
+  /** Removes the claim of a transfer that the processor refused, unless a later claim has replaced it. */
   async dropClaim(withdrawalId: string, claimedAt: number): Promise<void> {
     await this.#database
       .deleteFrom('withdrawal_ends')

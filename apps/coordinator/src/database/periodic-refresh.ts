@@ -1,12 +1,12 @@
-/** `PeriodicRefresh` rereads cached rows every few seconds, and at once after a hint. Requests never wait. */
+/** `PeriodicRefresh`: reads cached rows again every few seconds, and at once after a change hint. Requests use the cache meanwhile. */
 
-/** Maximum delay between two reads, in milliseconds. */
+/** Time after which a read that does not end no longer delays the next one, in milliseconds. */
 export const MAX_READ_MS = 40_000;
 
 interface PeriodicRefreshOptions {
   readonly read: () => Promise<void>;
   readonly everyMs: number;
-  /** A later read failed; the cached rows stay valid. */
+  /** Called if a read after the first one failed. The cached rows stay in use. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -14,14 +14,14 @@ export class PeriodicRefresh {
   readonly #options: PeriodicRefreshOptions;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
-  /** The next read, which waits for the running read. Shared by all callers until it starts. */
+  /** The next read, which waits for the running one. All callers share it until it starts. */
   #queued: Promise<void> | null = null;
 
   constructor(options: PeriodicRefreshOptions) {
     this.#options = options;
   }
 
-  /** First read; rejects on failure, without later reads. Callers close the refresh. */
+  /** Reads for the first time, then starts the timer. Rejects if the read fails. The caller must call `close`. */
   async begin(): Promise<void> {
     const { read, everyMs } = this.#options;
     await read();
@@ -29,7 +29,7 @@ export class PeriodicRefresh {
     this.#timer.unref();
   }
 
-  /** Reads after a read in progress. Never rejects. */
+  /** Reads now, or after the running read. Never rejects. */
   refreshNow(): Promise<void> {
     const { read, onError } = this.#options;
     this.#queued ??= this.#running.then(() => {
@@ -45,7 +45,7 @@ export class PeriodicRefresh {
   }
 }
 
-/** Resolves with a promise that never rejects, or after `ms`. */
+/** Resolves when `promise` does, or after `ms`. `promise` must never reject. */
 export function settledWithin(promise: Promise<void>, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);

@@ -1,14 +1,14 @@
-/** Periodic work of the network: per kind and period, one of the coordinators on a PostgreSQL works. */
+/** Runs work, such as pruning, once for all coordinators that share a PostgreSQL database. On SQLite, there is one coordinator. */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
 import { dialectOf } from './connection/dialect.js';
 import type { Database } from './tables.js';
 
-/** Part of the period after which the next run is due: timers of coordinators are not exact. */
+/** Part of the period after which the next run is due. Less than 1, because the timers of coordinators are not exact. */
 const DUE_AFTER = 0.9;
 
-/** Runs `work` under an advisory lock on a separate connection, so that a crash frees the lock. Null: locked elsewhere. */
+/** Runs `work` under an advisory lock, which a crash releases with its connection. Null: another coordinator holds the lock. */
 export async function runExclusively<T>(database: Database, name: string, work: () => Promise<T>): Promise<T | null> {
   if (dialectOf(database) === 'sqlite') return work();
   return database.connection().execute(async (connection) => {
@@ -18,13 +18,13 @@ export async function runExclusively<T>(database: Database, name: string, work: 
     try {
       return await work();
     } finally {
-      // With a lost connection the lock has ended, and the outcome of the work stands.
+      // An error means that the connection, and the lock with it, is lost. The result of the work stays valid.
       await sql`select pg_advisory_unlock(${key})`.execute(connection).catch(() => {});
     }
   });
 }
 
-/** Like {@link runExclusively}, at most once per period in the whole network. A failed run is due again at once. */
+/** Like {@link runExclusively}, at most once per period in the whole cluster. After a failure, the next call runs the work again. */
 export async function runOncePerPeriod<T>(database: Database, name: string, periodMs: number, work: () => Promise<T>): Promise<T | null> {
   if (dialectOf(database) === 'sqlite') return work();
   return runExclusively(database, name, async () => {
@@ -35,7 +35,7 @@ export async function runOncePerPeriod<T>(database: Database, name: string, peri
       .select('name')
       .where('name', '=', name)
       .where('ran_at', '>', dueAfter)
-      // A clock set back must not suspend the work.
+      // A run in the future is ignored, because the clock was set back.
       .where('ran_at', '<=', now)
       .executeTakeFirst();
     if (ran !== undefined) return null;
@@ -49,7 +49,7 @@ export async function runOncePerPeriod<T>(database: Database, name: string, peri
   });
 }
 
-/** Work of the whole network, at every period. Returns the function that stops the timer and waits for running work. */
+/** Runs work periodically, once per period in the whole cluster. Returns a function that stops the timer and waits for running work. */
 export function everyPeriod(options: {
   readonly database: Database;
   /** Unique name of the work. */
@@ -74,7 +74,7 @@ export function everyPeriod(options: {
   };
 }
 
-/** Signed 64 bits of a hash. */
+/** Advisory locks have 64-bit keys, so the name is hashed. */
 function lockKeyOf(name: string): RawBuilder<unknown> {
   const bytes = createHash('sha256').update(`inference coordinator: ${name}`).digest();
   return sql`${bytes.readBigInt64BE(0).toString()}::bigint`;

@@ -16,7 +16,7 @@ export interface UsedJob {
   readonly keyName: string | null;
   readonly providerId: string | null;
   readonly promptTokens: number;
-  /** Prompt tokens read from a cache; part of `promptTokens`. */
+  /** Prompt tokens read from the KV cache; part of `promptTokens`. */
   readonly cachedTokens: number;
   readonly completionTokens: number;
   /** Completion tokens without visible text, such as think segments; part of `completionTokens`. */
@@ -72,7 +72,7 @@ export async function listUsage(
   const { after } = page;
   if (after !== null) {
     const beyond = sql.raw(order === 'desc' ? '<' : '>');
-    // The second condition implies the first, but only the first can use the index.
+    // The second condition implies the first one, which is added because only it can use the index.
     query = query
       .where(sql<boolean>`${value} ${beyond}= ${after.value}`)
       .where(sql<boolean>`(${value} ${beyond} ${after.value} or job_id ${beyond} ${after.id})`);
@@ -110,7 +110,7 @@ function selectJobs(database: Database, accountId: string) {
       .select(['prompt_tokens', 'cached_tokens', 'completion_tokens', 'hidden_tokens', 'images', 'cost'])
       .select(['jobs.model as model', 'api_keys.name as key_name'])
       .where('jobs.account_id', '=', accountId)
-      // The state is a literal and no parameter, so that the database can use the index on settled jobs.
+      // The state is a literal, not a parameter, so that the database can use the partial index on settled jobs.
       .where('state', '=', sql.lit('settled'))
   );
 }

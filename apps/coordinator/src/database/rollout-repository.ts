@@ -1,4 +1,4 @@
-/** `RolloutRepository`: rollouts of agent versions, compared machines, and the capacity of each coordinator. */
+/** `RolloutRepository`: rollouts of agent versions, the providers that are compared in them, and the capacity at each coordinator. */
 import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely';
 import { locked } from './connection/row-lock.js';
 import { runExclusively } from './periodic-work.js';
@@ -7,27 +7,30 @@ import type { Database, Tables } from './tables.js';
 export type RolloutRow = Selectable<Tables['rollouts']>;
 export type RolloutMachineRow = Selectable<Tables['rollout_machines']>;
 
-/** Maximum rollouts to read. */
 const MAX_ROLLOUTS = 1000;
-/** Versions whose machines are stored. */
+/** Number of newest versions whose machines stay stored. */
 const MAX_VERSIONS_WITH_MACHINES = 5;
 const POLICY = 'rollouts';
-/** Rows per statement: each has some twenty parameters, and databases limit the parameters of a statement. */
+/** Rows per statement. Each has some twenty parameters, and databases limit the parameters of a statement. */
 const ROWS_PER_STATEMENT = 100;
 const IDS_PER_STATEMENT = 1000;
-/** A coordinator without a report for this time counts as stopped. */
+/** Time without a report after which a coordinator is considered stopped, in milliseconds. */
 const FLEET_MS = 180_000;
 
-/** Selects the rows for an offer: the asking machine, machines that may reserve capacity, and recent controls. Times in milliseconds. */
+/**
+ * Selects the rows that decide an offer: the asking machine, machines whose update may reduce capacity, and recent controls.
+ *
+ * Times in milliseconds since 1970.
+ */
 export interface RelevantMachines {
   readonly providerId: string;
-  /** Controls of this family. */
+  /** Chip family of the selected controls. */
   readonly chipFamily: string;
   readonly controlsSince: number;
-  /** Offers since this time reserve capacity, unless the machine runs the version and was seen after `connectedSince`. */
+  /** Machines offered the version since then are selected, unless they already run it and were seen after `connectedSince`. */
   readonly offeredSince: number;
   readonly connectedSince: number;
-  /** Machines offered after `missingSince` and not seen after `returnedSince` may be missing. */
+  /** Machines offered the version after `missingSince` and not seen after `returnedSince` are selected, because they may be offline. */
   readonly missingSince: number;
   readonly returnedSince: number;
 }
@@ -57,7 +60,7 @@ export class RolloutRepository {
       .execute();
   }
 
-  /** Adds the rollouts that `decide` returns for the stored rollouts. Only one coordinator at a time adds rollouts. */
+  /** Adds the rollouts that `decide` returns, given the stored ones. A lock lets only one coordinator at a time run this. */
   async add(decide: (known: readonly RolloutRow[]) => readonly RolloutRow[]): Promise<void> {
     await runExclusively(this.#database, 'add rollouts', async () => {
       const rows = decide(await this.rollouts());
@@ -87,8 +90,9 @@ export class RolloutRepository {
   }
 
   /**
-   * Records an offer under the lock of the rollout, so that two coordinators never reserve the same capacity. Undefined: no such rollout.
-   * `decide` sees the `relevant` machines only.
+   * Decides and records an offer while the rollout is locked, so that two coordinators never reserve the same capacity.
+   *
+   * `decide` gets the `relevant` machines only. Undefined: no such rollout.
    */
   async offer<Result>(
     version: string,
@@ -122,8 +126,9 @@ export class RolloutRepository {
   }
 
   /**
-   * Writes the observations of this coordinator: `changed` rows, and `seen` machines without other changes. Without a transaction,
-   * which would delay other writes of an SQLite file.
+   * Writes observations of this coordinator: `changed` rows, and `seen` machines of which only the time has changed.
+   *
+   * Not in a transaction, which would delay other writes on SQLite.
    */
   async observe(
     changed: readonly RolloutMachineRow[],
@@ -180,7 +185,7 @@ export class RolloutRepository {
   }
 }
 
-/** Selects few of thousands of rows: machines that run the version and are connected reserve nothing. */
+/** Condition for {@link RelevantMachines}. Selects few of thousands of rows, because most machines run the version and are connected. */
 function isRelevant({ and, eb, or }: ExpressionBuilder<Tables, 'rollout_machines'>, relevant: RelevantMachines): Expression<SqlBool> {
   const isOffer = and([
     eb('since', '>', relevant.offeredSince),
@@ -194,7 +199,7 @@ function isRelevant({ and, eb, or }: ExpressionBuilder<Tables, 'rollout_machines
   ]);
 }
 
-/** Updates the observed columns, unless another offer replaced the row. Sorted, so that coordinators do not deadlock. */
+/** Updates the observed columns, unless a later offer has replaced the row. Sorted, so that coordinators do not deadlock. */
 async function writeObserved(database: Database, changed: readonly RolloutMachineRow[]): Promise<void> {
   const rows = [...changed].sort((a, b) => (a.provider_id < b.provider_id ? -1 : a.provider_id > b.provider_id ? 1 : 0));
   for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
@@ -207,7 +212,7 @@ async function writeObserved(database: Database, changed: readonly RolloutMachin
           .doUpdateSet((set) => ({
             seen_at: set.ref('excluded.seen_at'),
             on_version_at: set.ref('excluded.on_version_at'),
-            // Keeps a failure that was reported meanwhile.
+            // A failure that was reported meanwhile stays, unless the machine now runs the version.
             failed_at: set.case().when('excluded.on_version_at', 'is', null).then(set.ref('rollout_machines.failed_at')).else(null).end(),
             blocked_at: set.ref('excluded.blocked_at'),
             restricted_at: set.ref('excluded.restricted_at'),

@@ -1,13 +1,13 @@
 /**
- * Position of a row in a list ordered by time and id, newest first. For keyset pagination, and for tables with a maximum number of rows.
+ * `RowPosition`: position in a list ordered by time and id, newest first. The id orders rows of the same time.
  *
- * The id orders rows of the same time.
+ * Used for keyset pagination, and to remove the oldest rows of tables with a maximum number of rows.
  */
 import { type ExpressionBuilder, type RawBuilder, type SqlBool, type StringReference, sql } from 'kysely';
 import type { Database } from './tables.js';
 
 export interface RowPosition {
-  /** Time of the row, in milliseconds. */
+  /** Time of the row, in milliseconds since 1970. */
   readonly at: number;
   readonly id: string;
 }
@@ -27,14 +27,14 @@ export function isAfterPosition<DB, Table extends keyof DB>(
   return sql<SqlBool>`(${time} < ${at} or (${time} = ${at} and ${rowId} < ${id}))`;
 }
 
-/** Table with a maximum number of rows per owner: the columns `at` and `id`, and the owner's id. */
+/** Table with columns `at` and `id`, and with a maximum number of rows per value of `ownerColumn`. */
 interface BoundedTable {
   readonly table: 'owner_commands' | 'organisation_events';
   readonly ownerColumn: 'account_id' | 'organisation_id';
   readonly maxRows: number;
 }
 
-/** Removes the oldest rows of an owner beyond the maximum. Call after each insert. */
+/** Removes the oldest rows of an owner above the maximum. Call after each insert. */
 export async function removeOldestRows(database: Database, { table, ownerColumn, maxRows }: BoundedTable, ownerId: string): Promise<void> {
   const rowsOfOwner = sql`${sql.table(table)} where ${sql.ref(ownerColumn)} = ${ownerId}`;
   const [at, id] = [sql.ref('at'), sql.ref('id')];

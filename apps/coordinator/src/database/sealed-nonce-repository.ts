@@ -1,11 +1,11 @@
-/** Nonces of sealed requests, shared by all coordinators of this database, so that a request counts once. */
+/** `SealedNonceRepository`: nonces of accepted sealed requests, shared by all coordinators, so that a replay is refused. */
 import type { JobId } from '@inference/protocol';
 import { sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
 import { IdQuery, statementWriter } from './connection/prepared-statements.js';
 import type { Database } from './tables.js';
 
-/** Nonce of one sealed request, taken by its job. */
+/** Nonce of one sealed request, with the job that uses it. */
 export interface SealedNonce {
   /** Hexadecimal SHA-256 of account and nonce. */
   readonly digest: string;
@@ -14,10 +14,10 @@ export interface SealedNonce {
   readonly lifetimeMs: number;
 }
 
-/** Maximum expired nonces per delete statement, because a statement blocks other writers. */
+/** Maximum expired nonces per delete statement, because a statement blocks other writers on SQLite. */
 const PRUNED_PER_STATEMENT = 1000;
 
-/** Statements are compiled once per instance, so each database needs its own. */
+/** Caches compiled SQL, so each database needs its own instance. */
 export class SealedNonceRepository {
   readonly #insert = statementWriter<SealedNonce>(
     ({ digest, jobId, lifetimeMs }, parameters) => {
@@ -38,25 +38,25 @@ export class SealedNonceRepository {
   readonly #delete = new IdQuery<never>((database, digests) => database.deleteFrom('sealed_nonces').where('digest', 'in', digests));
 
   /**
-   * Takes new nonces. Waits for concurrent transactions with the same nonces.
+   * Stores new nonces. Waits for concurrent transactions with the same nonces.
    *
-   * @param nonces One per digest.
-   * @returns The job that took each digest, now or before; null: of an earlier version.
+   * @param nonces At most one per digest.
+   * @returns For each digest, the job that used it first; null: stored by an earlier version.
    */
   async take(transaction: Database, nonces: Iterable<SealedNonce>): Promise<ReadonlyMap<string, JobId | null>> {
-    // Same order everywhere, so that transactions of two coordinators cannot deadlock.
+    // Sorted, so that transactions of two coordinators cannot deadlock.
     const sorted = [...nonces].sort((a, b) => (a.digest < b.digest ? -1 : 1));
     const rows = (await this.#insert.write(transaction, sorted)) as { readonly digest: string; readonly job_id: JobId | null }[];
     return new Map(rows.map(({ digest, job_id }) => [digest, job_id]));
   }
 
-  /** Returns nonces that this transaction took. */
+  /** Deletes nonces that this transaction has stored, because their jobs do not run. */
   async giveBack(transaction: Database, digests: readonly string[]): Promise<void> {
     if (digests.length > 0) await this.#delete.read(transaction, digests);
   }
 }
 
-/** Removes nonces of requests that have expired, in pieces. */
+/** Removes nonces of expired requests, in batches. */
 export async function pruneSealedNonces(database: Database): Promise<void> {
   for (;;) {
     const expired = database

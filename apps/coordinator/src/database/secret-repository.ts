@@ -1,10 +1,10 @@
-/** Secrets shared by the coordinators of one database. The first user creates the secret. */
+/** `sharedSecret`: random secrets that all coordinators of a database share. The first call for a name creates the secret. */
 import { randomBytes } from 'node:crypto';
 import type { Database } from './tables.js';
 
 const SECRET_BYTES = 32;
 
-/** The 32 bytes stored under a name. `initial`: value of a new secret; random by default. */
+/** The 32-byte secret of a name. `initial`: value of a new secret; random by default. */
 export async function sharedSecret(database: Database, name: string, initial?: Uint8Array): Promise<Uint8Array> {
   if (initial !== undefined && initial.length !== SECRET_BYTES) throw new RangeError(`a secret has ${SECRET_BYTES} bytes`);
   const stored = await readSecret(database, name);
@@ -14,7 +14,7 @@ export async function sharedSecret(database: Database, name: string, initial?: U
     .values({ name, value: Buffer.from(initial ?? randomBytes(SECRET_BYTES)).toString('hex') })
     .onConflict((conflict) => conflict.column('name').doNothing())
     .execute();
-  // Concurrent creators both read the row that was stored first.
+  // Read again, so that concurrent creators all get the row that was stored first.
   const created = await readSecret(database, name);
   if (created === null) throw new Error('a new secret is missing');
   return created;

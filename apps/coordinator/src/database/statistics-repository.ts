@@ -1,5 +1,5 @@
 /**
- * Roll-ups behind the public statistics, up to the latest settlement. No function reads more rows as history grows.
+ * Reads the network's public statistics from roll-up tables, up to the latest settlement. The cost does not grow with history.
  */
 import { sql } from 'kysely';
 import { MINUTE_MS } from '../time-units.js';
@@ -16,7 +16,7 @@ export interface ActivitySums {
   readonly activeAccounts: number;
 }
 
-/** Sums of the network in a window. */
+/** Totals of the network in a window. */
 export async function readNetworkTotals(database: Database, window: StatsWindow): Promise<ActivitySums> {
   await foldJobs(database);
   const row = await database
@@ -41,7 +41,7 @@ export interface MinuteSums {
   readonly completionTokens: number;
 }
 
-/** Minutes since `from` with settled jobs. */
+/** Sums per minute since `from` (milliseconds since 1970). Minutes without settled jobs are absent. */
 export async function readMinutes(database: Database, from: number): Promise<readonly MinuteSums[]> {
   await foldJobs(database);
   const rows = await database
@@ -67,7 +67,7 @@ export interface Served {
   readonly jobs: number;
 }
 
-/** Most active owners of a window, highest first; ties by account id. */
+/** Owners with the highest `metric` in a window, highest first. Equal ones are ordered by account id. */
 export async function readLeaders(
   database: Database,
   window: StatsWindow,
@@ -75,7 +75,7 @@ export async function readLeaders(
   limit: number,
 ): Promise<readonly Served[]> {
   await foldJobs(database);
-  // A literal, because partial indexes need a constant condition.
+  // A literal, not a parameter, so that the database can use the partial index.
   const none = sql.lit(0);
   return database
     .selectFrom('account_totals')

@@ -1,7 +1,7 @@
 /**
- * All tables. No column contains a prompt, an output, or a value derived from either.
+ * `Tables`: types of all database tables, for Kysely. No column contains a prompt, an output, or a value derived from either.
  *
- * Times are integer milliseconds and flags nullable times, on both databases.
+ * On both databases, times are integers in milliseconds since 1970. Most flags are nullable times, such as `revoked_at`.
  */
 import type { Kysely } from 'kysely';
 import type { AccountTables } from './tables/accounts.js';

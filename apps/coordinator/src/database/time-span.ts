@@ -1,4 +1,4 @@
-/** `TimeSpan`: bounds of the times of rows, in milliseconds since 1970. */
+/** `TimeSpan`: time filter of lists, in milliseconds since 1970. */
 export interface TimeSpan {
   /** Included; null: no bound. */
   readonly from: number | null;

@@ -1,4 +1,4 @@
-/** Usage and earnings of accounts by day and hour, and usage entries by page. Computed from settled jobs until they are pruned. */
+/** Queries of an account's usage and earnings from the table `jobs`: sums per day or hour, and pages of entries. Excludes pruned jobs. */
 import { sql } from 'kysely';
 import { DAY_MS, HOUR_MS } from '../time-units.js';
 import { unclaimedAccount } from './ledger/unclaimed-accounts.js';
@@ -31,7 +31,7 @@ export interface EarningDay {
   readonly earned: number;
 }
 
-// Both databases divide integers to integers. The divisor is a literal, because PostgreSQL does not know a parameter's type.
+// Integer division on both databases. The divisor is a literal, because PostgreSQL does not know the type of a parameter.
 const DAY = sql<number>`ended_at / ${sql.lit(DAY_MS)}`;
 const HOUR = sql<number>`ended_at / ${sql.lit(HOUR_MS)}`;
 
@@ -85,7 +85,7 @@ function selectUsage(database: Database, accountId: string, range: DayRange, { m
     .where('ended_at', '<', (range.to + 1) * DAY_MS);
 }
 
-/** Values of the column `earner` for the account: its id, and unclaimed accounts of machines linked later. */
+/** Values of the column `earner` for an account: its id, and the unclaimed accounts of its providers before they were linked. */
 export async function earnerNames(database: Database, accountId: string): Promise<string[]> {
   const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
   const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();
@@ -124,25 +124,25 @@ export interface UsageEntryRow {
   readonly images: number;
   /** Micro-USD. */
   readonly cost: number;
-  /** Milliseconds. */
+  /** Time of the settlement, in milliseconds since 1970. */
   readonly completedAt: number;
 }
 
 export interface UsageFilter {
   readonly accountId: string;
-  /** Milliseconds; `from` included, `to` excluded. */
+  /** Milliseconds since 1970; `from` included, `to` excluded. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
   readonly model?: string | undefined;
 }
 
-/** Position of an entry in the order; entries of equal time are ordered by descending job id. */
+/** Position in a list of entries, newest first. Entries of equal time are ordered by descending job id. */
 export interface UsagePosition {
   readonly completedAt: number;
   readonly jobId: string;
 }
 
-/** Usage entries of an account, newest first: at most `limit` entries after `after`. Pages stay stable while entries are added. */
+/** At most `limit` usage entries of an account after the position `after`, newest first. */
 export async function readUsage(
   database: Database,
   filter: UsageFilter,
@@ -154,14 +154,14 @@ export async function readUsage(
     .selectFrom('jobs')
     .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'images', 'cost', 'ended_at'])
     .where('account_id', '=', accountId)
-    // The state is a literal and no parameter, so that the database can use the index on settled jobs.
+    // The state is a literal, not a parameter, so that the database can use the partial index on settled jobs.
     .where('state', '=', sql.lit('settled'))
     .$if(from !== undefined, (query) => query.where('ended_at', '>=', from as number))
     .$if(to !== undefined, (query) => query.where('ended_at', '<', to as number))
     .$if(model !== undefined, (query) => query.where('model', '=', model as string))
     .$if(after !== null, (query) => {
       const { completedAt, jobId } = after as UsagePosition;
-      // The second condition implies the first, but only the first can use the index.
+      // The second condition implies the first one, which is added because only it can use the index.
       return query
         .where('ended_at', '<=', completedAt)
         .where((all) => all.or([all('ended_at', '<', completedAt), all('job_id', '<', jobId)]));
@@ -182,13 +182,13 @@ export async function readUsage(
   }));
 }
 
-/** Query of the ids of an account's API keys that a filter selects. `key`: a key id, or `playground` for all playground keys. */
+/** Query of the ids of an account's API keys. `key`: a key id, or `playground` for all playground keys. */
 export function keysOf(database: Database, accountId: string, key: string) {
   const keys = database.selectFrom('api_keys').select('id').where('account_id', '=', accountId);
   return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
 }
 
-/** Maximum jobs read by {@link modelsOfLatestJobs}, so that the query takes milliseconds with any history. */
+/** Maximum jobs that {@link modelsOfLatestJobs} reads, so that the query takes milliseconds with any history. */
 const MAX_LATEST_JOBS = 2000;
 
 /** Models of the newest jobs since `from` (milliseconds since 1970). */

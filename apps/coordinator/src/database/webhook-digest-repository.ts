@@ -1,7 +1,7 @@
 /**
- * `WebhookDigestRepository`: SHA-256 digests of accepted MDM and ACME webhooks, so that a cluster accepts each once.
+ * `WebhookDigestRepository`: SHA-256 digests of accepted MDM and ACME webhooks, so that a cluster accepts each only once.
  *
- * Used by `WebhookReceiver`; pruned by the wiring of devices. Payment events are in `PaymentRepository`.
+ * `WebhookReceiver` uses it. Events of the payment processor are in `PaymentRepository`.
  */
 import { sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
@@ -14,7 +14,7 @@ export class WebhookDigestRepository {
     this.#database = database;
   }
 
-  /** Records an event for `lifetimeMs`, before the event is handled. False: a coordinator has recorded the event before. */
+  /** Records an event for `lifetimeMs`, before it is handled. False: a coordinator has already recorded it. */
   async add(digest: string, lifetimeMs: number): Promise<boolean> {
     const { numInsertedOrUpdatedRows } = await this.#database
       .insertInto('webhook_digests')
@@ -24,7 +24,7 @@ export class WebhookDigestRepository {
     return numInsertedOrUpdatedRows === 1n;
   }
 
-  /** Removes digests past their lifetime. A replay of such an event is refused as too old. */
+  /** Removes expired digests. A replay of such an event is refused as too old. */
   async prune(): Promise<void> {
     await this.#database.deleteFrom('webhook_digests').where('expires_at', '<', databaseTime(this.#database)).execute();
   }

@@ -1,16 +1,20 @@
-/** `WriteBehindQueue` writes rows in batches; the newest value of a key wins. A crash loses queued rows. Failed writes are retried. */
+/**
+ * `WriteBehindQueue`: queues rows in memory and writes them in batches. The newest value of a key replaces an older one.
+ *
+ * Failed writes are retried. A crash loses the queued rows.
+ */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 interface WriteBehindQueueOptions<Key, Value> {
-  /** Writes a piece of the rows, in arrival order. */
+  /** Writes some of the rows, in the order in which they were queued. */
   readonly write: (piece: readonly (readonly [Key, Value])[]) => Promise<unknown>;
-  /** Called after a flush has written everything. */
+  /** Called after a flush has written all rows. */
   readonly onWritten?: () => Promise<void>;
   readonly onWriteError: (error: unknown) => void;
   readonly everyMs: number;
   /** Maximum rows per write. */
   readonly perWrite: number;
-  /** Maximum queued rows. Beyond this the database is unavailable, and the oldest rows are dropped. */
+  /** Maximum queued rows. If the database is unavailable for so long, the oldest rows are dropped. */
   readonly maxWaiting: number;
 }
 
@@ -36,7 +40,7 @@ export class WriteBehindQueue<Key, Value> {
     this.#waiting.set(key, value);
   }
 
-  /** Queued value of the key. */
+  /** Queued value of a key. */
   get(key: Key): Value | undefined {
     return this.#waiting.get(key);
   }
@@ -63,7 +67,7 @@ export class WriteBehindQueue<Key, Value> {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    // The first flush may have started before the newest row was added.
+    // Twice, because the first call may join a flush that began before the newest row was added.
     await this.flush();
     await this.flush();
   }
@@ -75,7 +79,7 @@ export class WriteBehindQueue<Key, Value> {
     for (let start = 0; start < batch.length; start += perWrite) {
       const piece = batch.slice(start, start + perWrite);
       await write(piece);
-      // A newer value of the same key stays queued.
+      // A newer value of the same key, set during the write, stays queued.
       for (const [key, value] of piece) if (this.#waiting.get(key) === value) this.#waiting.delete(key);
     }
     await onWritten?.();

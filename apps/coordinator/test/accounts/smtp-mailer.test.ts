@@ -1,4 +1,4 @@
-/** Mail through a real SMTP server in this process. */
+/** `SmtpMailer` against a real SMTP server that runs in this process. */
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
@@ -31,7 +31,7 @@ interface Received {
   readonly text: string;
 }
 
-/** Starts a server that accepts Ada's password; returns its port and what it received. */
+/** Starts a server that accepts Ada's password. Returns its port and the received mails. */
 async function listen(options: SMTPServerOptions = {}) {
   const received: Received[] = [];
   const smtp = new SMTPServer({
@@ -61,7 +61,7 @@ async function listen(options: SMTPServerOptions = {}) {
     },
     ...options,
   });
-  // Clients that end a handshake are errors of a connection, not of the server.
+  // Ignored, because a client that ends a handshake is an error of one connection, not of the server.
   smtp.on('error', () => {});
   await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
   closing.push(() => new Promise((resolve) => smtp.close(resolve)));

@@ -1,4 +1,4 @@
-/** Reading the database grants no access: stored secrets cannot be used to sign in. */
+/** A reader of the database gains no access: stored secrets cannot be used to sign in. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ describeDatabases('issued secrets', (fresh, dialect) => {
     for (const secret of [first, apiKey, device_code, access_token]) expect(dump).toContain(sha256(secret));
     expect(dump).toContain(createHash('sha256').update(`reset-password:${reset}`).digest('base64url'));
 
-    // Stored values are rejected as credentials.
+    // The stored hashes themselves are rejected as credentials.
     const thief = new Browser(harness.url);
     const [name = '', value = ''] = [...person.cookies].find(([one]) => one.endsWith('session_token')) ?? [];
     thief.cookies.set(name, value.replace(first, sha256(first)));

@@ -1,4 +1,4 @@
-/** Backups that are damaged, incomplete or of another kind are refused, and nothing present is lost. */
+/** A damaged, incomplete or unsuitable backup is refused, and existing data stay. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ beforeAll(async () => {
 const env = (dataDir: string) => ({ DATA_DIR: dataDir });
 const backUp = (out: string, change: Partial<BackupOptions> = {}) => createBackup(backupOptions(out, env(source), change));
 
-/** A changeable copy of the good backup. */
+/** Copy of the intact backup, for the test to change. */
 async function copyOfGood(): Promise<string> {
   const copy = join(temporaryDirectory('backup-copy'), 'backup');
   await cp(good, copy, { recursive: true });

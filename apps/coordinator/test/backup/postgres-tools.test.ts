@@ -1,4 +1,4 @@
-/** PostgreSQL's programs: their choice by version, passwords outside of arguments, and no commit after a failed `pg_restore`. */
+/** PostgreSQL's programs are chosen by version and get no password in arguments. A failed `pg_restore` is never committed. */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { connectionVariables, findPostgresTool, loadDump, runPostgresTool } from
 
 const url = 'postgres://us%40er:pass%2Fword@[::1]:5433/data%20base?sslmode=no-verify&keepAlive=true';
 
-/** A program of these shell commands. */
+/** Creates a shell script with these commands in place of a PostgreSQL program. */
 function fakeTool(name: string, ...commands: string[]): string {
   const path = join(temporaryDirectory('postgres-tools'), name);
   writeFileSync(path, ['#!/bin/sh', ...commands, ''].join('\n'));
@@ -56,7 +56,7 @@ it('commits only after a complete dump', async () => {
     'damaged',
   );
   expect(readFileSync(received, 'utf8')).not.toContain('commit');
-  // A session that ends first, as after a failed statement, is the reason that is reported.
+  // If `psql` ends first, as after a failed statement, its error is reported.
   const refusing = fakeTool('psql', 'read line', 'echo "psql:<stdin>:1: ERROR:  a coordinator uses the database" >&2', 'exit 3');
   const endless = fakeTool('pg_restore', 'while echo "select 1;"; do :; done');
   const error = await loadDump({ restore: [endless], psql: refusing, before: 'begin;\n', after: '' }, { url, signal }).catch(String);

@@ -1,4 +1,4 @@
-/** Changes at one coordinator reach the other at once: periodic reads are too rare here to be the reason. */
+/** Changes at one coordinator reach the other at once, by change hints: in these tests, periodic reads are too rare to be the cause. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import { findKey, hashKey } from '../../src/database/accounts/api-key-repository.js';

@@ -71,9 +71,9 @@ test('a coordinator of an unknown version is logged and counted', async () => {
 });
 
 describe('dashboards and alerts', () => {
-  /** Added by Prometheus to each sample, or to `up`. */
+  /** Labels that Prometheus adds to each sample, and to its own metric `up`. */
   const TARGET_LABELS = ['instance', 'job'];
-  /** Metrics of optional parts, which these coordinators do not have. Labels by metric. */
+  /** Labels of metrics of optional parts, which these coordinators lack. */
   const OPTIONAL = new Map([
     ['inference_device_reports', ['outcome']],
     ['inference_certificate_expiry_timestamp_seconds', ['certificate']],
@@ -92,7 +92,7 @@ describe('dashboards and alerts', () => {
     const rules = readRules();
     const recorded = new Map(rules.flatMap(({ record, expr }) => (record === undefined ? [] : [[record, expr] as const])));
 
-    /** Labels of a metric's samples; before its first sample, of its definition. Null: there is no such metric. */
+    /** Labels of a metric, from its samples, or from its definition if there are none. Null: there is no such metric. */
     const labelsOf = (metric: string): readonly string[] | null => {
       if (metric === 'up') return TARGET_LABELS;
       const expr = recorded.get(metric);
@@ -132,7 +132,7 @@ describe('dashboards and alerts', () => {
       ...dashboardQueries().flatMap(({ panel, expr, legendLabels }) => problemsOf(panel, expr, legendLabels)),
     ];
     expect(problems).toEqual([]);
-    // The check finds what is wrong.
+    // Proves that the check itself finds mistakes.
     expect(problemsOf('x', 'sum by (nothing) (inference_jobs_total{color="red", end="well"}) + inference_nothing')).toEqual([
       'x: inference_jobs_total has no label color',
       'x: no metric inference_nothing',

@@ -1,4 +1,4 @@
-/** The parts of peers are requested a bounded number of times per second, and reused under load. */
+/** The number of requests for peers' parts per second is limited. Under load, cached parts are used. */
 import Type from 'typebox';
 import { expect, it } from 'vitest';
 import { ClusterViews } from '../../src/cluster/cluster-views.js';

@@ -79,7 +79,7 @@ test('a coordinator that shuts down moves its providers, and serves new requests
   await until(() => jobs.length === 2);
   const idle = await idleConnection(near.url);
   const closing = near.app.close(60_000);
-  // The idle provider is told to reconnect elsewhere, and does.
+  // The idle provider is asked to connect to another coordinator, and does.
   await moving.next('rejected');
   expect(moving.rejection).toBe('shutting_down');
   const moved = await ScriptedProvider.connect(far.url, { ...moving.options, enclave: moving.enclave });
@@ -93,7 +93,7 @@ test('a coordinator that shuts down moves its providers, and serves new requests
   expect(await handedOver.text()).toContain('[DONE]');
   // New requests are refused from now on, while the running one goes on.
   await once(idle, 'close');
-  // A connection that was promised to stay ends with its response.
+  // The first response had already announced keep-alive. Its connection is closed anyway after the response.
   await jobs[0]?.answerHonestly();
   const { status, connection, socket } = await first;
   expect([status, connection]).toEqual([200, 'keep-alive']);
@@ -119,7 +119,7 @@ test('a coordinator that shuts down waits for jobs of other coordinators on its 
     void closing.then(() => {
       isClosed = true;
     });
-    // The time for load balancers is over, and no client of its own keeps the coordinator.
+    // The grace time for load balancers has passed, and the coordinator has no clients of its own to wait for.
     await until(() =>
       fetch(`${far.url}/v1/models`).then(
         ({ status }) => status === 503,

@@ -1,4 +1,4 @@
-/** A peer that answers with malformed messages, or not at all, is left out. */
+/** Views omit a peer that answers with malformed messages or not at all. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import type { PeerStream } from '../../src/cluster/peer.js';
@@ -38,7 +38,7 @@ const HOSTILE: Readonly<Record<string, (stream: PeerStream) => void>> = {
   'less than announced': send(['200', true], ['[]', false]),
   'an end': (stream) => stream.close(),
   'an abort': (stream) => stream.abort('no'),
-  // As a process that is stopped.
+  // Like a process that SIGSTOP has stopped.
   nothing: () => {},
 };
 

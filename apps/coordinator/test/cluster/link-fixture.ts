@@ -13,7 +13,7 @@ export interface Node {
   to(peer: string): PeerLink;
 }
 
-/** Coordinators over a network in memory. */
+/** Links of several coordinators over a network in memory, on virtual time. */
 export class LinkNetwork {
   readonly clock = new VirtualClock();
   readonly random: () => number;
@@ -38,7 +38,7 @@ export class LinkNetwork {
     return { links, transport, events, to: (peer) => links.link(peer) };
   }
 
-  /** Runs virtual time until the condition holds; throws after `ms`. */
+  /** Advances virtual time until the condition is true. Throws after `ms`. */
   until(condition: () => boolean, ms = 60_000): void {
     this.clock.run(ms, condition);
     if (!condition()) throw new Error('the condition does not hold in time');

@@ -1,21 +1,21 @@
 import type { ClusterTransport, MessageHandler } from '../../src/cluster/transport/cluster-transport.js';
 import type { VirtualClock } from './virtual-clock.js';
 
-/** Faults per message, as probabilities. They can be changed while the network runs. */
+/** Probabilities of faults per message. Tests may change the values while the network runs. */
 export interface Faults {
   loss: number;
   duplicate: number;
-  /** Messages that are delayed by up to `maxDelayMs` more, and so overtaken. */
+  /** Probability that a message is delayed by up to `maxDelayMs` more, so that others overtake it. */
   reorder: number;
   delayMs: number;
   maxDelayMs: number;
 }
 
-/** A bus in memory, on virtual time, for tests. Without faults, messages arrive in order after `delayMs`. */
+/** NATS replacement in memory, on virtual time. Without faults, messages arrive in order after `delayMs`. */
 export class MemoryNetwork {
   readonly faults: Faults = { loss: 0, duplicate: 0, reorder: 0, delayMs: 0.1, maxDelayMs: 50 };
   readonly transports: MemoryTransport[] = [];
-  /** Sees every message; bytes per millisecond of each publisher are bounded if set. */
+  /** Maximum bytes per millisecond of each publisher. `onMessage` is called with every message. */
   bytesPerMs = Number.POSITIVE_INFINITY;
   onMessage: (subject: string, payload: Uint8Array) => void = () => {};
   readonly clock: VirtualClock;
@@ -116,7 +116,7 @@ export class MemoryTransport implements ClusterTransport {
     }
   }
 
-  /** The process dies: no goodbye, no more messages. */
+  /** Simulates a crash of the process: no goodbye, no more messages. */
   kill(): void {
     this.isConnected = false;
     this.#subscriptions.clear();

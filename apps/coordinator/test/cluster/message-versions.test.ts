@@ -31,11 +31,11 @@ interface Recording {
   readonly envelopes: Readonly<Record<string, string>>;
 }
 
-// The shape is that of the recording beside this test.
+// Not validated: the file in this folder has the type `Recording`.
 const recorded = JSON.parse(readFileSync(new URL('messages/version-1.json', import.meta.url), 'utf8')) as Recording;
 const heartbeat = recorded.messages.heartbeat as Heartbeat;
 
-/** By the part of a name before the first `_`, or the whole name. */
+/** Parsers by the name of the recorded message, up to its first `_`. */
 const PARSERS: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
   heartbeat: (bytes) => {
     const decoded = decodeHeartbeat(bytes);
@@ -64,7 +64,7 @@ function parserOf(name: string): (bytes: Uint8Array) => unknown {
   return parser;
 }
 
-/** The same value with another member in every object. */
+/** Copy of a value with an unknown member added to every object. */
 function withFutureMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withFutureMembers);
   if (typeof value !== 'object' || value === null) return value;
@@ -91,7 +91,7 @@ describe('a message of version 1', () => {
   });
 });
 
-/** A member that records what it publishes and refuses. */
+/** A coordinator's `Membership` that records published messages and refused heartbeats. */
 function member() {
   const network = new EventEmitter();
   const published: Heartbeat[] = [];

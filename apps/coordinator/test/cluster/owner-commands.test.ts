@@ -1,4 +1,4 @@
-/** Commands of an owner to machines at this coordinator and at another, with their answers, refusals and limits. */
+/** Commands of an owner to providers of this and of another coordinator, with answers, refusals and limits. */
 import { randomUUID } from 'node:crypto';
 import type { ConsoleStoredCommand } from '@inference/formats';
 import type { MachineSettings } from '@inference/protocol';
@@ -13,9 +13,9 @@ import type { ScriptedProvider } from '../support/scripted-provider.js';
 let cluster: TwoCoordinators;
 let owner: Browser;
 let accountId: string;
-/** At the far coordinator. The console talks to the near one. */
+/** Provider connected to the far coordinator. The console uses the near one. */
 let machine: ScriptedProvider;
-/** An agent without remote control, at the near coordinator. */
+/** Agent without remote control, connected to the near coordinator. */
 let old: ScriptedProvider;
 
 const SETTINGS: MachineSettings = {
@@ -54,7 +54,7 @@ async function command(action: object, { to = machine, as = owner, id = randomUU
   };
 }
 
-/** Answers commands of the machine while `work` runs. */
+/** Answers commands to the provider while `work` runs. */
 async function answering<T>(refusal: string | null, pause: MachineSettings['pause'], work: () => Promise<T>): Promise<T> {
   const answer = (data: Buffer, isBinary: boolean): void => {
     const message = isBinary ? null : (JSON.parse(String(data)) as { type: string; command_id: string });

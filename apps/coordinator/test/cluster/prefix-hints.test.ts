@@ -1,4 +1,4 @@
-/** The next turn of a conversation returns to the provider with its prefix cached, from whichever coordinator the client asks. */
+/** The next turn of a conversation is placed on the provider that caches its prefix, regardless of the coordinator that the client uses. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Broadcast } from '../../src/cluster/membership/membership.js';
 import { PrefixHints } from '../../src/cluster/placement/prefix-hints.js';
@@ -21,7 +21,7 @@ describe('two coordinators', () => {
     await cluster.close();
   });
 
-  /** Messages of the near coordinator arrive in order, so the far one has those before the marker. */
+  /** Messages of the near coordinator arrive in order, so once the marker has arrived, the far one has all earlier messages. */
   async function allArrived(): Promise<void> {
     const marker = `affinity/marker-${++markers}`;
     await cluster.near.provider({ models: [marker] });
@@ -64,7 +64,7 @@ describe('two coordinators', () => {
 describe('hints of peers', () => {
   const promptPrefixes = [1, 2, 3].map((hash) => ({ hash, tokens: 256 * hash }));
 
-  /** Hints on a bus of a test's own, and what they published. */
+  /** `PrefixHints` on a fake broadcast, with the published messages. */
   function hintsOf(now = () => 0) {
     let receive: (subject: string, bytes: Uint8Array) => void = () => {};
     const published: unknown[] = [];

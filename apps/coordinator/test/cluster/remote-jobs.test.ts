@@ -36,7 +36,7 @@ describe('a client of one coordinator', () => {
     const after = await cluster.near.money();
     expect(after.balance).toBeLessThan(before.balance);
     expect(after.reserved).toBe(0);
-    // The owner of the connection runs no job of its own.
+    // The coordinator with the provider's connection serves no client of its own.
     expect(cluster.far.jobLines()).toEqual([]);
     expect(cluster.near.jobLines()).toHaveLength(1);
   });
@@ -67,7 +67,7 @@ describe('a client of one coordinator', () => {
   test('asks a provider about a large image, and is told which provider reads none', async () => {
     const sighted = await farProvider({ models: ['far/sees'], vision: { max_images: 1, max_image_tokens: 100 } });
     await farProvider({ models: ['far/sees'], serial: 'FARBLIND01' });
-    // Bytes after the last chunk are part of the file. The request has several frames.
+    // Padded after the last PNG chunk, so that the request needs several frames.
     const data = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(2 ** 20)]).toString('base64');
     const content = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } }];
     const body = { model: 'far/sees', messages: [{ role: 'user', content }] };
@@ -157,7 +157,7 @@ test('nothing that passes NATS holds the prompt or the answer', async () => {
   expect(answer).toContain('[DONE]');
   const content = /"delta":\{"content":"([^"]{4,})"/.exec(answer)?.[1] ?? '';
   expect(content).not.toBe('');
-  // The server answers after all messages before.
+  // The NATS server answers PING only after it has sent all earlier messages.
   spy.write('PING\r\n');
   await until(() => Buffer.concat(seen).toString('latin1').split('PONG').length === 3);
   const traffic = Buffer.concat(seen);

@@ -1,4 +1,4 @@
-/** A busy reply carries the owner's digest, so that the next request asks another owner. */
+/** A `busy` reply contains the current digest of the model, so that the next request asks another coordinator. */
 import { EMPTY_DIGEST, encodeDigest, type ModelDigest } from '@inference/scheduler';
 import { describe, expect, it } from 'vitest';
 import { encodeMessage } from '../../src/cluster/json-message.js';
@@ -9,7 +9,7 @@ import { parseOwnerMessage } from '../../src/cluster/placement/placement-message
 const DIGEST: ModelDigest = { ...EMPTY_DIGEST, serving: 1, totalSlots: 4, maxContextTokens: 8192 };
 const FULL = { ...DIGEST, queueLength: 7 };
 
-/** A coordinator that knows the peer `peer` with the model `m`. */
+/** A coordinator's `Membership` with one known peer, `peer`, which serves the model `m`. */
 function known(): Membership {
   let receive: (subject: string, bytes: Uint8Array) => void = () => {};
   const membership = new Membership({

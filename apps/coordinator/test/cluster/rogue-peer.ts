@@ -1,15 +1,15 @@
-/** A coordinator without providers whose answers to views a test decides. */
+/** Fake coordinator without providers. A test decides how it answers requests for views and images. */
 import { PeerLinks } from '../../src/cluster/link/peer-links.js';
 import { Membership } from '../../src/cluster/membership/membership.js';
 import { PeerStream } from '../../src/cluster/peer.js';
 import { NatsTransport } from '../../src/cluster/transport/nats-transport.js';
 
 export interface RoguePeer {
-  /** Answers a stream of kind `view` or `image`. Initially nothing is answered. */
+  /** Answers a stream of kind `view` or `image`. By default, no answer is sent. */
   answer: (stream: PeerStream) => void;
   /** Publishes to all coordinators. */
   publish(subject: string, bytes: Uint8Array): void;
-  /** Sees what others publish. Returns the cancellation. */
+  /** Calls back with messages that others publish. Returns a cancel function. */
   subscribe(pattern: string, handler: (subject: string, bytes: Uint8Array) => void): () => void;
   close(): Promise<void>;
 }

@@ -101,7 +101,7 @@ describe('three coordinators of one network', () => {
       ]),
     );
     expect((await models(0, wrong(99), '198.51.100.8')).status).toBe(401);
-    // A valid key passes from the blocked address.
+    // A valid key is accepted even from the address that is blocked for wrong keys.
     const { apiKey } = await at(0).customer(0);
     expect((await models(1, apiKey, '198.51.100.7')).status).toBe(200);
   });

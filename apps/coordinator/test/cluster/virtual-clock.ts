@@ -31,7 +31,7 @@ export class VirtualClock implements Clock {
     this.setTimer(0, callback);
   }
 
-  /** Time passes while the process runs nothing. */
+  /** Advances the time without running callbacks, like a stall of the process. */
   stall(ms: number): void {
     this.#now += ms;
   }
@@ -51,7 +51,7 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** The same with promises: their callbacks run after each event. */
+  /** Like `run`, but also lets promises settle after each step. */
   async runAsync(ms: number, isDone: () => boolean = () => false): Promise<void> {
     const end = this.#now + ms;
     while (this.#now < end && !isDone()) {

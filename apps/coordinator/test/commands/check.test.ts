@@ -1,4 +1,4 @@
-/** `check`: what it finds, and what it never prints. */
+/** The command `check` finds problems, and never prints secrets. */
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -19,7 +19,7 @@ describe('the command line', () => {
   it('has help for each command, and exit code 2 for mistakes', async () => {
     const overview = await runCommand(['--help']);
     expect(overview.code).toBe(0);
-    // Loading `serve` loads the whole coordinator; a test of the process asks for its help.
+    // Without `serve`, whose module loads the whole coordinator. A process test covers its help.
     for (const { name, load } of COMMANDS.filter((command) => command.name !== 'serve')) {
       expect(overview.out).toContain(`  ${name} `);
       const { usage } = await load();

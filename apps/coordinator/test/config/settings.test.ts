@@ -1,4 +1,4 @@
-/** Settings of the coordinator against their documentation for operators. */
+/** Compares the settings that the coordinator reads with the operators' guides. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
@@ -8,7 +8,7 @@ const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url));
 
 it("are all in the operators' guides", () => {
   const read = new Set<string>();
-  // Some settings are read only with others.
+  // METRICS_HOST is read only if METRICS_PORT is set.
   const given: Readonly<Record<string, string>> = { METRICS_PORT: '0' };
   const environment = new Proxy(given, {
     get(target, name) {

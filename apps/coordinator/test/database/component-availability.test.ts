@@ -1,4 +1,4 @@
-/** Minutes in which components were reported, by several coordinators on one database. */
+/** Minutes per day in which components were reported by several coordinators of one database. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import {
   ComponentAvailabilityRepository,
@@ -42,7 +42,7 @@ describeDatabases('the availability of components', (fresh) => {
       { observed: 0, up: 0 },
       { observed: 4, up: 2 },
     ]);
-    // The running minute counts only with a report.
+    // The current minute is included only if it was reported.
     expect(minutesPerDay(await read(), NOON + 4 * MINUTE_MS, 1)).toEqual([{ observed: 4, up: 2 }]);
     expect(minutesPerDay(await read(), NOON + 6 * MINUTE_MS, 1)).toEqual([{ observed: 6, up: 2 }]);
   });

@@ -31,7 +31,7 @@ describeDatabases('the device repositories', (fresh) => {
     await test.remove();
   });
 
-  /** Makes an offer to a key and downloads its profile. Returns the token's hash. */
+  /** Offers an enrolment to a key, and downloads the profile. Returns the token's hash. */
   async function offered(key: string, now = T0): Promise<string> {
     const [downloadHash, tokenHash] = [randomUUID(), randomUUID()];
     const facts = { providerId: key.slice(0, 32) as ProviderId, seKeySha256: key, sePublicKey: 'BA==', serialNumber: 'SERIAL0001' };

@@ -1,4 +1,4 @@
-/** Durability when a promise resolves: every commit of the database file is on the disk, except deferred ones. */
+/** When a write's promise resolves, the commit is on the disk, except if its sync was deferred. */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -89,7 +89,7 @@ describe('the log of the database file', () => {
 });
 
 describe('the group commit', () => {
-  /** Group whose flushes the test ends. */
+  /** Group commit whose flushes end only when the test lets them. */
   function group() {
     const flushes: { resolve: () => void; reject: (error: unknown) => void }[] = [];
     const batches: string[][] = [];

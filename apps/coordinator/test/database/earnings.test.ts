@@ -1,4 +1,4 @@
-/** Earnings that a provider is shown: today and lifetime, before and after its link. */
+/** Earnings that the coordinator reports to a provider: today and lifetime, before and after the provider is linked. */
 import type { ProviderId } from '@inference/protocol';
 import { expect, it } from 'vitest';
 import { readProviderEarnings } from '../../src/database/earnings-repository.js';
@@ -6,7 +6,7 @@ import { give, openTestLedger, PROVIDER, reservation, settlement, T0 } from '../
 import { describeDatabases } from '../support/databases.js';
 
 const DAY = 86_400_000;
-/** Part of the 30 micro-USD that a job of the steps costs. */
+/** The provider's share of a test job, which costs 30 micro-USD. */
 const EARNED = 27;
 
 describeDatabases('earnings of a provider', (fresh) => {

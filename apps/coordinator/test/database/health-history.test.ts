@@ -1,4 +1,4 @@
-/** Rows of the health history: three lengths of slots, coordinators apart, and expired rows removed. */
+/** Health history: figures are stored per coordinator in slots of three lengths, and expired rows are removed. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { HEALTH_SLOTS, HealthHistoryRepository } from '../../src/database/health-history-repository.js';
 import type { Database } from '../../src/database/tables.js';

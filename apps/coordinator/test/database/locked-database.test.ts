@@ -91,7 +91,7 @@ it('writes that wait too long get 503 with Retry-After; only delivered responses
   let jobs = 0;
   const running = await startHarness({
     databaseBusyMs: 1000,
-    // Enough for the writes before and after the lock on a busy machine.
+    // Enough time, even on a busy machine, for the writes before and after the lock.
     jobTimings: { ledgerMs: 3000, settleRetryMs: 20, settleRetryMaxMs: 40 },
     config: { rateLimits: NO_RATE_LIMITS },
   });

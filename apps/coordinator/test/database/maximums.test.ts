@@ -10,7 +10,7 @@ import { describeDatabases, type TestDatabase } from '../support/databases.js';
 
 describeDatabases('concurrent requests', (fresh) => {
   let place: TestDatabase;
-  /** Of two coordinators where several may share a database. */
+  /** Databases of two coordinators on PostgreSQL, and of one on SQLite. */
   let databases: Database[];
   let accountId: string;
   let now = 1_790_000_000_000;

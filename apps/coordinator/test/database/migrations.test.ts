@@ -1,4 +1,4 @@
-/** Each migration does to older programs what its description says, and a program runs only with schemas that allow this. */
+/** Each migration affects older versions as its description says, and a version runs only with schemas that support it. */
 import { Kysely, type Migration, Migrator, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
@@ -38,7 +38,7 @@ async function misdescribed(
       const { added, breaking } = changesOf(before, await readSchema(database), ran);
       const { kind } = describe(name);
       const found = breaking.length > 0 ? 'contract' : added.writesRows ? 'data' : 'expand';
-      // An author may know more: a contraction may leave the schema as it is.
+      // `contract` is accepted without a visible change, because a migration may change the meaning of values.
       if (found !== kind && kind !== 'contract') problems.push(`${name} is ${kind}, but: ${[found, ...breaking].join('; ')}`);
     }
     return problems;

@@ -1,4 +1,4 @@
-/** Each nonce of a sealed request is taken once, by concurrent transactions of all coordinators. */
+/** A nonce of a sealed request is accepted once, even in concurrent transactions of several coordinators. */
 import { createHash } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 
 describeDatabases('nonces of sealed requests', (fresh) => {
   let place: TestDatabase;
-  /** Of two coordinators where several may share a database. */
+  /** Databases of two coordinators on PostgreSQL, and of one on SQLite. */
   let databases: Database[];
 
   beforeEach(async () => {

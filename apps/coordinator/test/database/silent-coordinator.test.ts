@@ -1,4 +1,4 @@
-/** Locks of several coordinators in one PostgreSQL: a silent one releases its locks soon, and key uses are written in one order. */
+/** Several coordinators on one PostgreSQL: the server soon ends the locks of a stopped one, and key uses are written without deadlocks. */
 import { Kysely, sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { addKey, createAccount, newKeyText, recordKeyUse } from '../../src/database/accounts/api-key-repository.js';

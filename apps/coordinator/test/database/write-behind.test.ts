@@ -8,7 +8,7 @@ describe('the write-behind queue', () => {
   const opened: WriteBehindQueue<string, number>[] = [];
   afterEach(() => Promise.all(opened.splice(0).map((rows) => rows.close())));
 
-  /** `write` fails while `broken` says so. */
+  /** Queue whose `write` fails while `broken` is true. */
   function queueOf(maxWaiting = 100) {
     const written: (readonly (readonly [string, number])[])[] = [];
     const problems: unknown[] = [];

@@ -1,11 +1,11 @@
-/** `PasswordHasher` computes scrypt hashes on two own threads, so that Node's shared thread pool stays free. */
+/** `PasswordHasher` computes scrypt hashes on at most two worker threads, so that Node's shared thread pool stays free. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT_COST } from './thread-messages.js';
 
-/** One hash occupies a processor for about 85 ms. */
+/** Each hash occupies a processor core for about 85 ms. */
 export const MAX_HASHES_AT_ONCE = 2;
 const SALT_BYTES = 16;
 const STORED_HASH = /^([0-9a-f]+):([0-9a-f]+)$/i;
@@ -17,7 +17,7 @@ interface Task {
 }
 
 interface PasswordHasherOptions {
-  /** Cost parameter N of scrypt, a power of two; default: the library's. Hashes verify only at their own cost. */
+  /** Cost parameter N of scrypt, a power of two. Default: better-auth's. A hash verifies only with the N that it was made with. */
   readonly cost?: number | undefined;
   /** Default: all processors but one. Never above `MAX_HASHES_AT_ONCE`. */
   readonly maxThreads?: number;
@@ -44,7 +44,7 @@ export class PasswordHasher {
     return this.#running.size;
   }
 
-  /** `<salt>:<key>` in hexadecimal, the format of the sign-in library. */
+  /** `<salt>:<key>` in hexadecimal, the format of better-auth. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES).toString('hex');
     return `${salt}:${Buffer.from(await this.#derive(password, salt)).toString('hex')}`;
@@ -105,7 +105,7 @@ export class PasswordHasher {
     return thread;
   }
 
-  /** Drops a failed or ended thread. Queued hashes start a new thread at once. */
+  /** Rejects the hash of a failed or ended thread. Waiting hashes start a new thread at once. */
   #dropThread(thread: Worker, error: unknown): void {
     const place = this.#idle.indexOf(thread);
     if (place !== -1) this.#idle.splice(place, 1);
@@ -115,7 +115,7 @@ export class PasswordHasher {
   }
 }
 
-/** package.json names the entry, so sources (tests) and the build both find the file. */
+/** The import map of package.json resolves `#password-thread` from both sources (tests) and build. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#password-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };

@@ -1,7 +1,7 @@
 /**
- * `SignInQueue` of requests that need a password hash: at most `maxRunning`, round-robin over known browsers and networks.
+ * `SignInQueue` limits concurrent requests that hash a password. Waiting requests are served round-robin by client.
  *
- * Requests wait before the sign-in library runs, so a refusal has no effect.
+ * A client is a known browser or a network. Requests wait before better-auth runs, so a refused request has no effect.
  */
 
 interface SignInQueueOptions {
@@ -11,11 +11,13 @@ interface SignInQueueOptions {
   readonly maxWaitingPerClient?: number;
 }
 
-/** Servers compute 12 to 24 hashes a second, so the last request of a full queue waits five to ten seconds. */
+/** At 12 to 24 hashes a second, the last request of a full queue waits five to ten seconds. */
 const MAX_WAITING = 128;
 const MAX_WAITING_PER_CLIENT = 32;
 
-/** `client`: the client's line is full, or a shorter line displaced its newest request. `all`: the queue is full. */
+/**
+ * `client`: too many requests of this client wait, or a client with fewer displaced this request. `all`: the whole queue is full.
+ */
 export class SignInQueueFull extends Error {
   constructor(readonly scope: 'client' | 'all') {
     super(`too many sign-ins wait (${scope})`);
@@ -31,7 +33,7 @@ interface Waiting {
 
 export class SignInQueue {
   readonly #options: Required<SignInQueueOptions>;
-  /** Lines in serving order; a served line moves to the back. */
+  /** Waiting requests by client. The first client is served next, and then moves to the end. */
   readonly #lines = new Map<string, Waiting[]>();
   #running = 0;
   #waiting = 0;
@@ -48,7 +50,7 @@ export class SignInQueue {
     return this.#waiting;
   }
 
-  /** Runs a task in its turn. Throws {@link SignInQueueFull}, also when displaced, or the reason of `signal`. */
+  /** Runs a task when its turn comes. Throws {@link SignInQueueFull} if refused or displaced, or the reason of `signal`. */
   async run<T>(client: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#running < this.#options.maxRunning) this.#running++;
@@ -90,7 +92,7 @@ export class SignInQueue {
     });
   }
 
-  /** Makes room by rejecting the newest request of the longest line, unless the new request's line would be as long. */
+  /** Rejects the newest request of the client with the most waiting requests. False if the new request's client has as many. */
   #displaceFor(ownLength: number): boolean {
     let longest: Waiting[] = [];
     for (const line of this.#lines.values()) if (line.length > longest.length) longest = line;
@@ -101,7 +103,6 @@ export class SignInQueue {
     return true;
   }
 
-  /** Starts the next task after the end of a task. */
   #startNext(): void {
     const [entry] = this.#lines;
     const next = entry?.[1][0];

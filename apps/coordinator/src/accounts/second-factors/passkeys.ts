@@ -1,7 +1,7 @@
 /**
  * `passkeys`: better-auth plugin for passkeys, which sign in without a password.
  *
- * Registration and sign-in require user verification (PIN, fingerprint or face), so that a passkey counts as two factors.
+ * Registration and sign-in require user verification (PIN, fingerprint or face), so a passkey replaces both factors.
  */
 import { passkey } from '@better-auth/passkey';
 import { APIError } from 'better-auth/api';
@@ -18,8 +18,8 @@ interface PasskeyStore {
 /**
  * Removes a passkey that was just registered if the account has too many now. Returns whether it was removed.
  *
- * Called after each registration, because concurrent registrations pass the check before it together. Each removes only its own
- * passkey, so that none vanishes that was reported as stored. All of them may be removed.
+ * Called after each registration, because several concurrent registrations can pass the check before the insert. A call removes
+ * only its own passkey, never one that another request has reported as stored. Concurrent calls may all remove theirs.
  */
 export async function removeIfExcess(store: PasskeyStore, userId: string, passkeyId: string): Promise<boolean> {
   const where = [{ field: 'userId', value: userId }];
@@ -36,7 +36,7 @@ export function passkeys(publicUrl: string | null) {
     origin: publicUrl,
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     advanced: { webAuthnChallengeCookie: 'passkey_challenge' },
-    // Column `credential_id` becomes `credentialId` in rows.
+    // The plugin's field is `credentialID`. The column `credential_id` is read as `credentialId` (CamelCasePlugin).
     schema: { passkey: { modelName: 'authPasskeys', fields: { credentialID: 'credentialId' } } },
     registration: {
       afterVerification: async ({ ctx, verification, user }) => {

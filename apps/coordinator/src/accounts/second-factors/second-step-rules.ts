@@ -1,9 +1,9 @@
 /**
- * `secondStepRules`: better-auth plugin with rules for the second step of a sign-in that better-auth lacks.
+ * `secondStepRules`: better-auth plugin that adds three rules to the second step of a sign-in.
  *
  * 1. A code of an authenticator app (TOTP) works once.
  * 2. Attempts are counted before the code is checked, so that concurrent guesses cannot exceed the limit.
- * 3. The link that verifies an e-mail address does not sign in an account with a second factor.
+ * 3. The link that verifies an e-mail address does not sign in a user with a second factor.
  */
 import { createOTP } from '@better-auth/utils/otp';
 import type { BetterAuthPlugin } from 'better-auth';
@@ -16,16 +16,16 @@ export interface SecondStepOptions {
   readonly secondSteps?: SecondStepCounter | undefined;
 }
 
-/** Used method of `AttemptCounter`. `count` returns the seconds until a retry; null: within the limit. */
+/** Methods of `AttemptCounter` that are used here. `count` returns the seconds until a retry; null: within the limit. */
 interface SecondStepCounter {
   count(userId: string): number | null | Promise<number | null>;
   refund(userId: string): void | Promise<void>;
 }
 
 const VERIFY_PATHS: ReadonlySet<string> = new Set(['/two-factor/verify-totp', '/two-factor/verify-backup-code']);
-/** Time for which a TOTP code is valid: one step (RFC 6238 section 4.1). */
+/** Duration of a TOTP time step (RFC 6238 section 4.1). */
 const STEP_MS = 30_000;
-/** Steps whose codes better-auth accepts, relative to the current step. */
+/** Time steps whose codes better-auth accepts, relative to the current step. */
 const ACCEPTED_STEP_OFFSETS = [-1, 0, 1];
 
 /** Context of a better-auth hook; the library exports no name for the type. */
@@ -75,7 +75,7 @@ export function secondStepRules({ secondSteps }: SecondStepOptions) {
             const signedIn = ctx.context.newSession;
             if (signedIn?.user.twoFactorEnabled !== true) return;
             const { name } = ctx.context.authCookies.sessionToken;
-            // The browser already had this session, so the link did not create a session.
+            // The browser was already signed in with this session, so the link has not created one.
             if ((await ctx.getSignedCookie(name, ctx.context.secret)) === signedIn.session.token) return;
             deleteSessionCookie(ctx, true);
             await ctx.context.internalAdapter.deleteSession(signedIn.session.token);

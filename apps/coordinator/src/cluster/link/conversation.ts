@@ -1,7 +1,7 @@
 /**
- * `Conversation`: all streams and requests of a link between two losses.
+ * `Conversation`: all streams and requests of a `PeerLink` between two losses of the link.
  *
- * An incarnation of a coordinator on a link has a random epoch. A conversation connects one incarnation of each side.
+ * A conversation is identified by one epoch (random number) of each side.
  */
 import { DATA_LANE, type LaneNumber } from './envelope.js';
 import { type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
@@ -16,7 +16,7 @@ export interface ConversationOptions extends Omit<ReliableTransferOptions, 'deli
   readonly handlers: LinkHandlers;
   readonly limits: LinkLimits;
   readonly onHandlerFailed: (kind: string, error: unknown) => void;
-  /** Called if control frames no longer fit, because the peer acknowledges nothing. Deferred to the end of the event loop's turn. */
+  /** Called at the end of the event loop's turn if control frames no longer fit, because the peer acknowledges nothing. */
   readonly onOverloaded: () => void;
 }
 
@@ -59,7 +59,7 @@ export class Conversation {
     });
   }
 
-  /** Bytes retained for the peer: unacknowledged, queued, and incomplete messages. */
+  /** Bytes in memory for the peer: unacknowledged frames, queued messages, and incomplete messages. */
   get retainedBytes(): number {
     return this.transfer.outbox.retainedBytes + this.streams.retainedBytes;
   }
@@ -76,7 +76,7 @@ export class Conversation {
     this.requests.end(new LinkError('link_lost', `the link to ${this.#peer} is lost: ${reason}`));
   }
 
-  /** Hands a frame to its stream or request. False: the frame violates the protocol. */
+  /** Passes a frame to its stream or request. False: the frame violates the protocol. */
   #deliver(frame: Frame, lane: LaneNumber): boolean {
     const isData = frame.type === FrameType.data || frame.type === FrameType.close;
     if (isData !== (lane === DATA_LANE)) return false;

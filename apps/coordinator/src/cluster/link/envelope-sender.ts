@@ -1,4 +1,4 @@
-/** `EnvelopeSender`: writes envelope headers and publishes envelopes to one peer. */
+/** `EnvelopeSender`: writes the headers of envelopes to one peer, and publishes the envelopes over NATS. */
 import { ENVELOPE_HEADER_BYTES, Flag, LANE_MASK, MIN_VERSION, NO_LANE, VERSION, writeAfterControl, writeHeader } from './envelope.js';
 import type { Epochs } from './epochs.js';
 import type { LinkCounts, PeerLinkOptions } from './link-options.js';
@@ -9,7 +9,7 @@ export class EnvelopeSender {
   readonly #options: EnvelopeSenderOptions;
   readonly #epochs: Epochs;
   readonly #counts: LinkCounts;
-  /** Reused for all envelopes, because an allocation per envelope costs more. */
+  /** Reused for all envelopes, to save an allocation per envelope. */
   readonly #header = {
     version: MIN_VERSION,
     flags: 0,
@@ -33,24 +33,24 @@ export class EnvelopeSender {
     return this.#sentAt;
   }
 
-  /** Version of sent envelopes: the newest version that both sides read, or the oldest supported version while the peer's is unknown. */
+  /** Version of sent envelopes: the newest that both sides support. The oldest supported one while the peer's is unknown. */
   set version(version: number) {
     this.#header.version = version;
   }
 
-  /** Announces the epoch of this side and requests the peer's epoch. */
+  /** Sends a probe, which contains this side's epoch and asks for the peer's. */
   hello(): void {
     this.sendBare(Flag.probe, 0, 0, 0);
   }
 
-  /** Sends an envelope without frames. `to`: the peer's epoch, 0 if unknown. False: the transport did not accept the envelope. */
+  /** Sends an envelope without frames. `to`: the peer's epoch, 0 if unknown. False: the transport did not accept it. */
   sendBare(flags: number, to: number, controlAck: number, dataAck: number): boolean {
     const envelope = Buffer.allocUnsafe(ENVELOPE_HEADER_BYTES);
     writeAfterControl(envelope, 0);
     return this.send(envelope, flags, 0, to, controlAck, dataAck);
   }
 
-  /** Writes the header of an envelope and publishes the envelope. False: the transport did not accept the envelope. */
+  /** Writes the header of an envelope, and publishes it. False: the transport did not accept it. */
   send(envelope: Buffer, flags: number, sequence: number, to: number, controlAck: number, dataAck: number): boolean {
     const { clock, transport, outgoingSubject, incomingSubject } = this.#options;
     const header = this.#header;

@@ -1,38 +1,29 @@
 /**
- * Envelope: the message that links publish over NATS, a header followed by frames (frame.ts). Integers are big-endian.
+ * Envelope: message of the link protocol that is published over NATS, a header followed by frames (frame.ts).
+ *
+ * Header, with big-endian integers:
  *
  * | bytes | field |
- *
  * |---|---|
- *
  * | 1 | version of the format |
- *
  * | 1 | flags, with the lane in the two lowest bits |
- *
  * | 1 | newest version that the sender reads |
- *
  * | 1 | zero |
- *
  * | 6 | epoch of the sender |
- *
  * | 6 | epoch of the receiver, 0 if unknown |
- *
  * | 6 | sequence number in the lane, 0 without frames |
- *
  * | 6 | acknowledged sequence number, control lane |
- *
  * | 6 | acknowledged sequence number, data lane |
- *
  * | 6 | data lane: sequence number of the control envelope that the receiver must process first |
  */
 export const ENVELOPE_HEADER_BYTES = 40;
 export const MAX_ENVELOPE_BYTES = 768 * 1024;
 
 export const VERSION = 1;
-/** The previous version is also read, so that coordinators can be updated one after the other. */
+/** The previous version is also supported, so that coordinators can be updated one after the other. */
 export const MIN_VERSION = Math.max(1, VERSION - 1);
 
-/** Flag bits with the lane. */
+/** Bits of the flags that contain the lane. */
 export const LANE_MASK = 3;
 export const NO_LANE = 0;
 export const CONTROL_LANE = 1;
@@ -43,9 +34,9 @@ export const Flag = {
   /** Asks the receiver for a reply with its acknowledgements. */
   probe: 4,
   probeReply: 8,
-  /** The sender missed an envelope of the control lane, and needs all after its acknowledgement again. */
+  /** The sender missed an envelope of the control lane. All envelopes after its acknowledgement must be retransmitted. */
   controlGap: 16,
-  /** The same for the data lane. */
+  /** As `controlGap`, for the data lane. */
   dataGap: 32,
   /** The sender closes the link. */
   goodbye: 64,
@@ -75,18 +66,18 @@ export function writeHeader(target: Buffer, header: Omit<EnvelopeHeader, 'afterC
   target.writeUIntBE(header.dataAck, 28, 6);
 }
 
-/** Writes the last field of the header. Written once, while the other fields are rewritten at each retransmission. */
+/** Writes the last field of the header. Unlike the other fields, it stays the same at a retransmission. */
 export function writeAfterControl(target: Buffer, sequence: number): void {
   target.writeUIntBE(sequence, 34, 6);
 }
 
-/** Version of an envelope from a newer coordinator; null: the version is readable, or the bytes are too few for an envelope. */
+/** Version of an envelope, if this coordinator does not support it. Null: supported, or too few bytes for an envelope. */
 export function unsupportedVersion(bytes: Uint8Array): number | null {
   const version = bytes[0] ?? 0;
   return bytes.length < ENVELOPE_HEADER_BYTES || (version >= MIN_VERSION && version <= VERSION) ? null : version;
 }
 
-/** Null: the bytes are not an envelope, or not of a readable version. */
+/** Null: the bytes are not an envelope, or of an unsupported version. */
 export function readHeader(bytes: Buffer): EnvelopeHeader | null {
   if (bytes.length < ENVELOPE_HEADER_BYTES || bytes.length > MAX_ENVELOPE_BYTES) return null;
   const version = bytes[0] ?? 0;

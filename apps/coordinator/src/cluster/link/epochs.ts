@@ -1,21 +1,22 @@
 /**
- * `Epochs`: classifies envelopes by their epochs, which identify an incarnation of the sender and of the receiver.
+ * `Epochs`: decides whether a received envelope belongs to the current conversation of a link.
  *
- * An epoch is the random number of an incarnation. A coordinator takes a new epoch at its start and after each loss of the link.
+ * An epoch is a random number that a coordinator chooses for a link at its start and after each loss. Every envelope names the
+ * epochs of its sender and of its receiver.
  */
 
-/** Maximum remembered earlier epochs of a peer, whose late envelopes are ignored. */
+/** Maximum stored earlier epochs of a peer, whose late envelopes are ignored. */
 const MAX_RETIRED = 32;
 const MAX_CANDIDATES = 8;
 
 export type EnvelopeOrigin =
-  /** From the peer's current epoch to this side's. */
+  /** From the peer's current epoch to this side's current epoch. */
   | 'current'
-  /** From a new epoch of the peer, which knows this side's epoch. */
+  /** From a new epoch of the peer, which already knows this side's epoch. */
   | 'new_peer'
-  /** From an unknown epoch: a new incarnation, or a late envelope of an earlier incarnation. The reply to a probe decides. */
+  /** From an unknown epoch, new or old. The peer's reply to a probe decides. */
   | 'candidate'
-  /** From the peer's current epoch, but the peer does not know the epoch of this side yet. */
+  /** From the peer's current epoch, but without this side's epoch, which the peer does not know yet. */
   | 'unaware'
   /** From or to an earlier epoch. */
   | 'stale';
@@ -24,7 +25,7 @@ export class Epochs {
   readonly #random: () => number;
   /** Earlier epochs of the peer. */
   readonly #retired = new Set<number>();
-  /** Epochs of the peer with a first envelope, either new or old. */
+  /** Epochs of envelopes classified as `candidate`. */
   readonly #candidates = new Set<number>();
   /** Epoch of this side. */
   own: number;
@@ -55,13 +56,17 @@ export class Epochs {
     this.peer = epoch;
   }
 
-  /** Forgets the peer's epoch after a loss and takes a new own epoch. `isPeerNew`: keeps the own epoch, which the new peer uses. */
+  /**
+   * Call after a loss of the link. Forgets the peer's epoch, and chooses a new own epoch.
+   *
+   * `isPeerNew`: the peer has restarted or closed. The own epoch then stays, because the peer may already use it.
+   */
   renew(isPeerNew: boolean): void {
     if (isPeerNew) {
       if (this.peer !== 0) this.#retire(this.peer);
     } else {
       this.own = this.#random();
-      // A late envelope of an earlier incarnation may have retired the current epoch by mistake.
+      // A late envelope of an earlier epoch may have retired the peer's current epoch by mistake.
       this.#retired.clear();
     }
     this.#candidates.clear();

@@ -1,5 +1,5 @@
 /**
- * Frame: one message, or a fragment of a message, of a stream or request. An envelope contains one or more frames.
+ * Frame: unit of the link protocol, such as one message of a stream or a fragment of it. An envelope contains one or more frames.
  *
  * Encoding: type and flags (1 byte), number of the stream or request (4 bytes), length (4 bytes), payload.
  */
@@ -12,7 +12,7 @@ export const MAX_KIND_BYTES = 64;
 export const MAX_CODE_BYTES = 128;
 /** Maximum payload of a control frame: a request, a reply, or the header of a stream. */
 export const MAX_CONTROL_PAYLOAD_BYTES = 256 * 1024;
-/** Longer messages of streams are cut into fragments. */
+/** Maximum payload of a data frame. Longer messages are split into fragments. */
 export const MAX_FRAGMENT_BYTES = 256 * 1024;
 
 export const FrameType = {
@@ -27,7 +27,7 @@ export const FrameType = {
   cancel: 9,
 } as const;
 
-/** Bits of a frame's first byte with the type. The other bits are the flags below. */
+/** Bits of a frame's first byte that contain the type. The flags below use the other bits. */
 const TYPE_MASK = 0x0f;
 /** Data frame: the message is text. */
 const TEXT = 0x10;
@@ -45,12 +45,12 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** First byte of a frame. */
+/** First byte of a frame: type and flags. */
 export function frameHead(type: number, isOpenedBySender: boolean, isText = false, hasMore = false): number {
   return type | (isText ? TEXT : 0) | (hasMore ? MORE : 0) | (isOpenedBySender ? BY_SENDER : 0);
 }
 
-/** Frames gathered for one envelope. Payloads are copied only when the envelope is written. */
+/** Frames for one envelope. Their payloads are copied only when the envelope is written. */
 export class FrameBatch {
   readonly #heads: number[] = [];
   readonly #ids: number[] = [];
@@ -96,7 +96,7 @@ export function hasWholeFrames(envelope: Buffer): boolean {
   return offset === envelope.length;
 }
 
-/** Calls `callback` for each frame until the callback returns false. Check {@link hasWholeFrames} first. */
+/** Calls `callback` for each frame until it returns false. The caller must have checked {@link hasWholeFrames}. */
 export function eachFrame(envelope: Buffer, callback: (frame: Frame) => boolean): void {
   let offset = ENVELOPE_HEADER_BYTES;
   while (offset < envelope.length) {

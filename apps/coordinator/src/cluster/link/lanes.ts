@@ -1,5 +1,5 @@
 /**
- * `SendLane` and `ReceiveLane`: both ends of an ordered sequence of envelopes, made reliable by go-back-N retransmission.
+ * `SendLane` and `ReceiveLane`: both ends of a lane, an ordered sequence of envelopes with go-back-N retransmission.
  *
  * A link has two lanes in each direction, so that control frames never wait behind bulk data.
  */
@@ -7,7 +7,7 @@
 /** Outgoing envelopes, retained until the peer acknowledges them. */
 export class SendLane {
   readonly #envelopes: Buffer[] = [];
-  /** Index of the oldest unacknowledged envelope. Acknowledged envelopes before the index are removed in batches. */
+  /** Index of the oldest unacknowledged envelope. Envelopes before it are acknowledged, and are removed in batches. */
   #head = 0;
   /** Index of the next envelope to transmit. */
   #cursor = 0;
@@ -16,7 +16,7 @@ export class SendLane {
   /** Highest transmitted sequence number. */
   #transmitted = 0;
   unacknowledgedBytes = 0;
-  /** Time of the last acknowledgement, or of the first transmission after everything was acknowledged. */
+  /** Time of the last acknowledgement, or of the transmission of the oldest unacknowledged envelope, if later. */
   progressedAt = 0;
 
   get lastSequence(): number {
@@ -54,7 +54,7 @@ export class SendLane {
     return this.#envelopes[this.#cursor] ?? null;
   }
 
-  /** Marks the next envelope as transmitted. Returns whether the transmission was a repetition. */
+  /** Marks the next envelope as transmitted. Returns whether it was a retransmission. */
   advance(now: number): boolean {
     const sequence = this.nextSequence;
     if (this.#cursor === this.#head) this.progressedAt = now;
@@ -96,17 +96,17 @@ export class SendLane {
 
 const EMPTY = Buffer.alloc(0);
 
-/** State of incoming envelopes. Envelopes out of order are dropped, not stored: the peer sends them again. */
+/** State of incoming envelopes. Envelopes out of order are dropped, because the peer retransmits them. */
 export class ReceiveLane {
-  /** Highest sequence number without a gap before. */
+  /** Highest sequence number up to which all envelopes were received. */
   received = 0;
   /** Bytes received since the last acknowledgement was sent. */
   unacknowledgedBytes = 0;
-  /** Time of the last report of a gap, and the missing sequence number. */
+  /** Time of the last gap report, and the sequence number that it reported as missing. */
   #reportedAt = Number.NEGATIVE_INFINITY;
   #reportedFor = 0;
 
-  /** Whether the missing envelope should be reported now: once, and again after `repeatMs`. */
+  /** Whether to report the missing envelope now. True once per envelope, and again after `repeatMs`. */
   shouldReportGap(now: number, repeatMs: number): boolean {
     if (this.#reportedFor === this.received + 1 && now - this.#reportedAt < repeatMs) return false;
     this.#reportedFor = this.received + 1;

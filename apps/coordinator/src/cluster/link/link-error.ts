@@ -1,10 +1,10 @@
-/** `LinkError`: why a request to a peer, or the opening of a stream, failed. `LossReason`: why a link was lost. */
+/** `LinkError`: a request to a peer failed, or a stream could not be opened. `LossReason`: why a link was lost. */
 export type LinkErrorCode =
   /** The peer is unreachable, restarted, or has closed the link. */
   | 'link_lost'
   | 'timeout'
   | 'aborted'
-  /** A bound of this side or of the peer is reached. */
+  /** A limit of this side or of the peer is reached. */
   | 'overloaded'
   | 'too_large'
   | 'unknown_kind'
@@ -21,7 +21,6 @@ export class LinkError extends Error {
   }
 }
 
-/** Reason why a link was lost, for the log. */
 export type LossReason =
   | 'silent'
   | 'transport_disconnected'

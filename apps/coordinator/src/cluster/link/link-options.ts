@@ -1,4 +1,4 @@
-/** Types of `PeerLink`: its options, bounds, handlers, log events and counts. */
+/** Types of `PeerLink`: its options, limits, handlers, log events and counts. */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
 import type { LinkStream, StreamHandlers } from './link-stream.js';
@@ -8,17 +8,17 @@ export interface LinkLimits {
   readonly maxIncomingStreams: number;
   readonly maxIncomingRequests: number;
   readonly maxOutgoingRequests: number;
-  /** Unacknowledged control frames. */
+  /** Maximum unacknowledged control frames. */
   readonly maxControlBytes: number;
-  /** One message of a stream. */
+  /** Maximum size of one message of a stream. */
   readonly maxMessageBytes: number;
-  /** Maximum queue of one stream; a longer queue aborts the stream. */
+  /** Maximum queue of one stream. A stream that exceeds it is aborted. */
   readonly maxStreamQueueBytes: number;
-  /** Queue of one stream above which `send` returns false. */
+  /** Queue length of one stream above which `send` returns false. */
   readonly highWaterBytes: number;
-  /** Maximum queues of all streams together; beyond, a stream that sends is aborted. */
+  /** Maximum queues of all streams together. The stream that exceeds it is aborted. */
   readonly maxQueuedBytes: number;
-  /** Fragments of the peer's incomplete messages. */
+  /** Maximum bytes of incomplete messages of the peer. */
   readonly maxReassemblyBytes: number;
 }
 
@@ -34,7 +34,7 @@ export const DEFAULT_LINK_LIMITS: LinkLimits = {
   maxReassemblyBytes: 32 * 1024 * 1024,
 };
 
-/** Event for the log, without payloads. Refused envelopes are reported when their count reaches a power of ten. */
+/** Event for the log, without payloads. Invalid envelopes are logged only when their count reaches a power of ten. */
 export interface LinkEvent {
   readonly event: 'up' | 'lost' | 'malformed' | 'unsupported_version' | 'handler_failed';
   readonly peer: string;
@@ -71,15 +71,15 @@ export interface PeerLinkOptions {
 export interface LinkCounts {
   sent: number;
   received: number;
-  /** Unreadable or forbidden envelopes. */
+  /** Envelopes that could not be decoded, or that violated the protocol. */
   malformed: number;
-  /** Envelopes of a version that this coordinator does not read. */
+  /** Envelopes of an unsupported version. */
   unsupported: number;
-  /** Envelopes from or to another incarnation. */
+  /** Envelopes from or to an earlier epoch. */
   stale: number;
   duplicates: number;
   gaps: number;
-  /** Retransmissions of earlier conversations. The outbox counts the current conversation. */
+  /** Retransmissions of earlier conversations. The outbox counts those of the current one. */
   retransmitted: number;
   losses: number;
 }

@@ -1,4 +1,4 @@
-/** `LinkStream`: ordered messages over a link, and control messages that overtake them. `QueuedStream` implements the interface. */
+/** `LinkStream`: stream of ordered messages over a link, with control messages that may overtake them. `QueuedStream` implements it. */
 import { FrameType, frameHead } from './frame.js';
 import type { LossReason } from './link-error.js';
 import type { Outbox } from './outbox.js';
@@ -26,12 +26,12 @@ export interface LinkStream {
   /**
    * Sends a message, whose bytes must not change afterwards. Aborts the stream if its queue exceeds the maximum.
    *
-   * @returns False if the stream has ended, or if no more should be sent until `onDrain`.
+   * @returns False if the stream has ended, or if the caller should wait for `onDrain`.
    */
   send(bytes: Uint8Array, isText: boolean): boolean;
-  /** Sends a short control message, which overtakes messages of `send`. Control messages keep their order. */
+  /** Sends a short control message, which may overtake messages of `send`. Control messages arrive in order. */
   sendControl(bytes: Uint8Array): void;
-  /** Ends the stream once all messages are sent. Messages from the peer are dropped from now on. */
+  /** Ends the stream once all queued messages are sent. Further messages of the peer are dropped. */
   close(): void;
   /** Ends the stream at once, and drops queued messages. */
   abort(code: string): void;
@@ -45,7 +45,7 @@ export interface StreamOwner {
   canSendDirectly(bytes: number): boolean;
   /** Adds a stream with queued messages to the streams that wait for the window. */
   enqueue(stream: QueuedStream): void;
-  /** Call after a data frame was added to the outbox. */
+  /** Called after a data frame was added to the outbox. */
   gathered(): void;
   sendStreamControl(type: number, stream: QueuedStream, payload: Uint8Array): void;
   sendAbort(stream: QueuedStream, code: string): void;
@@ -81,7 +81,7 @@ export class QueuedStream implements LinkStream {
   #queuedBytes = 0;
   /** Bytes already sent of the first queued message. */
   #sentOfFirst = 0;
-  /** `send` has returned false, so `onDrain` must follow. */
+  /** Whether `send` has returned false, so that `onDrain` must follow. */
   #isDrainDue = false;
   /** Whether the stream is in the table's round of waiting streams. */
   isInRound = false;
@@ -189,14 +189,14 @@ export class QueuedStream implements LinkStream {
     return first === undefined ? 0 : Math.min(this.#owner.outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
   }
 
-  /** Calls `onDrain` if the stream waits for the call, and the queue is at most half of the high-water mark. */
+  /** Calls `onDrain` if it is due and the queue has fallen to half of the high-water mark. */
   drained(): void {
     if (!this.#isDrainDue || this.#state !== 'open' || this.#queuedBytes > this.#bounds.highWaterBytes >> 1) return;
     this.#isDrainDue = false;
     this.#owner.guard(this, () => this.#handlers.onDrain?.());
   }
 
-  /** Receives a message or fragment. `takeReassembly` counts bytes of incomplete messages; false: the link's maximum is exceeded. */
+  /** Receives a message or a fragment. `takeReassembly` counts bytes of incomplete messages, and is false above the link's maximum. */
   received(bytes: Uint8Array, isText: boolean, hasMore: boolean, takeReassembly: (bytes: number) => boolean): void {
     if (this.#state !== 'open') return;
     if (!hasMore && this.#fragments.length === 0) {

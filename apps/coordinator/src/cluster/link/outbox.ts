@@ -1,24 +1,24 @@
 /**
- * `Outbox`: the outgoing side of a conversation. Gathers frames into envelopes and transmits the envelopes over two lanes.
+ * `Outbox`: sending side of a link conversation. Gathers frames into envelopes, and transmits them in two lanes (control and data).
  *
- * The window bounds unacknowledged bytes of the data lane.
+ * The window limits the unacknowledged bytes of the data lane.
  */
 import { CONTROL_LANE, DATA_LANE, ENVELOPE_HEADER_BYTES, type LaneNumber, writeAfterControl } from './envelope.js';
 import { FrameBatch, MAX_FRAGMENT_BYTES } from './frame.js';
 import { SendLane } from './lanes.js';
 
-/** Maximum size of gathered frames per envelope. A larger frame gets its own envelope. */
+/** Maximum size of the frames in one envelope. A larger frame gets its own envelope. */
 const GATHER_BYTES = 64 * 1024;
 const MIN_FRAGMENT_BYTES = 16 * 1024;
-/** Size of memory blocks shared by small envelopes, because an allocation per envelope costs more. */
+/** Size of memory blocks that small envelopes share, which is cheaper than one allocation per envelope. */
 const BLOCK_BYTES = 64 * 1024;
-/** Space beyond the control lane's maximum, for small errors such as `overloaded`. */
+/** Extra space of the control lane for small error frames such as `overloaded`. */
 const CONTROL_HEADROOM_BYTES = 1024 * 1024;
 
 export interface OutboxOptions {
   readonly maxControlBytes: number;
   readonly now: () => number;
-  /** Publishes an envelope. False: the transport does not accept the envelope now. */
+  /** Publishes an envelope. False: the transport does not accept it now. */
   readonly publish: (envelope: Buffer, lane: LaneNumber, sequence: number) => boolean;
 }
 
@@ -42,12 +42,12 @@ export class Outbox {
     return this.control.unacknowledgedBytes + this.#controlBatch.bytes + this.data.unacknowledgedBytes + this.#dataBatch.bytes;
   }
 
-  /** Maximum fragment: at most half of the window, so that several streams can share it. */
+  /** Maximum fragment size: at most half of the window, so that several streams can share the window. */
   get fragmentBytes(): number {
     return Math.min(MAX_FRAGMENT_BYTES, Math.max(MIN_FRAGMENT_BYTES, this.windowBytes >> 1));
   }
 
-  /** Whether the window has room. A frame larger than the window may be sent when nothing else is unacknowledged. */
+  /** Whether the window has room. A frame larger than the window may be sent when everything else is acknowledged. */
   hasRoomFor(bytes: number): boolean {
     const used = this.data.unacknowledgedBytes + this.#dataBatch.bytes;
     return used === 0 || used + bytes <= this.windowBytes;
@@ -58,7 +58,7 @@ export class Outbox {
     this.#dataBatch.add(head, id, payload);
   }
 
-  /** False: the control lane is full. `mayUseHeadroom`: whether {@link CONTROL_HEADROOM_BYTES} may be used. */
+  /** False: the control lane is full. `mayUseHeadroom`: allows {@link CONTROL_HEADROOM_BYTES} more. */
   addControl(head: number, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
     const max = this.#options.maxControlBytes + (mayUseHeadroom ? CONTROL_HEADROOM_BYTES : 0);
     if (this.control.unacknowledgedBytes + this.#controlBatch.bytes + payload.length > max) return false;
@@ -67,7 +67,7 @@ export class Outbox {
     return true;
   }
 
-  /** Puts gathered frames into envelopes, and transmits envelopes as far as window and transport allow. */
+  /** Puts gathered frames into envelopes, and transmits as many as the transport accepts. */
   flush(canTransmit: boolean, canTransmitData: () => boolean): void {
     this.#sealAll();
     if (!canTransmit) return;

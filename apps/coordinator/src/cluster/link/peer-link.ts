@@ -1,5 +1,5 @@
 /**
- * `PeerLink`: requests and streams to one peer over NATS, which may lose messages.
+ * `PeerLink`: reliable requests and streams to one peer over NATS, which itself may lose messages.
  *
  * The link is lost when the peer is silent for too long. Requests and streams then end, and a new conversation starts.
  */
@@ -18,7 +18,7 @@ export type LinkState = 'connecting' | 'up' | 'lost' | 'closed';
 
 /** Interval of attempts to reach a peer. */
 const HELLO_INTERVAL_MS = 250;
-/** Interval of attempts once a peer has been lost for a second. */
+/** Interval of attempts once the link has been lost for a second. */
 const LOST_HELLO_INTERVAL_MS = 1_000;
 /** Minimum time between two answers to envelopes outside the current conversation. */
 const MIN_REPLY_INTERVAL_MS = 20;
@@ -107,7 +107,7 @@ export class PeerLink {
     return () => this.#lostListeners.delete(listener);
   }
 
-  /** Sends a request to the peer; rejects with a LinkError. The peer handles a request at most once. */
+  /** Sends a request to the peer. Rejects with a LinkError. The peer handles a request at most once. */
   request(kind: string, payload: Uint8Array, options: RequestOptions): Promise<Uint8Array> {
     if (!this.#canOpen) return Promise.reject(this.#lostError());
     return this.#conversation.requests.request(kind, payload, options);
@@ -119,7 +119,7 @@ export class PeerLink {
     return this.#conversation.streams.open(kind, header, handlers);
   }
 
-  /** Closes the link for good, and notifies the peer. */
+  /** Closes the link permanently, and notifies the peer. */
   close(): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'up') {
@@ -131,7 +131,7 @@ export class PeerLink {
     for (const cancel of this.#cancellations) cancel();
   }
 
-  /** Call when NATS reports no subscriber to the peer's subject. Temporary while the peer changes NATS servers. */
+  /** Call when NATS reports that nobody subscribes to the peer's subject. Happens briefly when the peer changes NATS servers. */
   noResponders(): void {
     this.#silence.noResponders();
   }
@@ -168,7 +168,7 @@ export class PeerLink {
   }
 
   #receiveCurrent(header: EnvelopeHeader, envelope: Buffer): void {
-    // A listener may have closed the link after the loss.
+    // A listener of the loss may have closed the link.
     if (this.#state === 'closed') return;
     this.counts.received++;
     this.#silence.heard();
@@ -179,11 +179,11 @@ export class PeerLink {
     }
     const { transfer } = this.#conversation;
     if (this.#state !== 'up') this.#beginTransfer();
-    // A listener may have closed the link after the connection.
+    // A listener of `onUp` may have closed the link.
     if (!transfer.isEnded) transfer.receive(header, envelope);
   }
 
-  /** Answers an envelope outside the current conversation, so that both sides learn each other's epochs. */
+  /** Replies to an envelope outside the current conversation, so that both sides learn each other's epochs. */
   #introduce(to: number, flags: number): void {
     const now = this.#options.clock.now();
     if (now - this.#repliedAt < MIN_REPLY_INTERVAL_MS) return;
@@ -233,7 +233,7 @@ export class PeerLink {
     for (const listener of this.#upListeners) this.#guardListener(listener);
   }
 
-  /** Ends the conversation, and starts a new conversation. */
+  /** Ends the conversation, and starts a new one. */
   #restartConversation(reason: LossReason): void {
     const wasUsable = this.#canOpen;
     this.#epochs.renew(reason === 'peer_restarted' || reason === 'peer_closed');

@@ -1,4 +1,4 @@
-/** `PeerLinks`: the links to all peers. Opens links when needed, and divides the window among them. */
+/** `PeerLinks`: the links to all peers. Opens links on demand, and divides the bytes that may be in flight among them. */
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -15,7 +15,7 @@ export interface PeerLinksOptions {
   readonly self: string;
   readonly transport: ClusterTransport;
   readonly log: (event: LinkEvent) => void;
-  /** Windows of all links together. */
+  /** Maximum unacknowledged bytes of all links together. Default 32 MiB. */
   readonly totalWindowBytes?: number;
   readonly maxPeers?: number;
   readonly limits?: Partial<LinkLimits>;
@@ -40,12 +40,12 @@ export class PeerLinks {
     });
   }
 
-  /** Answers requests of a kind from any peer. */
+  /** Sets the handler for requests of a kind from any peer. */
   onRequest(kind: string, handler: RequestHandler): void {
     this.#handlers.requests.set(kind, handler);
   }
 
-  /** Accepts streams of a kind from any peer. */
+  /** Sets the handler for streams of a kind that any peer opens. */
   onStream(kind: string, handler: IncomingStreamHandler): void {
     this.#handlers.streams.set(kind, handler);
   }
@@ -56,7 +56,7 @@ export class PeerLinks {
     return () => this.#linkListeners.delete(listener);
   }
 
-  /** Returns the link to a peer, opened if necessary. */
+  /** Returns the link to a peer, and opens it if necessary. Throws RangeError for an invalid id or too many peers. */
   link(peer: string): PeerLink {
     const link = this.#linkOf(peer);
     if (link === null) throw new RangeError('not a peer, or too many peers');

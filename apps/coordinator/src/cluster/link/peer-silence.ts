@@ -1,11 +1,11 @@
-/** `PeerSilence`: decides when a link is lost, because the peer is silent or the transport disconnected. Used by `PeerLink`. */
+/** `PeerSilence`: decides for a `PeerLink` when the link is lost: the peer has been silent, or NATS disconnected, for too long. */
 import type { LossReason } from './link-error.js';
 
 /** Interval at which a link calls {@link PeerSilence.advance}. */
 export const TICK_MS = 100;
 /** Maximum silence of a peer while the transport is connected. */
 const MAX_SILENCE_MS = 3_000;
-/** Maximum silence of a peer after NATS reported no subscriber to the peer's subject. */
+/** Maximum silence of a peer after NATS has reported that nobody subscribes to the peer's subject. */
 const MAX_SILENCE_WITHOUT_RESPONDERS_MS = 1_500;
 /** Maximum time without a connection to NATS. */
 const MAX_DISCONNECTED_MS = 10_000;
@@ -26,7 +26,7 @@ export class PeerSilence {
     this.#hasNoResponders = false;
   }
 
-  /** Call when NATS reports no subscriber to the peer's subject. */
+  /** Call when NATS reports that nobody subscribes to the peer's subject. */
   noResponders(): void {
     this.#hasNoResponders = true;
   }
@@ -45,7 +45,7 @@ export class PeerSilence {
 
   /** Adds the time since the previous call. Returns the reason if the link is lost now, else null. */
   advance(now: number, isTransportConnected: boolean, state: 'connecting' | 'up' | 'lost'): LossReason | null {
-    // Bounded, so that a stall of this process does not count as silence of the peer.
+    // Limited, so that a stall of this process is not mistaken for silence of the peer.
     const elapsed = Math.min(now - this.#advancedAt, 2 * TICK_MS);
     this.#advancedAt = now;
     if (!isTransportConnected) {

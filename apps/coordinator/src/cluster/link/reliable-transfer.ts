@@ -1,7 +1,7 @@
 /**
- * `ReliableTransfer`: delivers frames of a conversation in order and once, by acknowledgements, gap reports and retransmission.
+ * `ReliableTransfer`: delivers the frames of a link conversation exactly once and in order, over NATS, which may lose messages.
  *
- * When acknowledgements are missing for too long, a probe asks the peer for them.
+ * The receiver acknowledges envelopes and reports gaps; the sender retransmits. A sender without acknowledgements sends a probe.
  */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -14,22 +14,22 @@ import type { LinkCounts } from './link-options.js';
 import { Outbox } from './outbox.js';
 import { TICK_MS } from './peer-silence.js';
 
-/** Maximum time without an envelope; then an empty envelope is sent. */
+/** Maximum time without sending. Then an empty envelope is sent. */
 const HEARTBEAT_MS = 1_000;
-/** Time without an acknowledgement before a probe. Doubled from the minimum with each unanswered probe. */
+/** Time without an acknowledgement until a probe is sent. Doubles with each unanswered probe. */
 const MIN_PROBE_MS = 250;
 const MAX_PROBE_MS = 1_000;
 /** Maximum delay of an acknowledgement. */
 const ACK_DELAY_MS = 10;
-/** Maximum gathering time of frames while the event loop is busy. */
+/** Maximum time for which frames are gathered while the event loop is busy. */
 const GATHER_MS = 2;
 /** Minimum time between two retransmissions of a lane. */
 const MIN_REWIND_MS = 10;
-/** Interval at which a gap is reported again. */
+/** Time until the same gap is reported again. */
 const REPEAT_GAP_MS = 100;
-/** Maximum bytes in the transport's buffer before bulk data waits, because control frames of all links share the socket. */
+/** Bytes in the transport's buffer above which bulk data waits, because the control frames of all links share the socket. */
 const MAX_TRANSPORT_BACKLOG_BYTES = 2 * 1024 * 1024;
-/** Received bytes after which an acknowledgement is sent at once: an eighth of the window, within these bounds. */
+/** Received bytes after which an acknowledgement is sent at once: an eighth of the window, but within these two limits. */
 const MAX_ACK_BYTES = 1024 * 1024;
 const MIN_ACK_BYTES = 16 * 1024;
 
@@ -54,7 +54,7 @@ export class ReliableTransfer {
   readonly #options: ReliableTransferOptions;
   readonly #incomingControl = new ReceiveLane();
   readonly #incomingData = new ReceiveLane();
-  /** `waiting`: frames are gathered until the peer has answered. `begun`: frames are transmitted. */
+  /** `waiting`: the peer has not answered yet, so frames are only gathered. `begun`: frames are transmitted. */
   #state: 'waiting' | 'begun' | 'ended' = 'waiting';
   #isFlushScheduled = false;
   #gatheringSince = 0;
@@ -63,7 +63,7 @@ export class ReliableTransfer {
   #replyFlags = 0;
   #probedAt = Number.NEGATIVE_INFINITY;
   #probeMs = MIN_PROBE_MS;
-  /** Highest sequence numbers transmitted before the last probe. Numbers that the reply does not acknowledge were lost. */
+  /** Highest sequence numbers transmitted before the last probe. If its reply does not acknowledge them, envelopes were lost. */
   readonly #probed = { control: 0, data: 0 };
   readonly #rewoundAt = { control: Number.NEGATIVE_INFINITY, data: Number.NEGATIVE_INFINITY };
 
@@ -80,26 +80,26 @@ export class ReliableTransfer {
     return this.#state === 'ended';
   }
 
-  /** Call when the peer has answered. Transmits gathered frames. */
+  /** Call when the peer has answered. From then on, frames are transmitted. */
   begin(): void {
     this.#state = 'begun';
     this.gathered();
   }
 
-  /** Stops sending and delivering for good. */
+  /** Stops sending and delivering, permanently. */
   end(): void {
     this.#state = 'ended';
     this.#cancelAck?.();
   }
 
-  /** Gathers a control frame. False: the control lane is full. `mayUseHeadroom`: small errors may exceed the maximum. */
+  /** Gathers a control frame. False: the control lane is full. `mayUseHeadroom`: for small error frames, see `Outbox`. */
   sendControl(type: number, isOpenedBySelf: boolean, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
     if (!this.outbox.addControl(frameHead(type, isOpenedBySelf), id, payload, mayUseHeadroom)) return false;
     this.gathered();
     return true;
   }
 
-  /** Transmits gathered frames at the end of the event loop's turn, or now after a wait of {@link GATHER_MS}. */
+  /** Call after a frame was gathered. Transmits at the end of the event loop's turn, or now if {@link GATHER_MS} have passed. */
   gathered(): void {
     const { clock } = this.#options;
     if (this.#isFlushScheduled) {
@@ -135,7 +135,7 @@ export class ReliableTransfer {
     if (sender.sendBare(flags, epochs.peer, this.#incomingControl.received, this.#incomingData.received)) this.#acknowledged();
   }
 
-  /** Call after a reconnection of the transport, because both directions may have lost envelopes. */
+  /** Call after the transport has reconnected, because envelopes of both directions may be lost. */
   resynchronize(): void {
     this.sendBare(Flag.probe | Flag.controlGap | Flag.dataGap);
   }
@@ -151,7 +151,7 @@ export class ReliableTransfer {
     if (control.hasUntransmitted || data.hasUntransmitted) this.flush();
   }
 
-  /** Processes an envelope of the peer's current incarnation. */
+  /** Processes an envelope of the current conversation. */
   receive(header: EnvelopeHeader, envelope: Buffer): void {
     const now = this.#options.clock.now();
     const { control, data } = this.outbox;
@@ -215,7 +215,7 @@ export class ReliableTransfer {
         onViolation(`frame ${frame.type}`);
         return false;
       }
-      // A handler may have closed the link, or a loss may have ended this conversation.
+      // The handler of the frame may have ended this conversation.
       return !this.isEnded;
     });
   }
@@ -227,7 +227,7 @@ export class ReliableTransfer {
     return true;
   }
 
-  /** Call after sending an envelope, because each contains the acknowledgements. */
+  /** Call after an envelope was sent. Every envelope contains the current acknowledgements. */
   #acknowledged(): void {
     this.#isAckDue = false;
     this.#incomingControl.unacknowledgedBytes = this.#incomingData.unacknowledgedBytes = 0;

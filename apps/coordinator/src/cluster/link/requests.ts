@@ -1,4 +1,4 @@
-/** `Requests`: requests to and from the peer of a conversation. Each request and each reply is one control frame. */
+/** `Requests`: requests of a link conversation, in both directions. Each request and each reply is one control frame. */
 import type { Clock } from '../transport/clock.js';
 import {
   decodeCode,
@@ -18,11 +18,11 @@ export interface RequestContext {
   readonly signal: AbortSignal;
 }
 
-/** Answers a request of a peer. The peer gets the code of a thrown LinkError, or `failed` for other errors. */
+/** Answers a request of a peer. If it throws, the peer gets the code of a LinkError, or `failed`. */
 export type RequestHandler = (payload: Uint8Array, context: RequestContext) => Uint8Array | Promise<Uint8Array>;
 
 export interface RequestOptions {
-  /** Timeout. A stall of this process during the wait extends the timeout, at most to double. */
+  /** Timeout. If this process stalls during the wait, the timeout is extended by the stall, at most to double. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -44,9 +44,9 @@ export interface RequestsOptions {
 
 const NOTHING = new Uint8Array(0);
 const MAX_ID = 2 ** 32 - 1;
-/** Delay of a timer that counts as a stall of this process. */
+/** Delay of a timer from which on this process is considered to have stalled. */
 const MIN_STALL_MS = 20;
-/** Accepted codes of a peer. */
+/** Error codes that a peer may send. Any other code becomes `failed`. */
 const PEER_CODES: ReadonlySet<string> = new Set([
   'overloaded',
   'too_large',
@@ -83,7 +83,7 @@ export class Requests {
       };
       const dueAt = clock.now() + timeoutMs;
       let cancelTimer = clock.setTimer(timeoutMs, () => {
-        // After a stall, timers run before replies that have already arrived.
+        // After a stall of the event loop, timers run before replies that have already arrived. So the wait is extended once.
         const stallMs = Math.min(clock.now() - dueAt, timeoutMs);
         if (stallMs < MIN_STALL_MS) cancel('timeout');
         else cancelTimer = clock.setTimer(stallMs, () => cancel('timeout'));
@@ -111,7 +111,7 @@ export class Requests {
       case FrameType.cancel:
         this.#incoming.get(id)?.abort(new LinkError('aborted', 'the peer cancelled the request'));
         return true;
-      // There is no pending request if the reply came after its timeout.
+      // A reply after the timeout finds no pending request.
       case FrameType.reply:
         this.#outgoing.get(id)?.settle(null, payload);
         return true;
@@ -155,7 +155,7 @@ export class Requests {
       code = error instanceof LinkError ? error.code : 'failed';
       if (code === 'failed' && !controller.signal.aborted) this.#options.onHandlerFailed(kind, error);
     }
-    // The request has ended meanwhile, and a new request may have the same number.
+    // The link was lost meanwhile. A new request may already have the same number.
     if (this.#incoming.get(id) !== controller) return;
     this.#incoming.delete(id);
     if (controller.signal.aborted) return;

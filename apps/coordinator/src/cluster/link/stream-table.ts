@@ -1,17 +1,17 @@
-/** `StreamTable`: open streams of a conversation. Numbers and bounds the streams, and shares the window in turn (round-robin). */
+/** `StreamTable`: open streams of a link conversation. Assigns stream numbers, limits streams, and shares the window round-robin. */
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
 import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamOwner } from './link-stream.js';
 import type { Outbox } from './outbox.js';
 
-/** Maximum bytes that a stream sends before the turn of the next waiting stream. */
+/** Maximum bytes that a stream sends before the next waiting stream has its turn. */
 const QUANTUM_BYTES = 64 * 1024;
 const MAX_STREAM_ID = 2 ** 32 - 1;
 /** Handlers of an incoming stream until its own handlers are set. */
 const NO_HANDLERS: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
 
-/** Methods of `ReliableTransfer` for streams. */
+/** Methods of `ReliableTransfer` that streams use. */
 interface StreamTransfer {
   readonly outbox: Outbox;
   gathered(): void;
@@ -24,7 +24,7 @@ export interface StreamTableOptions {
   readonly limits: LinkLimits;
   readonly handlers: ReadonlyMap<string, IncomingStreamHandler>;
   readonly onHandlerFailed: (kind: string, error: unknown) => void;
-  /** Called if the control lane has no room even to abort a stream, because the peer acknowledges nothing. */
+  /** Called if the control lane is so full that not even an abort fits, because the peer acknowledges nothing. */
   readonly onOverloaded: () => void;
 }
 
@@ -116,7 +116,7 @@ export class StreamTable implements StreamOwner {
     return true;
   }
 
-  /** Lets waiting streams send in turn, while the window has room. */
+  /** Lets waiting streams send round-robin, while the window has room. */
   pump(): void {
     const { outbox } = this;
     const drained: QueuedStream[] = [];
@@ -202,7 +202,7 @@ export class StreamTable implements StreamOwner {
   }
 }
 
-/** Key of a stream: opener and number. The number alone is ambiguous, because both sides count from 1. */
+/** Key of a stream: opener and number. Both sides count from 1, so the number alone is ambiguous. */
 function streamKey(id: number, isOpenedBySelf: boolean): number {
   return id * 2 + (isOpenedBySelf ? 1 : 0);
 }

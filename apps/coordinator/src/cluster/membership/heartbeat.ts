@@ -1,8 +1,8 @@
 /**
- * Heartbeat: message from a coordinator to its peers that reports the coordinator alive, with the models of its providers.
+ * Heartbeat: message that a coordinator publishes every second, to report that it is alive and which models its providers serve.
  *
- * A heartbeat contains only models whose digest changed. NATS permissions let a coordinator publish only on its own subject, so the
- * subject proves the sender.
+ * A heartbeat contains only models whose digest (slots, queue, throughput) changed. The NATS subject identifies the sender,
+ * because NATS permissions let a coordinator publish only on its own subject.
  */
 import { ImageOfferSchema, ModelTypeSchema, VisionOfferSchema } from '@inference/protocol';
 import { encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
@@ -13,7 +13,7 @@ import { encodeMessage, parseMessage } from '../json-message.js';
 /**
  * Version of the JSON messages between coordinators. The previous and the next version are also accepted.
  *
- * A new optional member needs no new version. A new value of an existing member needs peers that know the value.
+ * A new optional member does not need a new version. A new value of an existing member does, because earlier versions reject it.
  */
 export const CLUSTER_VERSION = 1;
 
@@ -26,7 +26,7 @@ const ModelSchema = Type.Object({
   digest: Type.Union([Type.String({ maxLength: MAX_DIGEST_CHARS }), Type.Null()]),
   /** Distinct image offers, the most frequent first. */
   images: Type.Array(ImageOfferSchema, { maxItems: 8 }),
-  /** Limits for images that a text model reads. Absent from coordinators of earlier versions. */
+  /** Limits for the input images of a text model. Coordinators of earlier versions do not send this member. */
   vision: Type.Optional(VisionOfferSchema),
 });
 
@@ -34,11 +34,11 @@ const HeartbeatSchema = Type.Object({
   version: Type.Integer({ minimum: 1 }),
   /** Random number of this process, new at each start. */
   epoch: Type.String({ pattern: '^[0-9a-f]{16}$' }),
-  /** Grows by 1 with every heartbeat of an epoch. */
+  /** Increases by 1 with every heartbeat of an epoch. */
   sequence: Sequence,
   /** Sender's clock, in milliseconds since 1970. */
   at: Sequence,
-  /** The sender shuts down: its providers move to peers, and peers get no more placements. */
+  /** The sender is shutting down. Its providers connect to peers, and it accepts no more placements. */
   draining: Type.Boolean(),
   /** Last heartbeat of the sender. */
   goodbye: Type.Boolean(),
@@ -58,10 +58,10 @@ export interface PublishedModel {
 }
 
 const heartbeatValidator = Compile(HeartbeatSchema);
-/** Common to all versions. Only this member is read before the version is known to be supported. */
+/** Checked first. Other members are read only if the version is supported. */
 const versionValidator = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
-/** Models per message. Limited, so that a message stays far below the transport's limit. */
+/** Maximum models per message, so that a message stays far below NATS's maximum payload. */
 export const MAX_MODELS_PER_MESSAGE = 200;
 
 export function encodeModel({ id, type, images, vision, digest }: PublishedModel): Heartbeat['models'][number] {
@@ -75,7 +75,7 @@ export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
 export type DecodedHeartbeat =
   | { readonly kind: 'heartbeat'; readonly heartbeat: Heartbeat }
   | { readonly kind: 'unsupported_version'; readonly version: number }
-  /** The heartbeat breaks the schema. */
+  /** The heartbeat violates the schema. */
   | { readonly kind: 'malformed' };
 
 export function decodeHeartbeat(bytes: Uint8Array): DecodedHeartbeat {

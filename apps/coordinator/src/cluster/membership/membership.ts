@@ -1,7 +1,8 @@
 /**
- * `Membership`: the live coordinators of the cluster (peers), and the models of each peer.
+ * `Membership`: tracks the live coordinators of the cluster (peers) and the models of each peer, from their heartbeats.
  *
- * Every coordinator publishes a heartbeat per second. A peer leaves by a goodbye, or after `PEER_SILENCE_MS` without a heartbeat.
+ * Every coordinator publishes a heartbeat per second. A peer leaves with a last heartbeat (goodbye), or is removed after
+ * `PEER_SILENCE_MS` without a heartbeat.
  */
 import { randomBytes } from 'node:crypto';
 import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
@@ -16,7 +17,7 @@ import {
   type PublishedModel,
 } from './heartbeat.js';
 
-/** Publishes and receives messages to all peers. */
+/** Part of the NATS transport for messages to all peers. */
 export interface Broadcast {
   publish(subject: string, bytes: Uint8Array): void;
   /** Calls `handler` with every message on a matching subject. Returns a function that unsubscribes. */
@@ -26,11 +27,11 @@ export interface Broadcast {
 export interface MembershipEvents {
   joined(peerId: string): void;
   left(peerId: string): void;
-  /** Called when digests of peers changed, so that queued requests may get a slot. */
+  /** Models of a peer have changed. Queued requests for them may now get a slot. */
   changed(models: Heartbeat['models']): void;
   /** A peer's clock differs by more than {@link CLOCK_ALARM_MS}. */
   clockDiffers(peerId: string, ms: number): void;
-  /** A heartbeat could not be read. Its sender does not become a peer. */
+  /** A heartbeat was malformed or of an unsupported version, and is ignored. */
   refused(peerId: string, refusal: RefusedHeartbeat): void;
 }
 
@@ -67,7 +68,7 @@ interface PeerState {
 interface Refresh {
   /** Start of the last request. */
   startedAt: number;
-  /** Request that has not started, shared by further callers; null: none. */
+  /** The next request, not yet sent, which all callers share; null: none. */
   next: Promise<void> | null;
 }
 
@@ -83,19 +84,19 @@ export interface PeerSummary {
 }
 
 const HEARTBEAT_MS = 1000;
-/** Delay before changed digests are published: the larger of a minimum and a time per peer, to bound the traffic. */
+/** Delay before changed digests are published: a time per peer, but at least the minimum. Limits the traffic of the cluster. */
 const MIN_CHANGES_DELAY_MS = 250;
 const CHANGES_DELAY_MS_PER_PEER = 5;
-/** Minimum time between a heartbeat and an early heartbeat for a new peer, to bound the traffic of unstable peers. */
+/** Minimum time between a heartbeat and an extra heartbeat for a new peer. Limits the traffic that an unstable peer causes. */
 const MIN_GREETING_MS = 100;
 /** Minimum time between two requests for all models of a peer. */
 const REFRESH_INTERVAL_MS = 1000;
-/** Bounds memory against hostile peers. */
+/** `MAX_PEERS` and `MAX_MODELS_PER_PEER` limit the memory that hostile peers can occupy. */
 const MAX_PEERS = 1024;
 const MAX_MODELS_PER_PEER = 20_000;
 /** Clock difference above which the operator is warned. */
 const CLOCK_ALARM_MS = 5000;
-/** Clock difference above which a peer is refused. */
+/** Clock difference above which a peer is removed. */
 const MAX_CLOCK_DIFFERENCE_MS = 120_000;
 
 const subjectOf = (id: string): string => `fleet.digest.${id}`;
@@ -105,10 +106,10 @@ export class Membership {
   readonly #epoch = randomBytes(8).toString('hex');
   /** Live peers by id. */
   readonly #peers = new Map<string, PeerState>();
-  /** Digests of models by peer, the basis of placements. */
+  /** Digests by peer and model. Placements choose a coordinator by them. */
   readonly digests = new OwnerDigests();
   readonly #refreshes = new Map<string, Refresh>();
-  /** JSON of each model as last published, to find changes. */
+  /** Last published JSON of each model, to find changes. */
   #published = new Map<string, string>();
   #sequence = 0;
   #modelSequence = 0;
@@ -173,7 +174,7 @@ export class Membership {
 
   /** Answers a request of kind `models` with all models of this coordinator. Peers ask after a missed heartbeat. */
   allModels(): Uint8Array {
-    // Publishes changes first. Otherwise, the peer would keep a change that is undone before the next heartbeat.
+    // Publishes changes first, so that `#published` equals this answer. A change that is reverted later is then published again.
     this.#publishChanges({ onlyIfChanged: true });
     return this.#encode([...this.#options.models()].map(encodeModel), false);
   }
@@ -182,7 +183,7 @@ export class Membership {
   refresh(peerId: string): Promise<void> {
     const state = this.#refreshes.get(peerId) ?? { startedAt: Number.NEGATIVE_INFINITY, next: null };
     this.#refreshes.set(peerId, state);
-    // A running request may have been answered before the caller's cause, so callers wait for the next request.
+    // The reply to a running request may be older than the event that made the caller refresh. So callers wait for the next one.
     state.next ??= this.#refreshSoon(peerId, state);
     return state.next;
   }
@@ -299,7 +300,7 @@ export class Membership {
     return peer;
   }
 
-  /** Publishes an early heartbeat for a new peer. The delay grows with the number of peers, because all peers do the same. */
+  /** Publishes an extra heartbeat for a new peer. The delay grows with the number of peers, because all of them do so. */
   #greet(): void {
     if (this.#greetingTimer !== null) return;
     const spacingMs = Math.min(MIN_GREETING_MS, this.#lastHeartbeatAt + MIN_GREETING_MS - this.#options.now());
@@ -321,7 +322,7 @@ export class Membership {
     if (epoch !== undefined) await this.#requestAll(peerId, epoch);
   }
 
-  /** Replaces the models of a peer by the peer's answer, unless the peer has restarted meanwhile. */
+  /** Requests all models of a peer, and replaces the known ones. Ignores the answer if the peer has restarted meanwhile. */
   async #requestAll(id: string, epoch: string): Promise<void> {
     const answer = await this.#options.requestModels(id).catch(() => null);
     const decoded = answer === null ? null : decodeHeartbeat(answer);

@@ -1,8 +1,8 @@
 /**
- * `NetworkPermits`: limits that all coordinators count together, such as requests per API key and minute.
+ * `NetworkPermits`: rate limits that hold for the whole cluster, such as requests per API key and minute.
  *
- * Rendezvous hashing (Thaler and Ravishankar 1998) assigns each key to one coordinator, its home, which leases permits to the others.
- * A coordinator that cannot reach the home admits an equal share of the limit.
+ * Rendezvous hashing (Thaler and Ravishankar 1998) assigns each key to one coordinator, its home. The home grants permits to the
+ * other coordinators in batches. A coordinator that cannot reach the home admits an equal share of the limit.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -38,15 +38,15 @@ interface Lease {
   /** Hash of the limit's name and the key, in hexadecimal. */
   readonly hash: string;
   readonly waiters: Waiter[];
-  /** A request to the home is running. */
+  /** Whether a request to the home is running. */
   isAsking: boolean;
   /** Home of the key among `coordinators`. */
   home: string;
   /** Live coordinators when `home` was computed. */
   coordinators: readonly Coordinator[];
-  /** End of the current window; a past time means that none is open. */
+  /** End of the current window. A past time: no window is open. */
   until: number;
-  /** Latest possible end of the window at the home: `until` plus the duration of the home's answer. */
+  /** Latest possible end of the window at the home: `until`, plus the round trip of the request. */
   resetAt: number;
   /** Unused permits at this coordinator. */
   available: number;
@@ -56,13 +56,13 @@ interface Lease {
   remaining: number;
   /** Home of the last grant in the window; null: no grant yet. */
   grantedBy: string | null;
-  /** Home that did not answer. Meanwhile, this coordinator admits an equal share of the limit. Null: none. */
+  /** Home that did not answer, so that this coordinator admits an equal share of the limit. Null: the home answers. */
   silentHome: string | null;
 }
 
-/** Maximum keys per limit; the least recently used are dropped. */
+/** Maximum leases per limit. The least recently used are dropped. */
 const MAX_KEYS = 20_000;
-/** Pause before a silent home is asked again. */
+/** Time until a home that did not answer is asked again, in milliseconds. */
 const UNREACHABLE_MS = 1000;
 /** Hexadecimal digits of a key's hash. */
 const HASH_DIGITS = 32;
@@ -114,7 +114,7 @@ export class NetworkPermits implements NetworkLimits {
     };
   }
 
-  /** Decides with the permits of the lease. Null: the home must be asked first. */
+  /** Admits or refuses without a request to a peer. Null: the home must be asked first. */
   #decide(name: string, rule: LimitRule, lease: Lease, amount: number): Permit | null {
     const now = this.#now();
     const isOpen = lease.until > now;
@@ -122,7 +122,7 @@ export class NetworkPermits implements NetworkLimits {
     if (isOpen && lease.silentHome === null && lease.remaining === 0) return refusal(lease, now);
     this.#findHome(lease);
     if (isOpen && lease.silentHome === lease.home) return refusal(lease, now);
-    // A disconnected coordinator knows only its own requests, even as the home.
+    // Without NATS, this coordinator gets no requests of others, even if it is the home of the key.
     const isIsolated = lease.coordinators.length > 1 && !this.#options.isConnected();
     if (lease.home === this.#options.self && !isIsolated) {
       const request = requestFor(name, rule, lease, [amount], now);
@@ -161,7 +161,7 @@ export class NetworkPermits implements NetworkLimits {
     const request = requestFor(name, rule, lease, amounts, sentAt);
     const answer = await this.#options.request(home, encodePermits(request)).catch(() => null);
     const grant = answer === null ? null : decodeGrant(answer);
-    // The window starts when the request is sent, so it never ends later than the window of the home.
+    // The window is measured from the sending of the request, so that it never ends later than the window at the home.
     if (grant !== null && grant.granted <= Math.max(request.need, request.want)) {
       applyGrant(rule, lease, grant, { sentAt, receivedAt: this.#now() });
       return;
@@ -202,7 +202,7 @@ function newLease(text: string): Lease {
   };
 }
 
-/** Request to the home. Also wants as many permits as were taken in the window, so leases grow with demand. */
+/** Request to the home. `want` adds the permits taken so far in the window, so that a busy coordinator gets larger batches. */
 function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: readonly number[], now: number): PermitRequest {
   const isOpen = lease.until > now;
   const need = amounts.reduce((sum, amount) => sum + amount, 0);
@@ -218,7 +218,7 @@ function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: rea
   };
 }
 
-/** Adds a grant to the lease. Grants are bounded by the limit, because the home may be hostile. */
+/** Adds a grant to the lease. The rule's own values cap the grant, because the home may be hostile. */
 function applyGrant(
   { max, windowMs }: LimitRule,
   lease: Lease,
@@ -236,7 +236,7 @@ function applyGrant(
   lease.silentHome = null;
 }
 
-/** Admits requests without the home: adds an equal share of the limit, less the permits taken in the window. */
+/** Adds permits without the home: an equal share of the limit, less the permits already taken in the window. */
 function admitShare({ max, windowMs }: LimitRule, lease: Lease, now: number): void {
   startWindow(lease, now, windowMs);
   const share = Math.max(1, Math.floor(max / lease.coordinators.length));
@@ -257,7 +257,7 @@ function startWindow(lease: Lease, now: number, lengthMs: number): void {
   lease.grantedBy = null;
 }
 
-/** Uses permits of the lease, or refuses the request. */
+/** Takes permits from the lease, or refuses the request. */
 function takePermits(lease: Lease, amount: number, now: number): Permit {
   if (lease.available < amount) return refusal(lease, now);
   lease.available -= amount;

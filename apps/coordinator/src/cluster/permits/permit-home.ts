@@ -1,7 +1,7 @@
 /**
- * `PermitHome`: counts the windows of keys whose home is this coordinator, and grants permits to all coordinators.
+ * `PermitHome`: counts the requests of keys whose home is this coordinator, and grants permits to all coordinators.
  *
- * Grants more than needed while many permits remain, to save requests. Near the limit, grants only the needed permits.
+ * While many permits remain, a grant is larger than needed, to save requests. Near the limit, only the needed permits are granted.
  */
 import type { Grant, PermitRequest } from './permit-messages.js';
 
@@ -14,16 +14,16 @@ export interface LimitRule {
 interface Window {
   /** End of the window. */
   readonly until: number;
-  /** Permits granted by an earlier home, by the highest report of a coordinator. */
+  /** Permits granted by an earlier home of the key: the highest number that a coordinator has reported. */
   earlier: number;
   granted: number;
   /** Coordinator whose request opened the window. */
   readonly opener: string;
 }
 
-/** Maximum open windows per asking coordinator, so that no coordinator can displace the windows of others. */
+/** Maximum open windows per asking coordinator, so that no coordinator can use up the memory for all. */
 const MAX_WINDOWS_PER_COORDINATOR = 20_000;
-/** Divisor of the permits granted beyond need: the remaining permits are divided by this and by the number of coordinators. */
+/** A grant beyond the need is at most the remaining permits divided by this number and by the number of coordinators. */
 const LEASE_DIVISOR = 4;
 
 export class PermitHome {

@@ -1,4 +1,4 @@
-/** Messages of kind `permits`: a request for permits of one key, and the grant of the key's home. */
+/** Messages by which `NetworkPermits` requests permits of one key from the key's home coordinator, which answers with a grant. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';
@@ -15,7 +15,7 @@ const PermitRequestSchema = Type.Object({
   need: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
   /** Permits for waiting and expected requests. */
   want: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-  /** State of the current window at the key's earlier home. Null: the home has not changed in the window. */
+  /** Permits used in the current window under an earlier home, and the rest of the window. Null: the home has not changed. */
   earlier: Type.Union([Type.Null(), Type.Object({ used: Count, reset_ms: Count })]),
 });
 export type PermitRequest = Static<typeof PermitRequestSchema>;
@@ -30,7 +30,7 @@ export function encodePermits(message: PermitRequest | Grant): Uint8Array {
   return encodeMessage(message);
 }
 
-/** Null: the message breaks the schema. */
+/** Null: the message violates the schema. */
 export function decodePermitRequest(bytes: Uint8Array): PermitRequest | null {
   return parseMessage(bytes, requests);
 }

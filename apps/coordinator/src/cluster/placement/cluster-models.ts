@@ -1,4 +1,4 @@
-/** `ClusterModels`: facts about the models of the whole network, combined from local providers and from the digests of peers. */
+/** `ClusterModels`: `NetworkModels` of a cluster. Combines the models of local providers with those in the peers' heartbeats. */
 import type { ImageOffer, ModelType, VisionOffer } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import type { NetworkModels } from '../../inference/placements.js';
@@ -27,7 +27,7 @@ export class ClusterModels implements NetworkModels {
     return this.#local.serves(model) || this.#membership.isServedByPeers(model);
   }
 
-  /** Known only for local providers: peers do not publish return times. */
+  /** Only for local providers, because peers do not publish when providers return. */
   returnsAt(model: string): number | null {
     return this.#local.returnsAt(model);
   }
@@ -55,7 +55,7 @@ export class ClusterModels implements NetworkModels {
 
   contextLength(model: string, named: Parameters<NetworkModels['contextLength']>[1]): number | null {
     let longest = this.#local.contextLength(model, named);
-    // A named provider was found here, so contexts at peers do not matter.
+    // The request names a provider, and it is connected here, so providers of peers do not matter.
     if (longest !== null && named !== null && namesProvider(named)) return longest;
     for (const [, { maxContextTokens }] of this.#membership.digestsAtPeers(model)) longest = Math.max(longest ?? 0, maxContextTokens ?? 0);
     return longest;

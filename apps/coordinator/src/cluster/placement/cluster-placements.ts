@@ -1,7 +1,7 @@
 /**
  * `ClusterPlacements`: places requests on providers of the whole cluster.
  *
- * Asks the owning coordinators that digests recommend, one after the other. Without a free slot, the request waits in several
+ * Asks the coordinators whose digests show a free slot, one after the other. If none has one, the request waits in several
  * queues: here and at up to {@link MAX_QUEUE_OWNERS} peers. The first slot wins.
  */
 import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest, selectsProviders } from '@inference/scheduler';
@@ -25,21 +25,21 @@ interface ClusterPlacementsOptions {
   readonly client: PlacementClient;
   readonly prefixes: Pick<PrefixHints, 'find'>;
   readonly now: () => number;
-  /** Numbers in [0, 1). */
+  /** Random numbers in [0, 1). */
   readonly random: () => number;
 }
 
 /** Maximum coordinators asked for a free slot before the request queues. */
 const MAX_CONTACTED_PEERS = 4;
-/** Maximum age of this coordinator's own digest when an owning coordinator is chosen. */
+/** Maximum age of this coordinator's own digest, in milliseconds. Older ones are computed again before a choice. */
 const OWN_DIGEST_MAX_AGE_MS = 50;
 const MAX_OWN_DIGESTS = 100_000;
 
 export class ClusterPlacements implements Placements {
   readonly #options: ClusterPlacementsOptions;
-  /** Callbacks of waiting requests. Each tries to get a slot when digests of peers change. */
+  /** One callback per waiting request, called with the models whose digests have changed. */
   readonly #waiting = new Set<(models: ReadonlySet<string>) => void>();
-  /** Time of this coordinator's digest by model. */
+  /** When this coordinator's own digest was computed, by model. */
   readonly #ownDigestAt = new BoundedMap<string, number>(MAX_OWN_DIGESTS);
   #sequence = 0;
 
@@ -68,7 +68,7 @@ export class ClusterPlacements implements Placements {
       .then((placement) => (placement.kind === 'placed' ? placement : null));
   }
 
-  /** Asks peers one after the other, because digests do not say where a candidate is connected. */
+  /** Asks peers one after the other, because digests do not show where a candidate provider is connected. */
   async #idleCandidateAtPeers(request: SlotRequest): Promise<Placed | null> {
     const { membership, client } = this.#options;
     if (!this.#isServedByPeers(request)) return null;
@@ -87,12 +87,12 @@ export class ClusterPlacements implements Placements {
     const { client, registry, membership } = this.#options;
     const answers = await Promise.all(membership.peers.map(({ id }) => client.claimants(id, serialNumber)));
     const claimants = [registry.placement.claimants(serialNumber), ...answers].flat();
-    // A moving provider may be connected to two coordinators for a moment.
+    // A provider that changes its coordinator may be connected to both for a moment.
     const distinct = new Map(claimants.map((claimant) => [claimant.providerId, claimant]));
     return resolvedProvider([...distinct.values()]);
   }
 
-  /** Lets waiting requests for these models try to get a slot at a peer with a changed digest. */
+  /** Call when digests of peers have changed. Requests that wait for these models try again to get a slot. */
   digestsChanged(models: readonly { readonly id: string }[]): void {
     const ids = new Set(models.map(({ id }) => id));
     for (const retry of [...this.#waiting]) retry(ids);
@@ -111,18 +111,18 @@ export class ClusterPlacements implements Placements {
     if (signal.aborted) return refused('aborted');
     const { membership } = this.#options;
     const contacted = new Set<string>();
-    // For a named provider or candidates, digests do not show whom to ask.
+    // Digests do not show which coordinator a named provider or a candidate is connected to.
     const canChooseByDigest = !namesProvider(request) && (request.candidates ?? null) === null;
     const placed = canChooseByDigest ? await this.#placeNow(request, signal, contacted) : null;
     if (placed !== null) return placed;
     if (signal.aborted) return refused('aborted');
-    // Digests do not say which providers pass a filter, so the request queues at all peers.
+    // Digests do not show which providers match the request's filter, so the request queues at all peers.
     if (selectsProviders(request)) {
       const peers = membership.peers.map(({ id }) => id);
       return this.#wait(request, waitMs, signal, peers);
     }
     const choice = this.#choose(request, contacted);
-    // Digests without a provider may be outdated, so the owning coordinators decide whether to refuse.
+    // A digest without a suitable provider may be outdated. So the request queues at the peers, which refuse it if they must.
     const owners = choice.kind === 'queue' ? choice.owners : this.#peersServing(request.model);
     return this.#wait(request, waitMs, signal, owners);
   }
@@ -137,7 +137,7 @@ export class ClusterPlacements implements Placements {
   /**
    * Gets a free slot here or at a peer without waiting. Null: none is free.
    *
-   * @param contacted Owning coordinators not to ask. Asked coordinators are added.
+   * @param contacted Coordinators that are not asked (again). Each asked coordinator is added.
    */
   async #placeNow(request: SlotRequest, signal: AbortSignal, contacted: Set<string>): Promise<Placed | null> {
     const { self, client, requestQueue, membership } = this.#options;
@@ -156,7 +156,7 @@ export class ClusterPlacements implements Placements {
     return null;
   }
 
-  /** Chooses an owning coordinator by digests. The digest of this coordinator is refreshed first. */
+  /** Chooses a coordinator by the digests of all, including this coordinator's own, which is refreshed first. */
   #choose(request: SlotRequest, excludedOwners: ReadonlySet<string>) {
     const { membership, self, now, random } = this.#options;
     this.#refreshOwnDigest(request.model);
@@ -198,7 +198,7 @@ export class ClusterPlacements implements Placements {
     const endWait = requestQueue.countWait(request.model);
     const wait = new QueueWait({
       now,
-      // Excludes this coordinator: the request must not overtake others in the queue here.
+      // Not here, because the request must not overtake others in this coordinator's queue.
       placeNow: (waitSignal) => this.#placeNow(request, waitSignal, new Set([self])),
     });
     const retry = (models: ReadonlySet<string>): void => {

@@ -1,5 +1,5 @@
 /**
- * `MovedProviders`: ends the older connection of a provider that has connected to another coordinator.
+ * `MovedProviders`: announces new provider connections to peers. A peer that still has an older connection of the provider closes it.
  *
  * The older connection is often half-open: the provider has lost it, but the coordinator has not noticed.
  */
@@ -38,21 +38,21 @@ interface Connection {
 const ANNOUNCEMENT_TIMEOUT_MS = 3000;
 const MAX_ATTEMPTS = 5;
 const RETRY_MS = 1000;
-/** Connections stored for returning peers. Half-open counterparts of older connections are closed by their own timeout. */
+/** Maximum connections stored for peers that return. Peers close older half-open connections by timeout. */
 const MAX_RECENT = 20_000;
 const MAX_AWAY_PEERS = 1024;
 /** Concurrent announcements to a returning peer. */
 const MAX_CONCURRENT = 16;
-/** Maximum time for which a peer may have missed announcements before its departure was noticed. */
+/** Maximum time during which a peer may have missed announcements before its departure was noticed. */
 const UNNOTICED_DEPARTURE_MS = PEER_SILENCE_MS + ANNOUNCEMENT_TIMEOUT_MS;
-/** Maximum age of connections announced to a new peer. Older half-open connections have been closed. */
+/** Maximum age of connections that are announced to a new peer. Peers close older half-open connections by timeout. */
 const NEW_PEER_MS = 40_000;
 const NOTHING = new Uint8Array();
 
 export class MovedProviders {
   readonly #options: MovedProvidersOptions;
   readonly #recent = new BoundedMap<ProviderId, Connection>(MAX_RECENT);
-  /** Departed peers, with the time since when announcements may have been missed, in milliseconds since 1970. */
+  /** For each departed peer, the time from which on it may have missed announcements, in milliseconds since 1970. */
   readonly #awaySince = new BoundedMap<string, number>(MAX_AWAY_PEERS);
 
   constructor(options: MovedProvidersOptions) {
@@ -69,7 +69,7 @@ export class MovedProviders {
 
   /** Call when a peer has left or is unreachable. */
   peerLeft(peerId: string): void {
-    // Keeps an earlier time: the peer left again before receiving all announcements.
+    // An earlier time stays: the peer has left again before it received all announcements.
     if (!this.#awaySince.has(peerId)) this.#awaySince.set(peerId, this.#options.rules.now() - UNNOTICED_DEPARTURE_MS);
   }
 
@@ -87,7 +87,7 @@ export class MovedProviders {
   /**
    * Handles a peer's announcement: closes the connection here if the provider signed a later challenge at the peer.
    *
-   * Compares times signed by the provider, so that peers cannot end connections by false announcements.
+   * Compares times that the provider has signed, so that a false announcement of a peer cannot close a connection.
    */
   async announced(peer: Peer, payload: Uint8Array): Promise<Uint8Array> {
     const { registry, rules } = this.#options;
@@ -101,7 +101,7 @@ export class MovedProviders {
     return NOTHING;
   }
 
-  /** Repeats a failed announcement while the peer is live and the connection lasts. */
+  /** Announces a connection, with retries while the peer is live and the connection exists. */
   async #announceTo(peerId: string, { providerId, sessionId }: Connection): Promise<void> {
     const { registry, peer: peerOf, retryMs = RETRY_MS } = this.#options;
     const payload = encodeMessage({ provider_id: providerId, session_id: sessionId });
@@ -118,7 +118,7 @@ export class MovedProviders {
   }
 }
 
-/** Signed time of a verified challenge answer, in milliseconds on the provider's clock. */
+/** Time in a verified, signed challenge response, in milliseconds on the provider's clock. */
 function issuedAt({ payload }: SignedStatement): number {
   return (JSON.parse(fromUtf8(fromBase64(payload))) as { issued_at: number }).issued_at;
 }

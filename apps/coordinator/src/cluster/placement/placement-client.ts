@@ -1,7 +1,7 @@
 /**
  * `PlacementClient`: requests slots from peers for `ClusterPlacements`, and verifies the providers in the replies.
  *
- * The counterpart at the peer is `PlacementServer`. A provider's owner is here the coordinator that holds the connection.
+ * The counterpart at the peer is `PlacementServer`. In this file, a provider's owner is the coordinator that holds its connection.
  */
 import type { ProviderId } from '@inference/protocol';
 import { extractPrefixes, offerTraits, type ProviderFilter, passesFilter } from '@inference/scheduler';
@@ -28,22 +28,22 @@ interface PlacementClientOptions {
   /** Peer by id. Null: not live. */
   readonly findPeer: (id: string) => Peer | null;
   readonly rules: DescriptionRules;
-  /** Called with the outcome of each placement request, for metrics. `unverified`: the evidence did not verify. */
+  /** Called with the outcome of each placement request, for metrics. `unverified`: the provider's evidence was rejected. */
   readonly onOutcome: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
-  /** Called with the newer digest of the model that a refusal may contain. */
+  /** Called with the current digest of a model, if a refusal contains one. */
   readonly onDigest: (peerId: string, model: string, digest: string) => void;
   readonly now: () => number;
 }
 
-/** Maximum time for a peer's reply, beyond the wait in its queue. */
+/** Maximum time for a peer's reply, in addition to the wait in its queue. */
 const REPLY_TIMEOUT_MS = 3000;
 const MAX_REMOTE_PROVIDERS = 100_000;
-/** Maximum delay of `setTimeout`, in milliseconds; a longer delay would fire at once. */
+/** Maximum delay of `setTimeout`, in milliseconds. A timer with a longer delay fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {
   readonly #options: PlacementClientOptions;
-  /** Verified providers by session id. All jobs on a connection share one object. */
+  /** Verified providers by session id. All jobs of a session share one object. */
   readonly #bySession = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
   /** The newest known connection of each provider. */
   readonly #byProvider = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
@@ -52,15 +52,15 @@ export class PlacementClient {
     this.#options = options;
   }
 
-  /** Id of the coordinator that last gave a slot of the provider. Null: unknown. */
+  /** Id of the coordinator that last placed a request on the provider. Null: unknown. */
   ownerOf(providerId: ProviderId): string | null {
     return this.#byProvider.get(providerId)?.owner ?? null;
   }
 
   /**
-   * Requests a slot from a peer. Resolves to a slot or to a refusal: the peer's reason, or one of these.
+   * Requests a slot from a peer. Resolves to a slot, or to a refusal with the peer's reason or one of these:
    *
-   * `timeout`: no slot within `waitMs`. `none_routable`: no reply, or an unverified provider. `aborted`: by `signal`.
+   * `timeout`: no slot within `waitMs`. `none_routable`: no valid reply, or an unverified provider. `aborted`: `signal` was aborted.
    *
    * @param onReply Called with the first reply, before its verification.
    */
@@ -107,12 +107,12 @@ export class PlacementClient {
     return answer === null ? [] : (parseClaimants(answer) ?? []);
   }
 
-  /** The verified provider of a placement. Null: not verified, or not selected by the request. */
+  /** The verified provider of a placement. Null: the evidence was rejected, or the request excludes the provider. */
   async #selectedProvider(peer: Peer, request: SlotRequest, message: PlacedMessage): Promise<RemoteProvider | null> {
-    // Checked here too: a peer of an earlier version ignores candidates and filters.
+    // Checked here too, because a peer of an earlier version ignores candidates and filters.
     const { provider_id: providerId } = message.provider;
     if (request.candidates?.has(providerId) === false) return null;
-    // The id alone may already exclude the provider, which saves the request of a description.
+    // If the id alone excludes the provider, no description needs to be requested.
     if (!passes(request, { ...UNDESCRIBED, providerId }, message)) return null;
     const provider = await this.#remoteProvider(peer, message);
     return provider !== null && passes(request, factsOf(provider), message) ? provider : null;
@@ -143,7 +143,7 @@ export class PlacementClient {
 
 type FilteredFacts = Parameters<typeof passesFilter>[1];
 
-/** Stands for a provider with an unknown description: passes every filter except by id and quantization. */
+/** Placeholder for a provider whose description is unknown: passes every filter except those by id and quantization. */
 const UNDESCRIBED: Omit<FilteredFacts, 'providerId'> = { serialNumber: '', servesFallbackModels: true, servesChoices: true };
 
 function factsOf({ registration: { identity, servesFallbackModels, servesChoices } }: RemoteProvider): FilteredFacts {
@@ -159,7 +159,7 @@ function reasonOf({ reason, lacks_vision }: OwnerMessage & { readonly type: 'ref
   return reason === 'no_such_serial' && lacks_vision === true ? 'no_vision' : reason;
 }
 
-/** First message of the owning coordinator. Null: none came in time, the message was malformed, or the stream ended. */
+/** First message of the owning coordinator. Null: no message in time, a malformed message, or the stream ended. */
 function firstReply(stream: PeerStream, timeoutMs: number, signal: AbortSignal | null): Promise<OwnerMessage | null> {
   return new Promise((resolve) => {
     const finish = (reply: OwnerMessage | null): void => {

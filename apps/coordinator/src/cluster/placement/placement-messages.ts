@@ -1,7 +1,8 @@
 /**
- * Messages between the asking coordinator, which serves the client, and the owning coordinator, which has the provider's connection.
+ * Messages of a placement at another coordinator, with their schemas and parsers.
  *
- * A placement and its job are one link stream. Messages are JSON; the sealed frames of request and response are binary.
+ * The asking coordinator serves the client. The owning coordinator holds the provider's connection. A placement and its job share
+ * one link stream. Messages are JSON; the sealed frames of request and response are binary.
  */
 import type { ImageRequestParams } from '@inference/formats';
 import {
@@ -25,16 +26,16 @@ const Id = Type.String({ minLength: 1, maxLength: 128 });
 const TrustLevelSchema = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** Maximum excluded providers, and owner accounts, per request. A job has only a few attempts. */
+/** Maximum excluded providers, and maximum excluded owner accounts, per request. */
 export const MAX_EXCLUDED = 256;
-/** Maximum prefixes of a prompt per message; see `extractPrefixes`. */
+/** Maximum prefixes of one prompt in a message. `extractPrefixes` selects them. */
 export const MAX_PREFIXES = 10;
 /** Maximum wait in the queue of an owning coordinator. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 
 const PrefixSchema = Type.Object({ hash: Count, tokens: Type.Number({ minimum: 0 }) });
 
-/** Maximum recipients of a sealed request, and maximum names in a routing preference. */
+/** Maximum candidates of a sealed request, and maximum entries of a routing preference. */
 const MAX_CANDIDATES = 32;
 
 const FilterSchema = Type.Object({
@@ -43,7 +44,7 @@ const FilterSchema = Type.Object({
   quantizations: nullable(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 64 })),
   serves_fallback_models: Type.Boolean(),
   serves_choices: Type.Optional(Type.Boolean()),
-  /** Images of the request. Peers of earlier versions ignore the member. */
+  /** Number of images in the request. Peers of earlier versions ignore this member. */
   images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGES })),
 });
 
@@ -52,11 +53,11 @@ export const PlacementRequestSchema = Type.Object({
   account_id: Id,
   provider_serial: nullable(Type.String({ minLength: 1, maxLength: 128 })),
   provider_id: nullable(ProviderIdSchema),
-  /** Restricts the placement to these providers. Peers of earlier versions ignore the member and may place elsewhere. */
+  /** Only these providers may serve. Peers of earlier versions ignore this member, so the asking coordinator checks the result. */
   candidates: Type.Optional(Type.Array(ProviderIdSchema, { minItems: 1, maxItems: MAX_CANDIDATES })),
-  /** Providers excluded by the client's preferences. Peers of earlier versions ignore the member. */
+  /** Providers that the client's routing preferences exclude. Peers of earlier versions ignore this member. */
   filter: Type.Optional(FilterSchema),
-  /** The client's preferred order of providers. Peers of earlier versions ignore the member. */
+  /** Order of providers that the client prefers. Peers of earlier versions ignore this member. */
   sort: Type.Optional(Type.Enum(['throughput', 'latency'])),
   /** Providers of earlier attempts. */
   exclude: Type.Array(ProviderIdSchema, { maxItems: MAX_EXCLUDED }),
@@ -72,7 +73,7 @@ export const PlacementRequestSchema = Type.Object({
   loaded_only: Type.Boolean(),
   /** Restricts the placement to providers without a running job. */
   idle_only: Type.Boolean(),
-  /** Maximum wait in the owning coordinator's queue. 0: a free slot or none. */
+  /** Maximum wait in the owning coordinator's queue. 0: no wait. */
   wait_ms: Type.Number({ minimum: 0, maximum: MAX_WAIT_MS }),
   image: nullable(
     Type.Object({
@@ -84,12 +85,12 @@ export const PlacementRequestSchema = Type.Object({
 });
 export type PlacementRequestMessage = Static<typeof PlacementRequestSchema>;
 
-/** State of a provider at placement. Constant facts are in the description. */
+/** State of a provider at the time of a placement. Facts that stay constant are in the provider description. */
 export const ProviderStateSchema = Type.Object({
   provider_id: ProviderIdSchema,
   session_id: Id,
   key_id: KeyIdSchema,
-  /** Keys of accepted sealed requests. Absent from coordinators of earlier versions; only `key_id` counts then. */
+  /** Sealing keys that the provider accepts. Coordinators of earlier versions omit this member; then only `key_id` is accepted. */
   accepted_key_ids: Type.Optional(Type.Array(KeyIdSchema, { maxItems: 4 })),
   /** The provider's offer of the requested model. */
   offer: ModelOfferSchema,
@@ -112,7 +113,7 @@ const PlacedSchema = Type.Object({
 
 const RefusedSchema = Type.Object({
   type: Type.Literal('refused'),
-  /** `busy`: no slot is free, and the request did not allow to wait. */
+  /** `busy`: no slot is free, and `wait_ms` was 0. */
   reason: Type.Enum([
     'busy',
     'no_such_serial',
@@ -125,9 +126,9 @@ const RefusedSchema = Type.Object({
     'aborted',
   ]),
   retry_after_ms: nullable(Ms),
-  /** With `no_such_serial`: selected providers are connected, but do not read the images. Earlier versions send none. */
+  /** With `no_such_serial`: matching providers are connected, but cannot read the images. Earlier versions omit this member. */
   lacks_vision: Type.Optional(Type.Boolean()),
-  /** Current digest of the model, with `busy`. Owning coordinators of earlier versions send none. */
+  /** With `busy`: current digest of the model. Coordinators of earlier versions omit this member. */
   digest: Type.Optional(Type.String({ maxLength: MAX_DIGEST_CHARS })),
 });
 
@@ -157,7 +158,7 @@ const AskerMessageSchema = Type.Union([
 ]);
 export type AskerMessage = Static<typeof AskerMessageSchema>;
 
-/** Finding: outcome of a settled job, for the coordinator that keeps the provider's reputation. See `JobFinding`. */
+/** Finding: outcome of a job, sent to the owning coordinator, which maintains the provider's reputation. See `JobFinding`. */
 export const FindingSchema = Type.Object({
   provider_id: ProviderIdSchema,
   session_id: Id,

@@ -1,7 +1,7 @@
 /**
- * `PlacementServer`: places requests of peers on providers connected here, and relays the jobs. Serves `PlacementClient`.
+ * `PlacementServer`: places requests of peers on providers connected here, and relays the jobs. Counterpart of `PlacementClient`.
  *
- * Requests of peers wait in the same queue as local requests. Also answers descriptions of providers, and applies findings.
+ * Requests of peers wait in the same queue as local requests. Also describes providers to peers, and applies their findings.
  */
 import { encodeFrame, FRAME_HEADER_BYTES, type JobMessage, type ProviderId, RequestFrames } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
@@ -28,9 +28,9 @@ interface PlacementServerOptions {
   readonly requestQueue: RequestQueue;
 }
 
-/** Maximum time from a placement to the last frame of the sealed request. Afterwards the slot is released. */
+/** Maximum time from a placement to the last frame of the sealed request, in milliseconds. Then the slot is released. */
 const START_TIMEOUT_MS = 20_000;
-/** Bytes of a sealed frame besides the content: header and authentication tag. */
+/** Bytes that a sealed frame adds to its content: header and authentication tag. */
 const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 16;
 const NOTHING = new Uint8Array();
 
@@ -56,7 +56,7 @@ export class PlacementServer {
     else this.#sendPlacement(placement, request.model, job);
   }
 
-  /** Answers a request of kind `describe`. Empty: the session has ended, or lacks a sealing key or an answered challenge. */
+  /** Answers a request of kind `describe`. Empty: the session has ended, or the provider cannot get jobs. */
   describe(payload: Uint8Array): Uint8Array {
     const request = parseDescribeRequest(payload);
     const provider = request === null ? null : this.#options.registry.snapshot(request.provider_id);
@@ -83,7 +83,7 @@ export class PlacementServer {
     return message.wait_ms > 0 ? requestQueue.place(request, message.wait_ms, signal) : requestQueue.placeNow(request);
   }
 
-  /** Current digest of a model, for a peer whose copy showed a free slot. Null: no local provider serves the model. */
+  /** Current digest of a model, for a peer that asked because of an outdated one. Null: no local provider serves the model. */
   #digest(model: string): string | null {
     const { registry, requestQueue } = this.#options;
     const published = publishedModel(model, registry, requestQueue);
@@ -115,7 +115,7 @@ export class PlacementServer {
       revocable: message.revocable,
       retried: message.retried,
       loadedOnly: message.loaded_only,
-      // The asking coordinator counts the wait.
+      // The asking coordinator counts this wait in its own statistics.
       isCounted: true,
     };
   }
@@ -177,18 +177,18 @@ function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
 interface ReceivedRequest {
   readonly job: JobMessage;
   readonly frames: Uint8Array[];
-  /** Number of announced frames. */
+  /** Number of frames that the `start` message announced. */
   readonly count: number;
-  /** Bytes that further frames may have together. */
+  /** Maximum total bytes of the frames that are still missing. */
   leftBytes: number;
 }
 
-/** Maximum bytes of the frames of an announced request. The schema bounds `request_bytes`. */
+/** Maximum total bytes of the frames of a request. The schema limits `request_bytes`. */
 function maxSealedBytes({ job, frames }: AskerMessage & { readonly type: 'start' }): number {
   return job.request_bytes + frames * FRAME_OVERHEAD_BYTES;
 }
 
-/** Placement request of a peer, and the job that follows. Relays messages between the peer and the provider. */
+/** One placement request of a peer, and the job that follows. Relays messages between the peer and the provider. */
 class RelayedJob implements StreamEvents, JobSink {
   readonly #stream: PeerStream;
   readonly #requestQueue: RequestQueue;
@@ -214,7 +214,7 @@ class RelayedJob implements StreamEvents, JobSink {
 
   refuse(reason: NotPlacedReason | 'busy', retryAfterMs: number | null, digest: string | null = null): void {
     if (this.#isOver) return;
-    // Peers of earlier versions know only `no_such_serial`.
+    // Peers of earlier versions do not know `no_vision`.
     const known = reason === 'no_vision' ? { reason: 'no_such_serial' as const, lacks_vision: true } : { reason };
     this.#send({ type: 'refused', ...known, retry_after_ms: retryAfterMs, ...(digest === null ? {} : { digest }) });
     this.#end();
@@ -263,7 +263,7 @@ class RelayedJob implements StreamEvents, JobSink {
     }
   }
 
-  /** Nothing to do: frames never wait, because the job's credit bounds the bytes in the queue. */
+  /** Nothing to do: `frame` ignores back-pressure, because the credit that the peer grants limits the queued bytes. */
   drained(): void {}
 
   closed(): void {

@@ -1,7 +1,7 @@
 /**
- * `PrefixHints`: reports prompt prefixes cached by local providers to peers, and stores the peers' prefixes, for prefix affinity.
+ * `PrefixHints`: reports to peers which prompt prefixes local providers have in their KV caches, and stores the reports of peers.
  *
- * Prefixes are hashes, keyed by a secret that the coordinators share.
+ * Placements prefer the coordinator with the longest cached prefix. Prefixes are keyed hashes; all coordinators share the key.
  */
 import { type OwnerPrefix, OwnerPrefixes, type PromptPrefix, storedPrefixes } from '@inference/scheduler';
 import Type from 'typebox';
@@ -17,12 +17,12 @@ interface PrefixHintsOptions {
   readonly now?: () => number;
 }
 
-/** Time to gather hashes before publishing them in one message. */
+/** Time during which hashes are gathered for one message, in milliseconds. */
 const GATHER_MS = 50;
-/** Maximum hashes per answered prompt, of its longest prefixes. */
+/** Maximum hashes per prompt: those of its longest prefixes. */
 const MAX_PER_ANSWER = 10;
 const MAX_PER_MESSAGE = 1000;
-/** Maximum gathered hashes. Others are dropped, and a conversation's next prompt is then computed completely. */
+/** Maximum gathered hashes. Further ones are dropped; the next prompt of that conversation may then miss the cache. */
 const MAX_GATHERED = 10_000;
 const MAX_MESSAGE_BYTES = 32 * 1024;
 /** Maximum accepted messages per second from all peers together. */
@@ -63,7 +63,7 @@ export class PrefixHints {
     if (this.#gathered.size > 0) this.#timer ??= setTimeout(() => this.#publish(), GATHER_MS);
   }
 
-  /** Coordinator whose providers have cached the longest prefix of a prompt; null: none is known. */
+  /** Coordinator whose providers probably cache the longest prefix of a prompt; null: none is known. */
   find(promptPrefixes: readonly PromptPrefix[]): OwnerPrefix | null {
     return this.#prefixes.find(promptPrefixes, this.#now());
   }

@@ -1,7 +1,7 @@
 /**
- * Provider description: signed statements and facts of a provider, sent by the owning coordinator to an asking coordinator.
+ * Provider description: signed statements and facts about a provider, which its owning coordinator sends to an asking coordinator.
  *
- * The asking coordinator verifies the statements, so that a peer cannot substitute sealing keys or trust levels.
+ * The asking coordinator verifies the statements, so a peer cannot substitute sealing keys or claim a higher trust level.
  */
 import { CLOCK_TOLERANCE_MS, HardwareSchema, NoncePreimageSchema, SignedStatementSchema, type TrustLevel } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -59,7 +59,7 @@ const ProviderDescriptionSchema = Type.Object({
   memory_gb: Type.Number({ minimum: 0 }),
   slots: Type.Integer({ minimum: 1, maximum: 65_536 }),
   receipt_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
-  /** This member and the next two are absent from coordinators of earlier versions. */
+  /** Coordinators of earlier versions omit this member and the next two. */
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 16 })),
   fallback_models: Type.Optional(Type.Boolean()),
   choices: Type.Optional(Type.Boolean()),
@@ -74,7 +74,7 @@ const validator = Compile(ProviderDescriptionSchema);
 /** Null for a message that violates the schema. */
 export const parseProviderDescription = (bytes: Uint8Array): ProviderDescription | null => parseMessage(bytes, validator);
 
-/** Describes a local provider. Null: the provider cannot take jobs without a sealing key and an answered challenge. */
+/** Describes a local provider. Null: the provider has no sealing key or has not answered a challenge, so it cannot get jobs. */
 export function describeProvider({
   registration,
   sessionId,
@@ -104,12 +104,12 @@ export function describeProvider({
   };
 }
 
-/** Rules of this coordinator for verifying descriptions. */
+/** Settings of this coordinator by which descriptions are verified. */
 export interface DescriptionRules {
   readonly allowSimulatedEnclave: boolean;
   readonly anchor: TrustAnchor;
   readonly limits: TrustLimits;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -118,7 +118,7 @@ export interface VerifiedProvider {
   readonly key: SealingKey;
   readonly trustLevel: TrustLevel;
   readonly isDeviceChainVerified: boolean;
-  /** Signed time of the newest challenge answer, in milliseconds on the provider's clock. */
+  /** Time in the newest signed challenge response, in milliseconds on the provider's clock. */
   readonly challengedAt: number;
   /** Expiry of the description, in milliseconds since 1970. */
   readonly validUntil: number;
@@ -126,7 +126,7 @@ export interface VerifiedProvider {
 
 const ANSWER_TIMEOUT_MS = 3000;
 
-/** Requests and verifies the description of a peer's provider. Null: no answer, another session, or invalid statements. */
+/** Requests and verifies the description of a provider at a peer. Null: no answer, another session, or invalid statements. */
 export async function requestDescription(owner: Peer, request: DescribeRequest, rules: DescriptionRules): Promise<VerifiedProvider | null> {
   const answer = await owner.request('describe', encodeMessage(request), ANSWER_TIMEOUT_MS).catch(() => null);
   const description = answer === null ? null : parseProviderDescription(answer);
@@ -140,12 +140,12 @@ export async function requestDescription(owner: Peer, request: DescribeRequest, 
   }
 }
 
-/** Null: the evidence supports no trust level. Throws `Refusal` for invalid statements. */
+/** Null: the evidence proves no trust level. Throws `Refusal` for invalid statements. */
 function verifyDescription(description: ProviderDescription, rules: DescriptionRules): VerifiedProvider | null {
   const now = rules.now();
   const { challenge, device, registered_at: registeredAt } = description;
   const { allowSimulatedEnclave, anchor, limits } = rules;
-  // The attestation's age counts at registration. Later, challenges confirm the posture.
+  // The attestation must have been fresh at registration. Since then, challenge responses confirm the posture.
   const identity = checkAttestation(description.attestation, { now: Math.min(now, registeredAt), allowSimulatedEnclave });
   const key = checkKey(description.key, identity, now);
   const answer = openAnswer(challenge.statement, identity, description.session_id);
@@ -165,7 +165,7 @@ function verifyDescription(description: ProviderDescription, rules: DescriptionR
     {
       publicKeySha256,
       attestation,
-      // The time of the answer is signed by the provider, so that an owning coordinator cannot make an old answer look new.
+      // `issued_at` is signed by the provider, so the owning coordinator cannot make an old response look new.
       challenge: {
         publicKeySha256,
         passedAt: Math.min(challenge.answered_at, answer.issued_at + CLOCK_TOLERANCE_MS),

@@ -1,4 +1,4 @@
-/** `QueueWait`: the wait of one request in the queues of several coordinators. The first slot wins; later slots are released. */
+/** `QueueWait`: lets one request wait in the queues of several coordinators. The first slot wins; later slots are released. */
 import type { Placed, Placement } from '../../inference/queue/request-queue.js';
 import { type Refused, refused, reportedRefusal } from './refusals.js';
 
@@ -16,10 +16,10 @@ type Enqueue = (signal: AbortSignal) => Placement | Promise<Placement>;
 
 export class QueueWait {
   readonly #options: QueueWaitOptions;
-  /** Ends the waits in all queues. */
+  /** Leaves all queues. */
   readonly #abort = new AbortController();
   readonly #refusals: Refused[] = [];
-  /** Queues without an answer. */
+  /** Queues that have not answered yet. */
   #pendingCount = 0;
   #isOver = false;
   #retriedAt: number;
@@ -31,14 +31,14 @@ export class QueueWait {
     this.#retriedAt = options.now();
   }
 
-  /** Resolves to the first slot; after refusals of all queues, to the refusal for the client. Never rejects. */
+  /** Resolves to the first slot, or to a refusal once all queues have refused. Never rejects. */
   run(signal: AbortSignal, queues: readonly Enqueue[]): Promise<Placement> {
     const onAbort = (): void => this.#finish(refused('aborted'));
     const result = new Promise<Placement>((resolve) => {
       this.#resolve = resolve;
     });
     signal.addEventListener('abort', onAbort);
-    // The loop counts as one pending queue, so an immediate refusal cannot end the whole wait.
+    // Counts as one more queue during the loop, so that an immediate refusal of the first queue does not end the wait.
     this.#pendingCount++;
     for (const enqueue of queues) if (!this.#isOver) this.#enter(enqueue);
     this.#pendingCount--;
@@ -83,7 +83,7 @@ export class QueueWait {
     if (!this.#isOver && this.#pendingCount === 0) this.#finish(reportedRefusal(this.#refusals));
   }
 
-  /** Ends the wait, or releases a slot that arrives after the end. */
+  /** Ends the wait. If the wait has already ended, releases the slot. */
   #finish(placement: Placement): void {
     if (this.#isOver) {
       if (placement.kind === 'placed') placement.slot.release();

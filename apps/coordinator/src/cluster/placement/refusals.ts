@@ -1,9 +1,9 @@
-/** `reportedRefusal`: chooses the refusal for the client among the refusals of several owning coordinators. */
+/** `reportedRefusal`: after several coordinators have refused a request, chooses the refusal that the client gets. */
 import type { NotPlacedReason, Placement } from '../../inference/queue/request-queue.js';
 
 export type Refused = Placement & { readonly kind: 'refused' };
 
-/** Reasons by usefulness to the client, the most useful first. */
+/** Reasons, those most useful to the client first. */
 const BY_USEFULNESS: readonly NotPlacedReason[] = [
   'timeout',
   'hopeless',
@@ -20,10 +20,9 @@ export function refused(reason: NotPlacedReason, retryAfterMs: number | null = n
   return { kind: 'refused', reason, retryAfterMs };
 }
 
-/** The most useful reason, and of equal reasons the earliest retry. */
+/** The refusal with the most useful reason; among equal reasons, the one with the earliest retry. */
 export function reportedRefusal(refusals: readonly Refused[]): Refused {
   const rank = ({ reason }: Refused): number => BY_USEFULNESS.indexOf(reason);
-  // An unknown time of retry comes last.
   const waitOf = ({ retryAfterMs }: Refused): number => retryAfterMs ?? Number.MAX_VALUE;
   const [first] = [...refusals].sort((a, b) => rank(a) - rank(b) || waitOf(a) - waitOf(b));
   return first ?? refused('none_routable');

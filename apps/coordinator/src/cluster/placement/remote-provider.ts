@@ -1,4 +1,4 @@
-/** `RemoteProvider`: a provider connected to a peer, with the same interface to inference as a local provider. */
+/** `RemoteProvider`: a provider connected to a peer. Implements `ProviderConnection`, so inference treats it like a local provider. */
 import type { KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import { extractPrefixes } from '@inference/scheduler';
 import type { JobFinding, ProviderConnection } from '../../providers/provider-connection.js';
@@ -9,7 +9,7 @@ import type { Peer } from '../peer.js';
 import { type FindingMessage, MAX_PREFIXES, type ProviderState } from './placement-messages.js';
 import type { VerifiedProvider } from './provider-description.js';
 
-/** Maximum time for a peer to accept a finding. Lost findings are not repeated; the reputation lacks one observation. */
+/** Maximum time for a peer to accept a finding. Lost findings are not sent again, so the reputation lacks one observation. */
 const FINDING_TIMEOUT_MS = 5000;
 
 export class RemoteProvider implements ProviderConnection {
@@ -18,7 +18,7 @@ export class RemoteProvider implements ProviderConnection {
   readonly #now: () => number;
   #verified: VerifiedProvider;
   #state: ProviderState;
-  /** A newer connection of the same provider is known. */
+  /** Whether a newer session of the same provider is known. */
   isReplaced = false;
 
   constructor(peer: Peer, state: ProviderState, verified: VerifiedProvider, now: () => number) {
@@ -58,7 +58,7 @@ export class RemoteProvider implements ProviderConnection {
     return key.notAfter > this.#now() ? key : null;
   }
 
-  /** Reported by the owning coordinator. Not verified here, because the client verified the keys of its candidates. */
+  /** As reported by the owning coordinator. Not verified here, because the client has verified the keys of its candidates. */
   get acceptedKeyIds(): readonly KeyId[] {
     return this.#state.accepted_key_ids ?? [this.#state.key_id];
   }
@@ -67,7 +67,7 @@ export class RemoteProvider implements ProviderConnection {
     return this.#state.owner_account_id;
   }
 
-  /** The lower of two levels: reported by the owning coordinator, and supported by the evidence. */
+  /** The lower of two levels: the one reported by the owning coordinator, and the one that the evidence proves. */
   get trustLevel(): TrustLevel | null {
     return this.#verified.trustLevel === 'hardware' && this.#state.trust_level === 'hardware' ? 'hardware' : 'self_signed';
   }

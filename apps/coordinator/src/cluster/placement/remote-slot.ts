@@ -1,4 +1,4 @@
-/** `RemoteSlot`: a slot of a provider at a peer, and the job that uses it. The end of the link stream frees the slot. */
+/** `RemoteSlot`: slot of a provider connected to a peer, and the job in the slot. The peer frees the slot when the link stream ends. */
 import { decodeFrame, FrameError, type JobMessage, type RequestFrames } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { encodeMessage } from '../json-message.js';
@@ -12,9 +12,9 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
   #sink: JobSink | null = null;
   #isUsed = false;
   #isOver = false;
-  /** Sealed frames that wait for space in the link. */
+  /** Sealed frames of the request that wait until the link has room. */
   #unsent: RequestFrames | null = null;
-  /** The owning coordinator has sent the request to the provider completely. */
+  /** Whether the owning coordinator has sent the whole request to the provider. */
   #isSent = false;
 
   constructor(provider: RemoteProvider, stream: PeerStream) {

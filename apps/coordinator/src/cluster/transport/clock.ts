@@ -1,4 +1,4 @@
-/** `Clock`: monotonic time and timers of links. Tests pass a virtual clock. */
+/** `Clock`: monotonic time and timers for links and the NATS connection. Tests pass a virtual clock. */
 export interface Clock {
   /** Monotonic milliseconds. */
   now(): number;

@@ -1,7 +1,7 @@
 /**
- * `ClusterTransport`: publish and subscribe by subject, implemented by NATS.
+ * `ClusterTransport`: interface to publish and subscribe by subject. `NatsTransport` implements it.
  *
- * Messages may be lost, and arrive at most once, in the order of their publisher. Links add reliability.
+ * Messages may be lost, but arrive at most once and in the publisher's order. Links (`PeerLink`) add reliability.
  */
 export interface ClusterTransport {
   readonly isConnected: boolean;
@@ -12,7 +12,7 @@ export interface ClusterTransport {
   /**
    * Publishes a message. Its bytes must not change until the next turn of the event loop. Never throws.
    *
-   * @param noRespondersTo Subject for the server's empty message that `subject` has no subscriber.
+   * @param noRespondersTo Subject on which the server reports that `subject` has no subscriber.
    * @returns False if the message was dropped: disconnected, too large, or the buffer is full.
    */
   publish(subject: string, payload: Uint8Array, noRespondersTo?: string): boolean;
@@ -26,9 +26,9 @@ export interface ClusterTransport {
 }
 
 /**
- * Handles a message. Payloads share memory, so copy small payloads before storing them.
+ * Handles a message. A payload is a view of a larger buffer, so copy it before you store it.
  *
- * `isNoResponders`: the NATS server reports a subject without subscribers.
+ * `isNoResponders`: not a message of a peer, but the server's report that a subject has no subscriber.
  */
 export type MessageHandler = (subject: string, payload: Uint8Array, isNoResponders: boolean) => void;
 

@@ -7,10 +7,10 @@ import type { NatsConnectionImpl } from '@nats-io/nats-core/internal';
 import type { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 import type { Clock } from './clock.js';
 
-/** Smallest `max_payload` of a usable server, because links send envelopes up to this size. */
+/** Minimum `max_payload` that a server must have, because links send envelopes up to this size. */
 export const MIN_MAX_PAYLOAD_BYTES = 768 * 1024;
 const PING_INTERVAL_MS = 1_000;
-/** Ping intervals without a reply after which the connection counts as lost. */
+/** Ping intervals without a reply after which the connection is considered lost. */
 const MAX_UNANSWERED_INTERVALS = 3;
 
 export interface NatsCredentials {
@@ -30,7 +30,7 @@ export interface DialOptions {
   readonly clock: Clock;
 }
 
-/** Used part of the NATS client. */
+/** Parts of the NATS client packages that are used here. */
 export interface NatsClient {
   readonly Connection: typeof NatsConnectionImpl;
   readonly setTransportFactory: typeof import('@nats-io/nats-core/internal').setTransportFactory;
@@ -39,9 +39,9 @@ export interface NatsClient {
   readonly resolveHost: typeof import('@nats-io/transport-node/lib/node_transport.js').nodeResolveHost;
 }
 
-/** Loads the client on first use. */
+/** Imports the client on first use, so that a coordinator without a cluster does not load it. */
 export async function loadNatsClient(): Promise<NatsClient> {
-  // Default exports: neither Node.js nor the bundle finds all named exports of these CommonJS modules.
+  // Imports default exports, because neither Node.js nor the bundle finds all named exports of these CommonJS modules.
   const { default: core } = await import('@nats-io/nats-core/internal');
   const { default: node } = await import('@nats-io/transport-node/lib/node_transport.js');
   return {
@@ -53,7 +53,7 @@ export async function loadNatsClient(): Promise<NatsClient> {
   };
 }
 
-/** End of the last attempt to connect in this process; see {@link NatsConnection.dial}. */
+/** Settles with the last attempt to connect in this process; see {@link NatsConnection.dial}. */
 let lastDial: Promise<void> = Promise.resolve();
 
 export class NatsConnection {
@@ -64,7 +64,7 @@ export class NatsConnection {
   #isClosed = false;
   /** Ping intervals since the last reply. */
   #unanswered = 0;
-  /** Called once, on any end other than `close`. */
+  /** Called once if the connection ends without a call of `close`. */
   onEnd: (reason: string) => void = () => {};
   onServerError: (error: Error) => void = () => {};
 
@@ -183,7 +183,7 @@ export class NatsConnection {
     this.onEnd(reason);
   }
 
-  /** Pings regularly. Counts intervals, not time, so that a stall of this process does not look like a lost server. */
+  /** Pings at an interval. Counts intervals, not time, so that a stall of this process is not mistaken for a lost server. */
   #schedulePing(): void {
     this.#cancelPing = this.#clock.setTimer(PING_INTERVAL_MS, () => {
       if (this.#unanswered >= MAX_UNANSWERED_INTERVALS) return this.#end('the server does not answer');
@@ -207,13 +207,13 @@ export class NatsConnection {
   }
 }
 
-/** Separates user and password from the address of a server. Schemes `nats://` and `tls://` are equal: `credentials.tls` decides. */
+/** Splits a server URL into address, user and password. The scheme is ignored: `credentials.tls` decides whether TLS is used. */
 export function parseServerUrl(url: string): { readonly server: string; readonly user: string; readonly pass: string } {
   const { host, username, password } = new URL(url.includes('://') ? url : `nats://${url}`);
   return { server: host, user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 }
 
-/** Text of an error of the NATS client or server, for the log. Such texts contain subjects, hosts and codes, never payloads. */
+/** Text of an error of the NATS client or server, for the log. Their messages contain subjects, hosts and codes, never payloads. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 300) : typeof error;
 }

@@ -1,4 +1,4 @@
-/** `NatsTransport`: `ClusterTransport` over NATS. Reconnects to the servers in turn with backoff, then renews subscriptions. */
+/** `NatsTransport`: `ClusterTransport` over NATS. After a lost connection, tries the servers in turn with backoff, and resubscribes. */
 import { type Clock, systemClock } from './clock.js';
 import type { ClusterTransport, MessageHandler, TransportEvent } from './cluster-transport.js';
 import {
@@ -13,10 +13,10 @@ import {
 
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1_000;
-/** Short, because a silent server delays the next server's turn. Doubles with each round over all servers. */
+/** Short, because a server that does not answer delays the attempt at the next one. Doubles with each round over all servers. */
 const MIN_DIAL_TIMEOUT_MS = 2_000;
 const MAX_DIAL_TIMEOUT_MS = 10_000;
-/** Maximum bytes in the outgoing buffer. Links stop bulk data at a few megabytes; the rest is for control messages. */
+/** Maximum bytes in the outgoing buffer. Links hold back bulk data above 2 MiB; the rest is for control messages. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 const SUBJECT = /^[\x21-\x7e]+$/;
 
@@ -80,7 +80,7 @@ export class NatsTransport implements ClusterTransport {
       connection.publish(subject, payload, noRespondersTo);
       return true;
     } catch (error) {
-      // The client closes a connection before it reports the end.
+      // The client may have closed the connection without having reported the end yet.
       this.#report({ event: 'server_error', reason: errorText(error) });
       return false;
     }
@@ -149,7 +149,7 @@ export class NatsTransport implements ClusterTransport {
       this.#connection = null;
       this.#report({ event: 'disconnected', server, reason });
       this.#emitState(false);
-      // Random delay, because all coordinators of a lost server reconnect at the same time.
+      // Random, because all coordinators that were connected to a lost server reconnect at the same time.
       this.#redialAfter(this.#random() * MIN_BACKOFF_MS);
     };
     connection.onDrain(() => {
@@ -164,12 +164,12 @@ export class NatsTransport implements ClusterTransport {
     if (!this.#isClosed) this.#cancelBackoff = this.#clock.setTimer(ms, () => this.#dial());
   }
 
-  /** Random delay before the next attempt, whose maximum doubles with each round over all servers. */
+  /** Random delay before the next attempt. The maximum doubles with each round over all servers. */
   #backoffMs(): number {
     return MIN_BACKOFF_MS / 2 + this.#random() * Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#failedRounds);
   }
 
-  /** Complete rounds over all servers without a connection, at most 10. */
+  /** Rounds over all servers without success, at most 10. */
   get #failedRounds(): number {
     return Math.min(10, Math.floor(this.#failedDials / this.#options.servers.length));
   }

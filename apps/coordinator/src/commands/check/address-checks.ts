@@ -1,4 +1,4 @@
-/** Address checks of the command `check`: HOST and PORT, where this coordinator listens, and PUBLIC_URL, for clients. */
+/** Address part of the command `check`: HOST and PORT (where the coordinator listens), and PUBLIC_URL (what clients use). */
 import { createServer } from 'node:net';
 import type { Config } from '../../config/config.js';
 import { errorReason } from '../../config/startup-error.js';
@@ -6,7 +6,7 @@ import type { Database } from '../../database/tables.js';
 import { withDatabase } from '../command-database.js';
 import { type Finding, ok, problem, unreachable, warning } from './finding.js';
 
-/** HOST and PORT must be free, or a running coordinator must answer there. */
+/** Reports a problem unless HOST and PORT are free, or a running coordinator answers there. */
 export async function checkListenAddress({ host, port }: Config, signal: AbortSignal): Promise<Finding[]> {
   const reason = await bindErrorCode(host, port);
   const place = `${host}:${port}`;
@@ -27,7 +27,7 @@ function bindErrorCode(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** Asks a running coordinator for readiness. Null: no coordinator answers at the address. */
+/** Finding about a coordinator that answers `/health/ready` at the address. Null: no coordinator answers. */
 async function readReadiness(origin: string, signal: AbortSignal): Promise<Finding | null> {
   try {
     const response = await fetch(`${origin}/health/ready`, { signal, redirect: 'manual' });
@@ -41,7 +41,11 @@ async function readReadiness(origin: string, signal: AbortSignal): Promise<Findi
   }
 }
 
-/** Checks that PUBLIC_URL leads to a coordinator of this database: compares the published checkpoint with the transparency log. */
+/**
+ * Checks that PUBLIC_URL leads to a coordinator of this database.
+ *
+ * Compares the transparency-log checkpoint served at PUBLIC_URL with the log in the database.
+ */
 export async function checkPublicAddress(config: Config, signal: AbortSignal): Promise<Finding[]> {
   const { publicOrigin } = config.console;
   if (publicOrigin === null)
@@ -74,7 +78,7 @@ async function readLogOrigin(database: Database): Promise<string | null> {
   return row?.origin ?? null;
 }
 
-/** Whether the transparency log in the database once had this tree. `root`: base64. */
+/** Whether the log in the database may have published this tree. `root` (base64) is compared only for the current size. */
 async function hasTree(database: Database, size: number, root: string): Promise<boolean> {
   const row = await database.selectFrom('log_heads').select(['published_size', 'published_root']).executeTakeFirst();
   if (row === undefined || !Number.isSafeInteger(size)) return false;

@@ -1,4 +1,4 @@
-/** `check` command: runs the checks of this folder and prints their findings with remedies. Changes nothing. */
+/** `check` command: tests settings, database and services before a start, and prints findings with remedies. Changes nothing. */
 import type { Config } from '../../config/config.js';
 import { type Command, type CommandContext, EXIT, optionsOf } from '../command.js';
 import { checkListenAddress, checkPublicAddress } from './address-checks.js';
@@ -49,7 +49,7 @@ async function checkServices(
   { isPublic, releaseKey }: { readonly isPublic: boolean; readonly releaseKey: string | null },
 ): Promise<CheckResult[]> {
   const databaseFindings = checkDatabase(config);
-  // Reports an unreachable database once, in the check `database`, instead of in three checks.
+  // Three checks share `databaseFindings`. Only the check `database` reports an unreachable database.
   const unlessUnreachable = (name: 'clock' | 'operators') => (): Promise<readonly Finding[]> =>
     databaseFindings.then((findings) => findings[name]).catch(() => [skipped('the database cannot be read')]);
   const checks: Check[] = [

@@ -1,4 +1,4 @@
-/** Database checks of the command `check`: connection, schema, a write that is rolled back, clock, and existing operators. */
+/** Database part of the command `check`: connection, schema, a write that is rolled back, clock, and accounts with the admin flag. */
 import { sql } from 'kysely';
 import type { Config } from '../../config/config.js';
 import { databaseTime } from '../../database/connection/database-clock.js';
@@ -9,13 +9,13 @@ import type { Database } from '../../database/tables.js';
 import { databasePlace, databaseTarget, withUnmigrated } from '../command-database.js';
 import { type Finding, ok, problem, skipped, warning } from './finding.js';
 
-/** Clock difference between database and coordinator that counts as a problem: receipts and challenges contain times. */
+/** Clock difference between database and coordinator that is a problem, because receipts and challenges contain times. */
 const PROBLEM_SKEW_MS = 2000;
 const WARNING_SKEW_MS = 500;
 /** Oldest supported PostgreSQL, in the form of its setting `server_version_num`. */
 const MIN_POSTGRES_VERSION_NUM = 140_000;
 
-/** Findings by the check that prints them. */
+/** Findings by the name of the check that prints them. */
 interface DatabaseFindings {
   readonly database: readonly Finding[];
   readonly clock: readonly Finding[];

@@ -1,4 +1,4 @@
-/** Checks of `check` on files: data directory, agent releases, and the web console's files. */
+/** File part of the command `check`: data directory, agent releases, and the web console's files. */
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { access, rm, statfs, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { openConsoleFiles } from '../../routes/system/console-files.js';
 import { coordinatorDirectory } from '../command-database.js';
 import { type Finding, ok, problem, skipped, warning } from './finding.js';
 
-/** Minimum free space of the data directory besides stored images, for database and log. */
+/** Minimum free space of the data directory for everything but stored images, such as the database. */
 const MIN_FREE_BYTES = 2 ** 30;
 
 export async function checkDataDirectory(config: Config): Promise<Finding[]> {
@@ -65,7 +65,7 @@ function gib(bytes: number): string {
 
 const feed = lazyValidator(ReleaseFeedSchema);
 
-/** `releaseKey`: public key of the release signatures in base64. Null: only the form of signatures is checked. */
+/** `releaseKey`: base64 public key that must verify every release. Null: only the length of signatures is checked. */
 export async function checkReleases({ agentReleases: path }: Config, releaseKey: string | null): Promise<Finding[]> {
   if (path === null) return [skipped('AGENT_RELEASES is not set: agents find no updates here')];
   const remedy = 'Create the file with: npm run release -- sign (docs/releasing.md)';

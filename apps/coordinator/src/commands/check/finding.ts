@@ -1,9 +1,9 @@
-/** `Check`: one part of the command `check`. `Finding`: one line of the output. `runChecks` runs checks with a time limit. */
+/** Types and output of the command `check`. A `Check` returns `Finding`s, which are printed one per line. `runChecks` runs checks. */
 import { errorReason, isUnknownAuthority, StartupError, UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
 
 export type FindingState =
   | 'ok'
-  /** The coordinator works, but the operator may want to change something. */
+  /** The coordinator works, but the setting is unusual or risky. */
   | 'warning'
   | 'problem'
   /** Nothing was checked; the text says why. */
@@ -32,7 +32,7 @@ export const warning = (text: string, remedy: string): Finding => ({ state: 'war
 export const problem = (text: string, remedy: string): Finding => ({ state: 'problem', text, remedy });
 export const skipped = (text: string): Finding => ({ state: 'skipped', text, remedy: null });
 
-/** Runs all checks concurrently; results keep the order. A check that throws or exceeds `limitMs` becomes a problem. */
+/** Runs all checks concurrently, and returns findings in the order of `checks`. A check that throws or exceeds `limitMs` is a problem. */
 export async function runChecks(checks: readonly Check[], limitMs: number): Promise<CheckResult[]> {
   const results = await Promise.all(
     checks.map(async ({ name, run }) => (await runWithin(run, limitMs)).map((finding) => ({ name, ...finding }))),
@@ -65,7 +65,7 @@ export function causeOf(error: unknown): string {
   return cause instanceof Error && 'code' in cause ? errorReason(cause) : cause instanceof Error ? cause.name : 'unknown error';
 }
 
-/** Finding for an unreachable service. `remedy`: advice for errors without more specific advice. */
+/** Finding for an unreachable service. `remedy` is replaced for an untrusted certificate authority. */
 export function unreachable(service: string, error: unknown, remedy: string): Finding {
   const cause = causeOf(error);
   return problem(`${service} cannot be reached: ${cause}`, isUnknownAuthority(cause) ? UNKNOWN_AUTHORITY_REMEDY : remedy);
@@ -73,7 +73,7 @@ export function unreachable(service: string, error: unknown, remedy: string): Fi
 
 const STATE_LABELS: Readonly<Record<FindingState, string>> = { ok: 'ok', warning: 'warning', problem: 'PROBLEM', skipped: 'skipped' };
 
-/** Output for a person: a line per result, its remedy on the next line, then a summary. */
+/** Plain-text output: one line per result, its remedy on the next line, then a summary. */
 export function linesOf(results: readonly CheckResult[]): string[] {
   const lines = results.flatMap(({ name, state, text, remedy }) => [
     `${STATE_LABELS[state].padEnd(8)} ${name.padEnd(15)} ${text}`,

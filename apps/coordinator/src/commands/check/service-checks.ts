@@ -1,4 +1,4 @@
-/** Checks of the command `check` for used services: mail, payments (Stripe), NATS, device management (NanoMDM). */
+/** Service part of the command `check`: connects to mail, payments (Stripe), NATS and device management (NanoMDM). */
 
 import { STRIPE_EVENTS } from '../../billing/payments/stripe-events.js';
 import { systemClock } from '../../cluster/transport/clock.js';
@@ -8,7 +8,7 @@ import type { MailSettings } from '../../config/mail.js';
 import { UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
 import { causeOf, type Finding, ok, problem, skipped, unreachable, warning } from './finding.js';
 
-/** Maximum duration of a request to a service. Below the time limit of a check, which would hide the cause. */
+/** Maximum duration of a request to a service. Shorter than the limit of a whole check, whose message would hide the cause. */
 const TIMEOUT_MS = 6000;
 
 export async function checkMail(mail: MailSettings | null, signal: AbortSignal): Promise<Finding[]> {
@@ -47,11 +47,11 @@ async function checkSmtp(mail: Extract<MailSettings, { kind: 'smtp' }>): Promise
   return [ok(`${server} answers ${mail.tls === 'none' ? 'without TLS' : 'over TLS'}, ${login}; sender ${mail.from}`)];
 }
 
-/** nodemailer's error code. The message distinguishes the causes of ESOCKET. */
+/** nodemailer's error code. ESOCKET and ETLS have several causes, which only the message distinguishes. */
 function smtpErrorCode(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (code !== 'ESOCKET' && code !== 'ETLS') return typeof code === 'string' ? code : 'no code';
-  // OpenSSL's texts for the codes of `isUnknownAuthority`.
+  // OpenSSL's message texts for the error codes of `isUnknownAuthority`.
   if (/self-signed certificate|unable to (?:get (?:local )?issuer|verify the first) certificate/i.test(String(message))) return 'AUTHORITY';
   if (/certificate/i.test(String(message))) return 'CERTIFICATE';
   return String(message).includes('ECONNREFUSED') ? 'ECONNREFUSED' : code;
@@ -163,7 +163,7 @@ export async function checkDeviceManagement({ deviceManagement: settings }: Conf
   const host = new URL(settings.url).host;
   try {
     const authorization = `Basic ${Buffer.from(`nanomdm:${settings.apiKey}`).toString('base64')}`;
-    // Reads the push certificate, without a change. NanoMDM checks the API key before answering.
+    // A GET of the push certificate changes nothing. NanoMDM checks the API key before it answers.
     const response = await fetch(`${settings.url}/v1/pushcert`, { headers: { authorization }, redirect: 'manual', signal });
     await response.body?.cancel();
     if (response.status === 401) return [problem(`the management server ${host} refuses MDM_API_KEY`, 'Use the value of its -api option.')];

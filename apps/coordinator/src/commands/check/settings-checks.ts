@@ -1,4 +1,4 @@
-/** Checks of `check` on settings: invalid values (all at once), names without effect, and values unfit for production. */
+/** Settings part of the command `check`: reports all invalid values, names without effect, and values unfit for production. */
 import { statSync } from 'node:fs';
 import { closest } from 'fastest-levenshtein';
 import { type Config, readConfig } from '../../config/config.js';
@@ -8,11 +8,11 @@ import { StartupError } from '../../config/startup-error.js';
 import type { CommandContext } from '../command.js';
 import { type Finding, ok, warning } from './finding.js';
 
-/** Bounds the rereads of {@link readAllSettings}. */
+/** Maximum number of times that {@link readAllSettings} reads the settings. */
 const MAX_PROBLEMS = 50;
 /** Names of settings in an error message. */
 const SETTING_NAME = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g;
-/** Variables of Node.js and packages. No setting of the coordinator has such a name. */
+/** Variables that Node.js, libraries or the system read. No setting of the coordinator has such a name. */
 const FOREIGN_VARIABLE = /^(?:OTEL_|PG|NODE_|UV_|SSL_|TZ$|LANG$|LC_|(?:HTTPS?|NO|ALL)_PROXY$)/;
 
 interface ReadSettings {
@@ -24,10 +24,10 @@ interface ReadSettings {
 }
 
 /**
- * Finds all invalid settings, although `readConfig` throws at the first invalid setting.
+ * Finds all invalid settings, although `readConfig` throws at the first one.
  *
- * Removes the setting that an error names, and reads again until no error remains. An error that names a removed setting is a
- * consequence of the removal, and no problem.
+ * After each error, removes the setting that the error names, and calls `readConfig` again. Errors that name an already removed
+ * setting are consequences of the removal, so they are not reported.
  */
 export function readAllSettings(env: Environment): ReadSettings {
   const problems: string[] = [];
@@ -72,7 +72,9 @@ export function checkSettings(
   return findings.length > 0 ? findings : [ok(`${[...names].length} settings were read, with their defaults`)];
 }
 
-/** Under systemd, the file is the environment: the setting works there, and not in a command with `--env-file`. */
+/**
+ * A warning, not a problem: systemd may pass the same file as the environment of `serve`, where the variable has its effect.
+ */
 function lateSetting(name: string): Finding {
   return warning(
     `${name} in the settings file has no effect on this command: Node reads it from the environment at its start`,
@@ -80,7 +82,7 @@ function lateSetting(name: string): Finding {
   );
 }
 
-/** Finding for a setting in the file without use: misspelt, or only used together with another setting. */
+/** Finding for a name in the settings file that was never read: misspelt, or used only together with another setting. */
 function unusedSettingFinding(name: string, names: readonly string[]): Finding {
   const nearest = closest(name, names);
   const condition = name.startsWith('MDM_')

@@ -1,4 +1,4 @@
-/** `AccountRepository`: accounts, created at sign-up, suspended by the operator, and closed by their owner. Also names and locks. */
+/** `AccountRepository`: creates, finds, suspends and closes accounts. Also functions that lock an account row or read names. */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -24,7 +24,7 @@ export interface ListedAccount extends Account {
 interface AccountRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** Called after an account was suspended, reinstated or closed, so that cached keys are read again. */
+  /** Called after an account was changed or closed, so that cached API keys of the account are dropped. */
   readonly onChange: (accountId: string) => void;
 }
 
@@ -94,7 +94,7 @@ export class AccountRepository {
       .select(['auth_users.email', 'auth_users.name as user_name', 'organisations.created_by as organisation_creator']);
   }
 
-  /** Suspends or reinstates. Keys and sessions of a suspended account are rejected. False for an unknown account. */
+  /** Suspends or reinstates an account. Keys and sessions of a suspended account are rejected. False: unknown or closed account. */
   async setSuspended(id: string, suspended: boolean): Promise<boolean> {
     return this.#update(id, { suspended_at: suspended ? this.#now() : null });
   }
@@ -104,8 +104,9 @@ export class AccountRepository {
   }
 
   /**
-   * Closes an account for good: revokes its keys and erases its identities ({@link eraseAccount}). Its postings stay. `within` runs in the
-   * transaction, after the account's row is locked; a rejection cancels.
+   * Closes an account permanently: revokes its keys and erases personal data ({@link eraseAccount}). Ledger postings stay.
+   *
+   * `within` runs in the same transaction, after the account's row is locked. If `within` rejects, the account stays open.
    */
   async close(id: string, within: (transaction: Database) => Promise<void> = async () => {}): Promise<void> {
     const now = this.#now();
@@ -157,14 +158,18 @@ function listedOf(row: Tables['accounts'] & ListedRow): ListedAccount {
   return { ...accountOfRow(row), name, email: row.email, isOrganisation: row.organisation_creator !== null };
 }
 
-/** Serialises transactions that count the rows of an account before adding a row. SQLite transactions have the write lock anyway. */
+/**
+ * Locks an account row until the end of the transaction. Serialises transactions that count an account's rows before they add one.
+ *
+ * No-op on SQLite, where a transaction holds the write lock of the whole database.
+ */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
   if (dialectOf(transaction) === 'sqlite') return;
-  // A `for update` would block inserts of rows that refer to the account.
+  // `for update` would also block inserts into tables with a foreign key to the account.
   await transaction.selectFrom('accounts').select('id').where('id', '=', accountId).forNoKeyUpdate().execute();
 }
 
-/** Name of the account's user; of an account without a user, its own name. */
+/** Display name of the account's user. An account without a user (organisation) has a name of its own. */
 export async function nameOfAccount(database: Database, accountId: string): Promise<string> {
   const row = await database
     .selectFrom('accounts')
@@ -172,7 +177,7 @@ export async function nameOfAccount(database: Database, accountId: string): Prom
     .select(['accounts.name', 'auth_users.name as user_name'])
     .where('accounts.id', '=', accountId)
     .executeTakeFirst();
-  // Older rows were stored unchecked.
+  // Cleaned here, because names of older rows were stored unchecked.
   return cleanName(row?.user_name ?? row?.name ?? '');
 }
 
@@ -190,7 +195,11 @@ export async function isOwnedBy(database: Database, providerId: string, accountI
 const ACCOUNT_PREFIX = 'account:';
 const KEY_PREFIX = 'key:';
 
-/** Names for the audit log, by `account:<id>` (e-mail address of the user) and `key:<id>`. Deleted operators have no name. */
+/**
+ * Names of operators in the audit log, by `account:<id>` (the user's e-mail address) and `key:<id>` (the key's name).
+ *
+ * Deleted accounts and keys have no entry.
+ */
 export async function operatorNames(database: Database, operators: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();
   const idsOf = (prefix: string) => operators.flatMap((text) => (text.startsWith(prefix) ? [text.slice(prefix.length)] : []));

@@ -1,11 +1,15 @@
-/** `ApiKeyCache` caches valid API keys for seconds. Changes apply at once here, and at other coordinators after a change hint. */
+/**
+ * `ApiKeyCache`: authenticates requests by API key, and caches valid keys for seconds.
+ *
+ * A changed key leaves this cache at once, and the caches of other coordinators after a change hint.
+ */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Database } from '../tables.js';
 import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-key-repository.js';
 
 interface ApiKeyCacheOptions {
   readonly database: Database;
-  /** Time for which a found key is not read again, in milliseconds. */
+  /** Time for which a key stays cached, in milliseconds. */
   readonly cacheMs?: number;
   readonly writeEveryMs?: number;
   readonly now?: () => number;
@@ -15,7 +19,7 @@ interface ApiKeyCacheOptions {
 }
 
 const MAX_CACHED = 10_000;
-/** Maximum number of remembered hashes of valid keys. */
+/** Maximum stored hashes of keys that were valid. Such a key is exempt from the limit of `authenticateLimited`. */
 const MAX_VALID_HASHES = 20_000;
 
 export class ApiKeyCache {
@@ -26,11 +30,11 @@ export class ApiKeyCache {
   readonly #onChange: (id: string) => void;
   readonly #cached = new Map<string, { readonly key: ApiKey; readonly until: number }>();
   readonly #validHashes = new BoundedMap<string, true>(MAX_VALID_HASHES);
-  /** Client networks that tried many wrong keys and have a query in progress. */
+  /** Client networks whose query in `authenticateLimited` is running. */
   readonly #limitedLookUps = new Set<string>();
   readonly #uses = new Map<string, number>();
   readonly #writer: NodeJS.Timeout;
-  /** Number of changes. A query that began before a change must not cache its result. */
+  /** Number of key changes so far. A query that began before a change must not cache its result. */
   #changes = 0;
 
   constructor(options: ApiKeyCacheOptions) {
@@ -43,14 +47,14 @@ export class ApiKeyCache {
     this.#writer.unref();
   }
 
-  /** Key for a text; null for an unknown or revoked key. Returns cached keys at once, without a promise. */
+  /** Finds a key by its text. Null: unknown or revoked. A cached key is returned directly, without a promise. */
   authenticate(text: string): ApiKey | null | Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
     return this.#findCached(hash) ?? this.#queryDatabase(hash);
   }
 
-  /** {@link authenticate} for a network with many wrong keys: one query at a time. Null also if another query runs. */
+  /** As {@link authenticate}, for a client network that sent many wrong keys. Null also while another query of the network runs. */
   async authenticateLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
@@ -73,13 +77,13 @@ export class ApiKeyCache {
     return revoked;
   }
 
-  /** Removes a changed key, or the keys of a changed account, from the caches of all coordinators. */
+  /** Drops a changed key, or the keys of a changed account, from the caches of all coordinators. */
   changed(id: string): void {
     this.changedElsewhere(new Set([id]));
     this.#onChange(id);
   }
 
-  /** Removes keys and accounts that another coordinator has changed. */
+  /** Drops keys, and keys of accounts, that another coordinator has changed. */
   changedElsewhere(ids: ReadonlySet<string>): void {
     this.#changes++;
     for (const [hash, { key }] of this.#cached) if (ids.has(key.id) || ids.has(key.accountId)) this.#cached.delete(hash);

@@ -1,25 +1,25 @@
-/** API keys: text, limits and rows. A key is 32 random bytes after a prefix, stored as SHA-256. */
+/** Creates, finds and revokes API keys. A key is a prefix and 32 random bytes; only its SHA-256 is stored. */
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { KeyBudget } from '../ledger/key-budget.js';
 import type { ApiKeyKind, BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 
-/** Prefix of every key (spec: authentication). */
+/** Prefix of every key. */
 export const KEY_PREFIX = 'service-';
 const KEY_PATTERN = /^service-[A-Za-z0-9_-]{43}$/;
-/** Characters stored for display. The prefix and four more reveal nothing useful about the rest. */
+/** Characters stored for display: the prefix and four more, which do not help to guess the rest. */
 const SHOWN_CHARACTERS = KEY_PREFIX.length + 4;
 
-/** Limits of a key, and the form of its responses. */
+/** Limits of a key, and the form of signatures in its responses. */
 export interface KeyLimits {
   readonly expiresAt: number | null;
   /** Maximum spending of the key over its lifetime, in micro-USD. The ledger checks every reservation against this limit. */
   readonly spendLimit: number | null;
-  /** Checked by the ledger like the spend limit. */
+  /** Maximum spending per day, week or month. The ledger checks every reservation against it, too. */
   readonly budget: KeyBudget | null;
   /** Allowed models; null: all. */
   readonly models: readonly string[] | null;
-  /** Form of the signatures in streams; null: the default of the format. */
+  /** Form of response signatures in streams; null: the default of the API format. */
   readonly signatureForm: KeySignatureForm | null;
 }
 
@@ -37,12 +37,12 @@ export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
 }
 
-/** Text of a key derived from a secret: the same for every caller. */
+/** Key derived from a secret by HMAC, so that all coordinators of a cluster compute the same key. */
 export function derivedKeyText(secret: Uint8Array, label: string): string {
   return KEY_PREFIX + createHmac('sha256', secret).update(label).digest('base64url');
 }
 
-/** Whether a text has the form of a key. Checked first, so other texts cost no hash and no query. */
+/** Whether a text has the form of a key. Checked before the text is hashed and looked up. */
 export function looksLikeKey(text: string): boolean {
   return KEY_PATTERN.test(text);
 }
@@ -100,7 +100,7 @@ export async function addKey(database: Database, key: NewKey): Promise<string> {
   return id;
 }
 
-/** Key with the hash, revoked or not. A key of a deleted account counts as revoked. */
+/** Finds a key by its hash, revoked or not. A key of a closed account is returned as revoked. */
 export async function findKey(database: Database, hash: string): Promise<(ApiKey & { readonly revokedAt: number | null }) | null> {
   const row = await database
     .selectFrom('api_keys')
@@ -136,7 +136,7 @@ export async function findKey(database: Database, hash: string): Promise<(ApiKey
   };
 }
 
-/** Revokes a key for good. False if the key is unknown or already revoked. */
+/** Revokes a key permanently. False if the key is unknown or already revoked. */
 export async function revokeKey(database: Database, id: string, now: number): Promise<boolean> {
   const result = await database
     .updateTable('api_keys')
@@ -147,16 +147,16 @@ export async function revokeKey(database: Database, id: string, now: number): Pr
   return result.numUpdatedRows === 1n;
 }
 
-/** Stores times of last use, in one transaction. */
+/** Stores the times of last use by key id, in one transaction. */
 export async function recordKeyUse(database: Database, uses: ReadonlyMap<string, number>): Promise<void> {
-  // Other coordinators write the same keys. A fixed order of locks avoids deadlocks.
+  // Other coordinators update the same rows. A fixed order of the row locks avoids deadlocks.
   const ordered = [...uses].sort(([a], [b]) => (a < b ? -1 : 1));
   await database.transaction().execute(async (transaction) => {
     for (const [id, time] of ordered) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();
   });
 }
 
-/** The stored form of a budget set at a time, and back. A new budget has its own e-mails. */
+/** Columns of a budget set at `now`; `budgetOf` reads them. Resets which e-mails were sent, because the budget is new. */
 export function budgetColumns(budget: KeyBudget | null, now: number) {
   return {
     budget_micro_usd: budget?.amount ?? null,
@@ -172,7 +172,7 @@ export function budgetOf(row: { readonly budget_micro_usd: number | null; readon
   return amount === null || period === null ? null : { amount: microUsd(amount), period };
 }
 
-/** The stored form of a model list, and back. */
+/** Stored form of a model list. `modelsOf` reads it. */
 export function modelsText(models: readonly string[] | null): string | null {
   return models === null ? null : JSON.stringify(models);
 }

@@ -1,4 +1,4 @@
-/** `BillingDetailsRepository`: name, address and tax ID that an account wants on its deposit receipts. */
+/** `BillingDetailsRepository`: customer name, address and tax ID of an account, printed on its deposit receipts. */
 import type { Database } from '../tables.js';
 
 export interface BillingDetails {

@@ -1,7 +1,7 @@
 /**
- * Removes the last group of rows, which the limit of a query may have cut. A group is a run of rows with equal ids.
+ * Removes the last group of rows, which the `limit` of a query may have truncated. Rows with equal ids form a group.
  *
- * Used for alerts with several recipients. A group that fills the whole result stays.
+ * Used for alerts, whose group has one row per recipient. A group that fills the whole result stays.
  */
 export function completeGroups<Row>(rows: readonly Row[], limit: number, idOf: (row: Row) => string): readonly Row[] {
   const last = rows.at(-1);

@@ -1,6 +1,7 @@
 /**
- * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628). Steps are single conditional updates, so of concurrent
- * steps only the first takes effect.
+ * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628), by which an agent gets its owner's token.
+ *
+ * Each step is one conditional update, so that only the first of several concurrent steps takes effect.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
@@ -11,14 +12,14 @@ export const DEVICE_CODE_LIFE_MS = 10 * 60_000;
 const POLL_INTERVAL_MS = 5000;
 /** RFC 8628 section 3.5: `slow_down` lengthens the interval by five seconds, for this and all later polls. */
 const SLOW_DOWN_MS = 5000;
-/** Tolerance of the polling interval: the network delay of polls varies. */
+/** Tolerance of the polling interval, because the network delay of polls varies. */
 const POLL_TOLERANCE_MS = 500;
-/** A poll recorded further in the future predates a clock change: clocks of coordinators differ by less. */
+/** A stored poll further in the future is ignored: the clock was set back. Clocks of coordinators differ by less. */
 const MAX_CLOCK_LEAD_MS = 60_000;
-/** Time for which ended codes are distinguished from unknown codes. */
+/** Time after expiry during which a code is still stored, so that it is reported as expired and not as unknown. */
 const RETENTION_MS = 10 * 60_000;
 
-/** RFC 8628 section 6.1: no vowels, so no code is a word, and no characters that look alike. */
+/** RFC 8628 section 6.1: without vowels, so that codes form no words, and without characters that look alike. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const USER_CODE_LETTERS = 8;
 
@@ -70,13 +71,13 @@ export class DeviceCodeRepository {
     return { deviceCode, userCode: displayForm(userCode) };
   }
 
-  /** Finds a code for the account that decides. Null: unknown code, or another account decided. */
+  /** Finds a code for the account that may decide on it. Null: the code is unknown, or another account has decided. */
   async find(userCode: string, accountId: string): Promise<DeviceCode | null> {
     const row = await this.#findRow(userCode);
     return row === null || (row.account_id !== null && row.account_id !== accountId) ? null : this.#view(row);
   }
 
-  /** Decides a waiting code and returns its new state; other codes stay unchanged. Null as in {@link find}. */
+  /** Approves or denies a waiting code, and returns its state. Codes in other states stay unchanged. Null as in {@link find}. */
   async decide(userCode: string, accountId: string, decision: 'approved' | 'denied'): Promise<DeviceCode | null> {
     const now = this.#now();
     await this.#database
@@ -95,7 +96,7 @@ export class DeviceCodeRepository {
     const row = await this.#database.selectFrom('device_codes').selectAll().where('hash', '=', hash).executeTakeFirst();
     if (row === undefined) return { kind: 'unknown' };
     if (row.token_hash !== null) {
-      // A poll after the grant: either the response with the token was lost, or another party knows the code.
+      // The token was already issued. Either the response with it was lost, or somebody else knows the code.
       await revokeUnboundToken(this.#database, row.token_hash, this.#now());
       return { kind: 'unknown' };
     }
@@ -133,7 +134,7 @@ export class DeviceCodeRepository {
     }
   }
 
-  /** Records a poll. False: the poll came too early, and the interval grows. Polls before a clock change do not count. */
+  /** Records a poll. False: the poll came too early, so the interval is lengthened. */
   async #recordPoll(hash: string, now: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#database
       .updateTable('device_codes')
@@ -195,7 +196,7 @@ export class DeviceCodeRepository {
   }
 }
 
-/** User code in its stored form; input may have lower case, spaces and no dash. Null for malformed input. */
+/** Stored form of a typed user code: upper case, without spaces and dash. Null for malformed input. */
 function normaliseUserCode(text: string): string | null {
   if (text.length > 64) return null;
   const letters = text.toUpperCase().replace(/[\s-]/g, '');

@@ -1,4 +1,4 @@
-/** First API keys: the operator's admin key. In development mode, a created key and account in a private file. */
+/** Creates the first API keys at the start of a coordinator: the key of ADMIN_KEY, and in development mode two keys in a file. */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -14,10 +14,10 @@ const validator = lazyValidator(DevelopmentKeysSchema);
 
 const DEVELOPMENT_ACCOUNT = 'development';
 
-/** Returns the development keys. Creates new keys if the file is missing or a key was revoked. Throws {@link StartupError}. */
+/** Development keys of a coordinator that runs alone. Creates new ones if none are stored, or if one was revoked. Throws StartupError. */
 export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const stored = readKeys(file);
-  if (stored !== null && (await areValid(database, stored, now))) {
+  if (stored !== null && (await storeUnlessRevoked(database, stored, now))) {
     chmodSync(file, 0o600);
     return stored;
   }
@@ -28,7 +28,7 @@ export async function ensureDevelopmentKeys(database: Database, file: string, no
   return keys;
 }
 
-/** Name of the secret from which a cluster derives its development keys. */
+/** Name of the row in `secrets` from which a cluster derives its development keys. */
 const SHARED_KEYS_SECRET = 'development_keys';
 const MAX_REVOKED_KEYS = 1000;
 
@@ -40,7 +40,7 @@ export async function ensureSharedDevelopmentKeys(database: Database, file: stri
     await transaction.selectFrom('secrets').select('name').where('name', '=', SHARED_KEYS_SECRET).forUpdate().execute();
     for (let number = 0; number < MAX_REVOKED_KEYS; number++) {
       const candidate = { api_key: derivedKeyText(secret, `api ${number}`), admin_key: derivedKeyText(secret, `admin ${number}`) };
-      if (await areValid(transaction, candidate, now)) return candidate;
+      if (await storeUnlessRevoked(transaction, candidate, now)) return candidate;
     }
     throw new StartupError('Too many development keys were revoked. Use another database.');
   });
@@ -48,8 +48,8 @@ export async function ensureSharedDevelopmentKeys(database: Database, file: stri
   return keys;
 }
 
-/** Stored keys are valid unless revoked or of the wrong kind. Unknown keys are added again, after the database was removed. */
-async function areValid(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
+/** False if a key was revoked or is of the wrong kind. Keys that the database lacks, because it is new, are added. */
+async function storeUnlessRevoked(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
   const initial: readonly (readonly [string, ApiKeyKind])[] = [
     [keys.api_key, 'api'],
     [keys.admin_key, 'admin'],
@@ -83,7 +83,7 @@ function readKeys(file: string): DevelopmentKeys | null {
     const value: unknown = JSON.parse(text);
     if (validator().Check(value)) return value;
   } catch {
-    // Falls through: the message of a JSON error would quote the keys.
+    // Not rethrown, because the message of a JSON error would quote the keys.
   }
   throw new StartupError(`The development keys ${file} are damaged; remove the file to have new ones made.`);
 }
@@ -102,7 +102,7 @@ function writeKeys(file: string, keys: DevelopmentKeys): void {
 
 const OPERATOR_ACCOUNT = 'operator';
 
-/** Adds the admin key if absent. Throws {@link StartupError} if the key was revoked or is of another kind. */
+/** Adds the key of ADMIN_KEY if absent. Throws {@link StartupError} if the key was revoked or is of another kind. */
 export async function ensureAdminKey(database: Database, text: string, now: number): Promise<void> {
   const found = await findKey(database, hashKey(text));
   if (found !== null) {

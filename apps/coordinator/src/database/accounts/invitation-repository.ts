@@ -1,4 +1,4 @@
-/** `InvitationRepository`: invitations to organisations by e-mail. The mailed token is used once; its SHA-256 is stored. */
+/** `InvitationRepository`: invitations to organisations by e-mail. The mailed token works once; only its SHA-256 is stored. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { cleanName } from '@inference/protocol';
 import type { Database } from '../tables.js';
@@ -7,7 +7,7 @@ import { addMember, changeOrganisation, lockOpenAccount, MAX_MEMBERS, mayJoinAno
 import { mayManage, type OrganisationRole } from './organisation-roles.js';
 
 export const INVITATION_LIFE_MS = 7 * 24 * 3_600_000;
-/** Maximum mails per invitation, the first included. */
+/** Maximum mails per invitation, including the first. */
 export const MAX_SENDS = 5;
 const MIN_RESEND_MS = 60_000;
 
@@ -15,13 +15,13 @@ export interface Invitation {
   readonly id: string;
   readonly email: string;
   readonly role: OrganisationRole;
-  /** Name of the inviting member; null: the person's account was deleted. */
+  /** Name of the inviting member; null: the member's account was deleted. */
   readonly invitedBy: string | null;
   readonly sentAt: number;
   readonly expiresAt: number;
 }
 
-/** Invitation from the recipient's view. */
+/** Invitation as the recipient sees it. */
 interface InvitationView extends Invitation {
   readonly organisationId: string;
   readonly organisationName: string;
@@ -84,7 +84,7 @@ export class InvitationRepository {
       const pending = await pendingInvitations(transaction, organisationId, now);
       if (pending.some((invitation) => invitation.email === email)) return { kind: 'already_invited' };
       if (!(await hasRoom(transaction, organisationId, pending.length))) return { kind: 'too_many' };
-      // Expired invitations of other addresses go too, so that their number is bounded.
+      // Removes expired invitations of all addresses, so that their number is limited.
       await transaction
         .deleteFrom('organisation_invitations')
         .where('organisation_id', '=', organisationId)
@@ -111,7 +111,7 @@ export class InvitationRepository {
     });
   }
 
-  /** Gives an invitation a new token and lifetime. The link in the earlier mail stops working. */
+  /** Gives an invitation a new token and expiry. The link in the earlier mail stops working. */
   async resend(actorId: string, organisationId: string, id: string): Promise<ResendOutcome> {
     const now = this.#now();
     return changeOrganisation(this.#database, organisationId, async (transaction): Promise<ResendOutcome> => {
@@ -186,7 +186,7 @@ export class InvitationRepository {
         .executeTakeFirst();
       if (stored === undefined) return { kind: 'unknown' };
       const organisationId = stored.organisation_id;
-      // Locks the user before the organisation, in the same order as the deletion of an account. Another order could deadlock.
+      // Locks the user before the organisation, as the deletion of an account does. The opposite order could deadlock.
       if (!(await lockOpenAccount(transaction, user.id)) || !(await lockOpenAccount(transaction, organisationId)))
         return { kind: 'unknown' };
       const invitation = await transaction
@@ -250,7 +250,7 @@ function pendingInvitations(transaction: Database, organisationId: string, now: 
     .execute();
 }
 
-/** Whether one more person fits beside the members and `pending` invitations. */
+/** Whether the organisation may have one more member, if all `pending` invitations are accepted. */
 async function hasRoom(transaction: Database, organisationId: string, pending: number): Promise<boolean> {
   const members = await transaction
     .selectFrom('organisation_members')

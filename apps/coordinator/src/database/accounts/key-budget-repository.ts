@@ -1,8 +1,8 @@
 /**
- * `KeyBudgetRepository`: finds budgets of API keys that are nearly or fully spent, for e-mails at 80 and 100 percent.
+ * `KeyBudgetRepository`: finds API keys that have spent 80 or 100 percent of their budget, for alert e-mails.
  *
- * Each percentage is mailed once per budget period. From 80 percent on, a budget also counts as fully spent once it refused a
- * request.
+ * Each percentage is mailed once per budget period. From 80 percent on, a refused request has the same effect as 100 percent:
+ * the rest of the budget was too small for it.
  */
 import { sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';
@@ -38,7 +38,7 @@ export class KeyBudgetRepository {
   /**
    * Due alerts, one per recipient, at most `limit` per budget period (day, week, month).
    *
-   * Recipients are the person, or the owners and billing members of an organisation. Unconfirmed e-mail addresses get none.
+   * Recipients are the person, or the owners and billing members of an organisation. Unconfirmed e-mail addresses get no mail.
    */
   async due(limit: number): Promise<DueBudgetAlert[]> {
     const alerts: DueBudgetAlert[] = [];

@@ -1,7 +1,7 @@
 /**
- * `LowBalanceRepository`: thresholds below which an account gets an e-mail.
+ * `LowBalanceRepository`: balance thresholds of accounts, and the alert e-mails that are due because a balance is lower.
  *
- * Only an armed alert is mailed. A mailed alert is disarmed until the balance reaches the threshold again.
+ * An alert is mailed only while it is armed. Mailing disarms it, until the balance reaches the threshold again.
  */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
@@ -72,7 +72,7 @@ export class LowBalanceRepository {
   /**
    * Due alerts, one per recipient, ordered by account id.
    *
-   * Recipients are the person, or the owners and billing members of an organisation. Unconfirmed e-mail addresses get none.
+   * Recipients are the person, or the owners and billing members of an organisation. Unconfirmed e-mail addresses get no mail.
    */
   async due(limit: number): Promise<DueAlert[]> {
     const balance = sql<number>`coalesce(balances.balance, 0)`;

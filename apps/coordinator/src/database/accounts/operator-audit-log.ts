@@ -1,4 +1,8 @@
-/** `OperatorAuditLog`: a row per operator action, written before the action, with its later outcome. Retained as the operator's settings say. */
+/**
+ * `OperatorAuditLog`: audit log of operator actions. A row is written before the action, and gets the outcome afterwards.
+ *
+ * RETENTION_AUDIT_LOG_DAYS sets the age at which rows are deleted.
+ */
 import { randomUUID } from 'node:crypto';
 import { isAfterPosition } from '../row-position.js';
 import type { Database, Tables } from '../tables.js';
@@ -36,7 +40,7 @@ export class OperatorAuditLog {
     return id;
   }
 
-  /** `subject`: id of the created thing, unknown when the action starts. */
+  /** Records the outcome. `subject`: id of a created object, which was unknown when the action began. */
   async end(id: string, outcome: string, subject?: string): Promise<void> {
     const changed = subject === undefined ? { outcome } : { outcome, subject };
     await this.#database.updateTable('operator_actions').set(changed).where('id', '=', id).execute();

@@ -1,11 +1,11 @@
-/** `OperatorRepository`: accounts with the admin flag, and users by e-mail address, for the command `admin`. */
+/** `OperatorRepository`: queries of the command `admin`. Lists accounts with the admin flag, and finds users by e-mail address. */
 import { cleanName } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 
 export interface Operator {
   readonly accountId: string;
-  /** Null: the account is an organisation's, which nobody signs in to. */
+  /** Null: an organisation, which has no sign-in of its own. */
   readonly email: string | null;
   readonly name: string;
   /** Milliseconds since 1970. */
@@ -30,7 +30,7 @@ export class OperatorRepository {
     return row === undefined ? null : { id: row.id, name: row.name, isVerified: Boolean(row.email_verified) };
   }
 
-  /** Accounts with the admin flag, ordered by the time of the grant. */
+  /** Accounts with the admin flag, in the order in which they got it. */
   async list(): Promise<Operator[]> {
     const rows = await this.#database
       .selectFrom('accounts')
@@ -49,7 +49,7 @@ export class OperatorRepository {
     }));
   }
 
-  /** Marks a new user's e-mail address as confirmed, and removes the session of the sign-up, which no browser uses. */
+  /** Marks a new user's e-mail address as confirmed, and deletes the session that the sign-up has created. */
   async confirmSignUp(userId: string): Promise<void> {
     const isPostgres = dialectOf(this.#database) === 'postgres';
     await this.#database.transaction().execute(async (transaction) => {

@@ -1,11 +1,11 @@
-/** `OrganisationLog`: log of members' actions in an organisation. `addEvent` writes an entry in the transaction of the action. */
+/** `OrganisationLog`: log of members' actions in an organisation. `addEvent` adds an event in the transaction of the action. */
 import { randomUUID } from 'node:crypto';
 import { isAfterPosition, removeOldestRows } from '../row-position.js';
 import type { Database, OrganisationAction } from '../tables.js';
 import type { TimeSpan } from '../time-span.js';
 import type { OrganisationRole } from './organisation-roles.js';
 
-/** Maximum events per organisation. A new event removes the oldest beyond this number. */
+/** Maximum stored events per organisation. */
 export const MAX_EVENTS = 1000;
 const MAX_SUBJECT_CHARS = 256;
 
@@ -67,7 +67,7 @@ export class OrganisationLog {
   }
 }
 
-/** Adds an event, and removes the oldest beyond the maximum. */
+/** Adds an event, and removes the organisation's oldest events beyond {@link MAX_EVENTS}. */
 export async function addEvent(database: Database, act: OrganisationAct, at: number): Promise<void> {
   const { organisationId: organisation_id, actorId: actor_id, action, subject = null, role = null } = act;
   await database

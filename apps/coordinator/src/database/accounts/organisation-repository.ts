@@ -1,8 +1,8 @@
 /**
  * `OrganisationRepository`: organisations and their members.
  *
- * An organisation always has an owner. Each change of members locks the organisation's account row and reads the roles again.
- * Otherwise the last two owners could leave at the same moment.
+ * An organisation always has at least one owner. Each change of members locks the organisation's account row before it reads the
+ * roles. Without the lock, the last two owners could leave at the same moment.
  */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
@@ -13,12 +13,12 @@ import { createAccount, revokeKey } from './api-key-repository.js';
 import { addEvent, type OrganisationAct } from './organisation-log.js';
 import { hasPermission, mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
 
-/** Maximum organisations created by one person: existing organisations, and any created in the last day, even if deleted. */
+/** Maximum organisations created by one person. Counts those not deleted, and all that were created in the last day. */
 export const MAX_CREATED = 10;
 const CREATED_WINDOW_MS = 24 * 3_600_000;
-/** Maximum organisations of one person. */
+/** Maximum organisations of which one person is a member. */
 export const MAX_MEMBERSHIPS = 50;
-/** Maximum of members and pending invitations together, per organisation. */
+/** Maximum members and pending invitations of one organisation, together. */
 export const MAX_MEMBERS = 100;
 
 export interface Membership {
@@ -78,7 +78,7 @@ export class OrganisationRepository {
     });
   }
 
-  /** Membership of a user; null: none, or the organisation is closed. */
+  /** Membership of a user; null: not a member, or the organisation is closed. */
   async membership(userId: string, organisationId: string): Promise<Membership | null> {
     const row = await this.#memberships(userId).where('organisation_members.organisation_id', '=', organisationId).executeTakeFirst();
     return row === undefined ? null : { account: accountOfRow(row), role: row.role };
@@ -216,7 +216,7 @@ export class OrganisationRepository {
   }
 }
 
-/** Runs `work` in a transaction that locks the organisation: no other change of its members or invitations runs meanwhile. */
+/** Runs `work` in a transaction that locks the organisation, so that changes of its members and invitations are serialised. */
 export function changeOrganisation<T>(database: Database, organisationId: string, work: (transaction: Database) => Promise<T>): Promise<T> {
   return database.transaction().execute(async (transaction) => {
     await lockAccount(transaction, organisationId);
@@ -261,7 +261,7 @@ export async function roleOf(transaction: Database, organisationId: string, user
   return row?.role ?? null;
 }
 
-/** An account cannot be closed, because its person is the only owner of `organisations` (names). */
+/** An account cannot be closed, because the user is the only owner of the organisations with these names. */
 export class SoleOwnerError extends Error {
   constructor(readonly organisations: readonly string[]) {
     super('the user is the only owner of an organisation');
@@ -298,7 +298,7 @@ export async function leaveAllOrganisations(transaction: Database, userId: strin
   throw new SoleOwnerError(rows.map(({ name }) => cleanName(name)));
 }
 
-/** Revokes all playground keys of a user. Coordinators may accept a revoked key for some seconds, from their caches. */
+/** Revokes all playground keys of a user. Coordinators may accept a cached key for some seconds more. */
 async function revokePlaygroundKeys(transaction: Database, userId: string, now: number): Promise<void> {
   await transaction
     .updateTable('api_keys')
@@ -342,9 +342,9 @@ async function removeMember(transaction: Database, organisationId: string, userI
 }
 
 /**
- * Removes invitations by a member that the member's new role may not send. `newRole`: null for a removed member.
+ * Removes invitations sent by a member whose new role may not send them. `newRole`: null for a removed member.
  *
- * Otherwise members could regain their role by an invitation of their own second address.
+ * Otherwise a member could regain the old role by inviting a second e-mail address beforehand.
  */
 async function removeForbiddenInvitations(
   transaction: Database,

@@ -1,4 +1,4 @@
-/** `ROLE_PERMISSIONS`: permissions of each role in an organisation. Routes, console and documents all follow this table. */
+/** `ROLE_PERMISSIONS`: permissions of each role in an organisation. The routes check permissions by this table. */
 
 export type OrganisationRole = 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
 
@@ -13,7 +13,7 @@ export type Permission =
   | 'organisation.manage'
   | 'organisation.delete';
 
-/** The order of roles is the order of display. */
+/** Roles are displayed in this order. */
 export const ROLE_PERMISSIONS: Readonly<Record<OrganisationRole, readonly Permission[]>> = {
   owner: [
     'account.read',
@@ -36,13 +36,13 @@ export function hasPermission(role: OrganisationRole, permission: Permission): b
   return ROLE_PERMISSIONS[role].includes(permission);
 }
 
-/** Whether a member may grant or revoke these roles. Only owners may grant or revoke the role owner. `actor`: null: not a member. */
+/** Whether a member may grant or revoke these roles. Only owners may grant or revoke the role `owner`. `actor` null: not a member. */
 export function mayManage(actor: OrganisationRole | null, ...roles: readonly OrganisationRole[]): boolean {
   if (actor === null || !hasPermission(actor, 'organisation.manage')) return false;
   return actor === 'owner' || !roles.includes('owner');
 }
 
-/** Position of a role in lists of members; owners have 0. */
+/** Position of a role in lists of members; 0 for `owner`. */
 export function rankOf(role: OrganisationRole): number {
   return Object.keys(ROLE_PERMISSIONS).indexOf(role);
 }

@@ -1,4 +1,4 @@
-/** `OwnedKeyRepository`: API keys for their owners, without playground keys. Changes take effect at once in this process. */
+/** `OwnedKeyRepository`: lists, creates, changes and revokes an account's API keys for the console. Excludes playground keys. */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { microUsd } from '../../billing/micro-usd.js';
@@ -21,7 +21,7 @@ export interface OwnedKey extends KeyLimits {
   readonly spent: number;
   /** Spending in the current budget period, and the start of the next period (milliseconds since 1970). Null: no budget. */
   readonly budgetUse: { readonly spent: number; readonly resetsAt: number } | null;
-  /** Null for older keys and deleted users. */
+  /** Null: the key is older than this column, or the user was deleted. */
   readonly createdBy: { readonly id: string; readonly name: string } | null;
 }
 
@@ -29,7 +29,7 @@ interface KeyChange extends Partial<KeyLimits> {
   readonly name?: string;
 }
 
-/** Maximum unrevoked keys per account. Bounds the rows of an account. */
+/** Maximum unrevoked keys per account. */
 export const MAX_KEYS = 200;
 
 export class OwnedKeyRepository {
@@ -43,7 +43,7 @@ export class OwnedKeyRepository {
     this.#now = options.now;
   }
 
-  /** API keys, newest first: at most `limit` keys after `after`. */
+  /** At most `limit` keys after the position `after`, newest first. */
   async list(accountId: string, limit: number, after: { readonly at: number; readonly id: string } | null): Promise<OwnedKey[]> {
     let query = this.#select(accountId);
     if (after !== null) {
@@ -58,7 +58,7 @@ export class OwnedKeyRepository {
     return row === undefined ? null : fromRow(row, this.#now());
   }
 
-  /** Creates a key. The returned text is not stored. Null if the account has too many keys. `createdBy`: id of the user. */
+  /** Creates a key. The returned `text` is not stored. Null: the account has too many keys. `createdBy`: id of the user. */
   async create(
     accountId: string,
     name: string,
@@ -86,7 +86,7 @@ export class OwnedKeyRepository {
 
   /** Changes an unrevoked key. Null if the account has no such key. */
   async change(accountId: string, id: string, change: KeyChange): Promise<OwnedKey | null> {
-    // The e-mails of an unchanged budget are not sent again.
+    // An unchanged budget is not written, because that would reset which alert e-mails were sent.
     const current = change.budget === undefined ? null : await this.find(accountId, id);
     const isSameBudget =
       current !== null && current.budget?.amount === change.budget?.amount && current.budget?.period === change.budget?.period;
@@ -114,7 +114,7 @@ export class OwnedKeyRepository {
     return this.find(accountId, id);
   }
 
-  /** Revokes a key for good; a revoked key stays unchanged. Null if the account has no such key. */
+  /** Revokes a key permanently. An already revoked key stays unchanged. Null if the account has no such key. */
   async revoke(accountId: string, id: string): Promise<OwnedKey | null> {
     if ((await this.find(accountId, id)) === null) return null;
     await this.#apiKeyCache.revoke(id);
@@ -200,7 +200,7 @@ function budgetUse(spending: PeriodSpending, period: BudgetPeriod, now: number):
   return { spent: spentInPeriod(spending, period, day), resetsAt: nextPeriodStart(period, day) * DAY_MS };
 }
 
-/** A key without requests has no row of sums. */
+/** Spending sums of a key; 0 for a key without requests, which has no row in `key_spend`. */
 function periodSpending({ counted_day, day_spent, week_spent, month_spent }: KeyRow): PeriodSpending {
   return {
     countedDay: counted_day ?? 0,

@@ -1,13 +1,17 @@
-/** `PlaygroundKeyRepository`: keys for the playground, because inference accepts no sessions. Valid for an hour and a small amount. */
+/**
+ * `PlaygroundKeyRepository`: short-lived API keys for the console's playground.
+ *
+ * Inference routes accept API keys only, no session cookies. A key is valid for an hour and a small amount.
+ */
 import type { Database } from '../tables.js';
 import { lockAccount } from './account-repository.js';
 import type { ApiKeyCache } from './api-key-cache.js';
 import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-key-repository.js';
 
 export const PLAYGROUND_KEY_MS = 3_600_000;
-/** Micro-USD: a dollar buys hundreds of responses at the default prices. */
+/** In micro-USD: 1 USD, which buys hundreds of responses at the default prices. */
 const PLAYGROUND_SPEND_LIMIT = 1_000_000;
-/** Maximum per person and account, for parallel pages. Beyond the maximum the oldest key is revoked. */
+/** Maximum keys per user and account, one per open page. A further key revokes the oldest. */
 export const MAX_PLAYGROUND_KEYS = 10;
 const NAME = 'Playground';
 
@@ -29,7 +33,7 @@ export class PlaygroundKeyRepository {
     this.#now = options.now;
   }
 
-  /** Creates a key of an account for a user. The text is not stored. Revokes the user's expired keys, and the oldest beyond the maximum. */
+  /** Creates a key of an account for a user. The text is not stored. Revokes the user's expired keys, and the oldest above the maximum. */
   async create(accountId: string, userId: string = accountId): Promise<PlaygroundKey> {
     const now = this.#now();
     const expiresAt = now + PLAYGROUND_KEY_MS;

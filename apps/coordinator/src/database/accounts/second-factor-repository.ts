@@ -1,4 +1,4 @@
-/** `SecondFactorRepository`: second factors of an account, for operators. Reads and changes tables of the sign-in library. */
+/** `SecondFactorRepository`: lets operators see and disable a user's second factors. The tables belong to better-auth. */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 
@@ -25,7 +25,7 @@ export class SecondFactorRepository {
   }
 
   /**
-   * Disables two-factor authentication; passkeys stay. Ends sign-ins in progress, and forgets trusted browsers.
+   * Disables two-factor authentication. Passkeys stay. Also ends pending sign-ins, and removes trusted browsers.
    *
    * @returns Whether two-factor authentication was enabled.
    */

@@ -1,4 +1,4 @@
-/** `checkLog` computes the transparency log's tree again from its entries, and compares the published head and the stored nodes. */
+/** `checkLog`: recomputes the Merkle tree of the transparency log from its entries, and compares published head and stored nodes. */
 import { leafHash, nodeHash, type Sha256, toHex, treeRoot, utf8 } from '@inference/protocol';
 import { LogRepository } from '../log-repository.js';
 import type { Database } from '../tables.js';
@@ -40,7 +40,7 @@ export async function checkLog(database: Database, sha256: Sha256): Promise<stri
   return problems;
 }
 
-/** Root of a growing tree: hashes of the complete subtrees, the largest first (RFC 6962 section 2.1). */
+/** Computes the root of a growing tree. Stores the hashes of its complete subtrees, the largest first (RFC 6962 section 2.1). */
 class TreeHash {
   readonly #sha256: Sha256;
   readonly #subtrees: { readonly leaves: number; readonly hash: Uint8Array }[] = [];

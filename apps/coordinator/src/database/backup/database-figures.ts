@@ -1,11 +1,11 @@
-/** Figures of a database, stored in a backup to check a restored database. */
+/** `databaseFigures`: counts and sums of a database. A backup stores them, and a restore compares the restored database with them. */
 import { type LedgerFigures, ledgerFigures } from '../ledger/check-ledger.js';
 import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
 
 export interface LogHead {
   readonly origin: string;
-  /** Leaves, published or not. */
+  /** Number of leaves, published or not. */
   readonly size: number;
   readonly publishedSize: number;
   /** Hexadecimal. */
@@ -17,13 +17,13 @@ export interface LogHead {
 export interface DatabaseFigures {
   /** Names of the applied migrations, in order. */
   readonly migrations: readonly string[];
-  /** Null: the schema differs from the schema of this program, so the queries would fail. */
+  /** Null: the schema is not that of this program, so the queries would fail. */
   readonly ledger: LedgerFigures | null;
-  /** Null as `ledger`, or without a log. */
+  /** Null in the same case, or without a log. */
   readonly logHead: LogHead | null;
 }
 
-/** Reads the figures, in the snapshot of the caller's transaction if any. Rejects for the database of another application. */
+/** `view`: a connection, or a transaction whose snapshot is read. Rejects for the database of another application. */
 export async function databaseFigures(view: Database): Promise<DatabaseFigures> {
   const { applied: migrations, pending, unknown } = await readSchemaState(view);
   if (migrations.length === 0) throw new Error('the database has no migrations');

@@ -1,9 +1,9 @@
-/** Statements before and after the output of `pg_restore`, for one transaction of `psql`. */
+/** `loadScript`: SQL that a restore sends to `psql` before and after the output of `pg_restore`, so that all three are one transaction. */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, type RawBuilder, sql } from 'kysely';
 import { COORDINATOR_APPLICATION } from '../connection/postgres.js';
 import { type RestoredRows, type RowStatement, restoredRowStatements } from './restored-rows.js';
 
-/** Wait for locks of other sessions. */
+/** Maximum wait for locks of other sessions. */
 const LOCK_TIMEOUT = '10s';
 
 export interface LoadScript {
@@ -14,13 +14,13 @@ export interface LoadScript {
 interface LoadOptions {
   /** Schema of the tables. */
   readonly schema: string;
-  /** Present tables, which move to the schema `aside`. */
+  /** Existing tables, which are moved to the schema `aside`. */
   readonly tables: readonly string[];
   readonly aside: string;
   readonly rows: RestoredRows;
 }
 
-/** The caller writes `after`, with the commit, only after a complete `pg_restore`. An incomplete script is rolled back. */
+/** `after` ends with the commit. The caller sends it only after `pg_restore` has succeeded; otherwise the server rolls back. */
 export function loadScript({ schema, tables, aside, rows }: LoadOptions): LoadScript {
   const moves = tables.map((name) => sql`alter table ${sql.id(schema, name)} set schema ${sql.id(aside)}`);
   return {
@@ -34,7 +34,7 @@ export function loadScript({ schema, tables, aside, rows }: LoadOptions): LoadSc
   };
 }
 
-/** A statement on a table that may be missing in the dump. PL/pgSQL plans only statements that run. */
+/** Runs a statement only if its table exists, which an older dump may lack. PL/pgSQL plans only statements that run. */
 function ifPresent(schema: string, { table, statement }: RowStatement): RawBuilder<unknown> {
   const name = `"${schema.replaceAll('"', '""')}"."${table}"`;
   return sql`do $restore$ begin
@@ -42,7 +42,7 @@ function ifPresent(schema: string, { table, statement }: RowStatement): RawBuild
   end $restore$`;
 }
 
-/** Fails if a coordinator is connected now. */
+/** Fails if a coordinator is connected to the database. */
 function refuseCoordinators(): RawBuilder<unknown> {
   return sql`do $$ begin
     perform pg_catalog.pg_stat_clear_snapshot();

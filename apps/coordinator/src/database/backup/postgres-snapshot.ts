@@ -1,4 +1,7 @@
-/** One snapshot of a PostgreSQL database for figures and `pg_dump`, and facts about a database to restore into. */
+/**
+ * `withSnapshot`: for a backup, reads figures and runs `pg_dump` in the same snapshot of a PostgreSQL database.
+ * `postgresTarget`: for a restore, reads facts about the database to restore into.
+ */
 import { Kysely, sql } from 'kysely';
 import { StartupError } from '../../config/startup-error.js';
 import { refusalReason } from '../connection/open-database.js';
@@ -7,13 +10,13 @@ import type { Database, Tables } from '../tables.js';
 import { type DatabaseFigures, databaseFigures } from './database-figures.js';
 import type { SecretRow } from './restored-rows.js';
 
-/** Name of backup and restore in `pg_stat_activity`. */
+/** Application name of the commands `backup` and `restore` in `pg_stat_activity`. */
 export const BACKUP_APPLICATION = 'inference-coordinator-backup';
 
 export interface PostgresSnapshot {
-  /** For `pg_dump --snapshot`, valid until the end of `use`. */
+  /** Snapshot id for `pg_dump --snapshot`, valid until `use` ends. */
   readonly id: string;
-  /** Such as 15.4. */
+  /** For example `15.4`. */
   readonly serverVersion: string;
   readonly serverMajor: number;
   /** Schema of the tables. */
@@ -59,7 +62,7 @@ export interface PostgresTarget {
   readonly tables: readonly string[];
   /** Applied migrations; empty if the schema is not a coordinator's. */
   readonly migrations: readonly string[];
-  /** Connections of coordinators. */
+  /** Number of connections of coordinators. */
   readonly coordinators: number;
 }
 
@@ -75,7 +78,7 @@ export async function postgresTarget(url: string): Promise<PostgresTarget> {
       where relnamespace = ${schema}::regnamespace and relkind in ('r', 'p')
         and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
       order by relname`.execute(connection);
-    // The first release has only the older of the two.
+    // Databases of the first release have only `kysely_migration`.
     const history = ['schema_migrations', 'kysely_migration'].find((one) => tables.some(({ name }) => name === one));
     const { rows: applied } =
       history === undefined ? { rows: [] } : await sql<{ name: string }>`select name from ${sql.id(schema, history)}`.execute(connection);
@@ -96,7 +99,7 @@ async function onConnection<T>(url: string, work: (connection: Database) => Prom
   });
   try {
     return await database.connection().execute(async (connection) => {
-      // The dump of a large database takes longer than transactions of coordinators may be idle.
+      // `pg_dump` runs while this transaction is idle, and may take longer than the limit for coordinators.
       await sql`set idle_in_transaction_session_timeout = 0`.execute(connection);
       return work(connection);
     });

@@ -1,4 +1,4 @@
-/** Changes of rows in the transaction of a restore: secrets, sessions, keyset epochs, and the head of a new log. */
+/** `restoredRowStatements`: SQL that changes rows of restored data: secrets, sessions, keyset epochs, and the head of a new log. */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { LOG_NAME } from '../log-repository.js';
@@ -12,26 +12,30 @@ export interface SecretRow {
 export interface RestoredRows {
   /** Empty: coordinators create new secrets when they start. */
   readonly secrets: readonly SecretRow[];
-  /** Ends sessions, pending sign-ins and device codes: some may have been ended since the backup. */
+  /** Whether to delete sessions, pending sign-ins and device codes, because some may have been ended since the backup. */
   readonly endSessions: boolean;
-  /** Replaces the transparency log by an empty log of this origin; null retains the log. */
+  /** Origin of a new, empty transparency log. Null: the log of the backup continues. */
   readonly newLogOrigin: string | null;
 }
 
 /** Credentials that people renew by signing in. */
 const SESSION_TABLES = ['auth_sessions', 'auth_verifications', 'device_codes'];
 const LOG_TABLES = ['log_entries', 'log_nodes', 'log_heads'];
-/** Keyset epochs skipped by a restore, far more than were published since: running clients refuse two keysets of one epoch. */
+/**
+ * Keyset epochs that a restore skips, because clients refuse two keysets of one epoch.
+ *
+ * Far more than the network can have published since the backup.
+ */
 const SKIPPED_EPOCHS = 1_000_000;
 
-/** A statement without parameters, for a script or a connection. */
+/** A statement without parameters, so that it can be part of a script. */
 export interface RowStatement {
   /** Table that a backup of an older schema may lack. */
   readonly table: string;
   readonly statement: RawBuilder<unknown>;
 }
 
-/** Statements in their order. `schema`: of the tables on PostgreSQL, whose scripts have no search path; null on SQLite. */
+/** Statements in the order of execution. `schema`: schema of the tables, for PostgreSQL scripts without search path; null: SQLite. */
 export function restoredRowStatements(rows: RestoredRows, schema: string | null): RowStatement[] {
   const table = (name: string) => (schema === null ? sql.table(name) : sql.id(schema, name));
   const emptied = [...(rows.endSessions ? SESSION_TABLES : []), ...(rows.newLogOrigin === null ? [] : LOG_TABLES)];
@@ -46,7 +50,7 @@ export function restoredRowStatements(rows: RestoredRows, schema: string | null)
   ];
 }
 
-/** The newest keyset counts as expired, so the first start publishes one of a later epoch. */
+/** Raises the epoch of the newest keyset and expires the keyset. The next start then publishes one of a later epoch. */
 function laterEpochs(table: (name: string) => RawBuilder<unknown>): RowStatement[] {
   const keysets = table('e2e_keysets');
   return [

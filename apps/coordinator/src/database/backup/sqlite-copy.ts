@@ -1,4 +1,4 @@
-/** Consistent copy of a database file in use, without the rows of `secrets`, and the test whether a file is in use. */
+/** `copySqlite`: copies a SQLite file while it is in use, without the rows of `secrets`. `isInUse`: whether a process has it open. */
 import { chmodSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
@@ -7,7 +7,7 @@ import type { Tables } from '../tables.js';
 import { type DatabaseFigures, databaseFigures } from './database-figures.js';
 import type { SecretRow } from './restored-rows.js';
 
-/** Wait for a lock of another process, which blocks this thread, in milliseconds. */
+/** Maximum wait for another process's lock, in milliseconds. The wait blocks this thread. */
 const LOCK_WAIT_MS = 5000;
 
 export interface CopiedDatabase {
@@ -16,9 +16,9 @@ export interface CopiedDatabase {
 }
 
 /**
- * Copies a database file by `VACUUM INTO`: in one read transaction, without blocking writers or copying deleted rows.
+ * Copies a database file by `VACUUM INTO`, which is one read transaction. Blocks this thread, but no writers.
  *
- * Blocks this thread.
+ * Deleted rows are not copied.
  *
  * @throws {StartupError} The file is missing, or is no database of a coordinator.
  */
@@ -41,14 +41,14 @@ export async function copySqlite(file: string, copy: string): Promise<CopiedData
 
 function openExisting(file: string): Sqlite.Database {
   try {
-    // A read-only connection to a stopped coordinator's file would leave `-wal` and `-shm` behind.
+    // Not read-only: a read-only connection would leave files `-wal` and `-shm` if no coordinator runs.
     return new Sqlite(file, { fileMustExist: true, timeout: LOCK_WAIT_MS });
   } catch (error) {
     throw new StartupError(`The database ${file} cannot be opened: ${errorReason(error)}. Set DATA_DIR or DATABASE_URL.`, { cause: error });
   }
 }
 
-/** Reads the secrets of a copy, and overwrites the stored values with zeros. */
+/** Reads the secrets of a copy, then deletes them there and overwrites their bytes with zeros. */
 function takeSecrets(copy: string): SecretRow[] {
   const database = new Sqlite(copy);
   try {
@@ -63,7 +63,7 @@ function takeSecrets(copy: string): SecretRow[] {
   }
 }
 
-/** Whether another process has the database file open. Only the last process to close a file in WAL mode gets its exclusive lock. */
+/** Whether another process has the database file open. In WAL mode, the exclusive lock is granted only to a sole user of the file. */
 export function isInUse(file: string): boolean {
   const database = new Sqlite(file, { timeout: 0, fileMustExist: true });
   try {
@@ -73,7 +73,7 @@ export function isInUse(file: string): boolean {
     return false;
   } catch (error) {
     if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) return true;
-    // No program can use a damaged file.
+    // A damaged file cannot be in use.
     if (error instanceof Sqlite.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code)) return false;
     throw error;
   } finally {

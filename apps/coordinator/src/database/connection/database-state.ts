@@ -1,16 +1,16 @@
-/** Whether the database answers, and whether this program works with the schema. */
+/** `databaseState`: whether the database answers, and whether its schema suits this program. For health checks. */
 import { errorReason } from '../../config/startup-error.js';
 import { readHistory } from '../migrations/history.js';
 import { schemaStateOf, thisProgram } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
 
-/** `too_new`: a newer coordinator removed tables or columns of this version. */
+/** `too_new`: a newer coordinator has removed tables or columns that this version uses. */
 export type DatabaseState = 'ok' | 'unreachable' | 'migrations_missing' | 'too_new';
 
-/** Answers of a database without a history: SQLSTATE `undefined_table`, and SQLite's words. */
+/** Errors of a database without migration history: SQLSTATE `undefined_table` (42P01), and SQLite's message. */
 const NO_HISTORY = /^(42P01$|no such table)/;
 
-/** Queries the database. Never rejects. Without an answer within `ms`, the database is unreachable. */
+/** Never rejects. A database that does not answer within `ms` milliseconds is `unreachable`. */
 export async function databaseState(database: Database, ms: number): Promise<DatabaseState> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'unreachable'>((resolve) => {
@@ -33,7 +33,7 @@ async function queryState(database: Database): Promise<DatabaseState> {
   }
 }
 
-/** SQLite reports a missing table under the code of all SQL errors. */
+/** Also tests the message, because SQLite has no error code of its own for a missing table. */
 function isWithoutHistory(error: unknown): boolean {
   return NO_HISTORY.test(errorReason(error)) || (error instanceof Error && NO_HISTORY.test(error.message));
 }

@@ -1,8 +1,8 @@
-/** Lets several SQLite commits share one disk sync. On PostgreSQL, every commit is durable and both functions do nothing. */
+/** Lets several SQLite commits share one fsync. No-op on PostgreSQL, where every commit is durable. */
 import type { Kysely } from 'kysely';
 import { FileAdapter } from './sqlite.js';
 
-/** Call inside a transaction: the commit does not wait for the disk, and is durable after {@link syncToDisk}. */
+/** Call inside a transaction. Its commit then does not wait for the disk, and is durable only after {@link syncToDisk}. */
 export function deferSync<Tables>(transaction: Kysely<Tables>): void {
   const { adapter } = transaction.getExecutor();
   if (adapter instanceof FileAdapter) adapter.isSyncDeferred = true;

@@ -1,4 +1,4 @@
-/** The database in use. Only for places where the SQL of the two databases differs. */
+/** `dialectOf`: which database is in use, for places where the SQL of the two databases differs. */
 import { type Kysely, PostgresAdapter } from 'kysely';
 
 export type Dialect = 'sqlite' | 'postgres';

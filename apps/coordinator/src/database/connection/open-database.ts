@@ -1,4 +1,4 @@
-/** `openDatabase` opens SQLite or PostgreSQL and migrates the schema under a lock. A failed migration stops the start. */
+/** `openDatabase`: connects to SQLite or PostgreSQL, and applies pending migrations. A failed migration throws. */
 import { type Dialect, Kysely } from 'kysely';
 import { errorReason, isUnknownAuthority, StartupError } from '../../config/startup-error.js';
 import { FailedMigration, runMigrations, tooNew } from '../migrations/run-migrations.js';
@@ -6,12 +6,12 @@ import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database, Tables } from '../tables.js';
 import { sqliteDialect } from './sqlite.js';
 
-/** Location of the data: a file of this coordinator, or a PostgreSQL database. */
+/** Location of the data: a SQLite file of this coordinator, or a PostgreSQL database. */
 export type DatabaseTarget =
   | { readonly file: string /** Maximum wait for another process that holds the lock. */; readonly busyMs?: number }
   | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
 
-/** Explanations of server refusals during setup, by SQLSTATE (PostgreSQL, appendix A) or system error code. */
+/** Explanations for the operator, by SQLSTATE (PostgreSQL documentation, appendix A) or system error code. */
 const REFUSALS: Readonly<Record<string, string>> = {
   '28000': 'the server does not let this user in',
   '28P01': 'the server refuses the password',
@@ -22,8 +22,11 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Opens, creates or migrates the database. `migrate` false: refuses a database that lacks migrations instead. Throws
- * {@link StartupError} if the database is unusable. Callers destroy the database.
+ * Opens the database, creates a missing SQLite file, and applies pending migrations. The caller must destroy the database.
+ *
+ * `migrate` false: a database with pending migrations is an error.
+ *
+ * @throws {StartupError} The database is unusable.
  */
 export async function openDatabase(target: DatabaseTarget, { migrate = true }: { readonly migrate?: boolean } = {}): Promise<Database> {
   if (migrate && 'file' in target) return openPrepared(sqliteDialect(target.file, target.busyMs), applyMigrations);
@@ -33,7 +36,7 @@ export async function openDatabase(target: DatabaseTarget, { migrate = true }: {
 
 /** Applies pending migrations and returns their names. Throws {@link StartupError}. */
 export async function migrateDatabase(target: DatabaseTarget): Promise<readonly string[]> {
-  // Only migrations run without a statement timeout: a large table may take long.
+  // Without a statement timeout, because the migration of a large table may take long.
   const dialect =
     'url' in target ? await postgres({ url: target.url, maxConnections: 1, statementTimeoutMs: 0 }) : await dialectFor(target);
   let applied: readonly string[] = [];
@@ -71,7 +74,7 @@ export function databaseError(what: string, error: unknown): StartupError {
   return new StartupError(`The database ${what}: ${refusalReason(error)}.`, { cause: error });
 }
 
-/** Code of an error, with words for refusals of a PostgreSQL server. */
+/** Reason of a database error, with an explanation if PostgreSQL refused the connection. */
 export function refusalReason(error: unknown): string {
   const reason = errorReason(error);
   const words = isUnknownAuthority(reason) ? 'NODE_EXTRA_CA_CERTS must name the root certificate of its authority' : REFUSALS[reason];
@@ -83,7 +86,7 @@ async function dialectFor(target: DatabaseTarget): Promise<Dialect> {
 }
 
 async function postgres(options: Parameters<typeof import('./postgres.js')['postgresDialect']>[0]): Promise<Dialect> {
-  // Imported on demand: a coordinator with the embedded database starts faster without the driver.
+  // Imported on demand, so that a coordinator with SQLite starts faster.
   const { postgresDialect } = await import('./postgres.js');
   return postgresDialect(options);
 }

@@ -1,4 +1,4 @@
-/** PostgreSQL dialect. 64-bit integers are read as exact numbers, as on SQLite. Every wait has a timeout. */
+/** `postgresDialect`: Kysely dialect for PostgreSQL. Reads 64-bit integers as exact numbers, as on SQLite. Every wait has a timeout. */
 import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { preparedClient, StatementNames } from './prepared-client.js';
@@ -11,7 +11,7 @@ interface PostgresOptions {
   readonly statementTimeoutMs?: number;
   /** Called when an idle connection breaks. The pool replaces the connection. */
   readonly onConnectionLost?: (error: Error) => void;
-  /** Name in `pg_stat_activity`. Default: that of coordinators. */
+  /** Name in `pg_stat_activity`. Default: {@link COORDINATOR_APPLICATION}. */
   readonly applicationName?: string;
 }
 
@@ -20,13 +20,17 @@ export const COORDINATOR_APPLICATION = 'inference-coordinator';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** Ends the transaction of a coordinator that stopped responding. Other coordinators wait at most 5 s (`ledgerMs`) for its locks. */
+/**
+ * The server ends a transaction that is idle for longer, because its coordinator has stopped.
+ *
+ * Shorter than the 5 s (`ledgerMs`) for which other coordinators wait for its locks.
+ */
 const IDLE_IN_TRANSACTION_MS = 3_000;
 const MAX_CONNECTIONS = 10;
 
 const { builtins } = pg.types;
 
-/** Kysely's dialect over a pool of connections. Destroying the Kysely instance ends the pool. */
+/** Dialect with a connection pool. Destroying the Kysely instance ends the pool. */
 export function postgresDialect(options: PostgresOptions): Dialect {
   const pool = new pg.Pool({
     connectionString: options.url,
@@ -38,13 +42,13 @@ export function postgresDialect(options: PostgresOptions): Dialect {
     types: { getTypeParser },
     Client: preparedClient(new StatementNames()),
   });
-  // Without a listener, an idle connection closed by the server would end the process.
+  // Without this listener, Node would end the process when the server closes an idle connection.
   pool.on('error', (error) => options.onConnectionLost?.(error));
-  // The same applies to a connection in use between two statements; the next statement reports the loss.
+  // The same for a connection in use, between two statements. The next statement reports the loss.
   pool.on('connect', (client) => void client.on('error', () => {}));
   return new PostgresDialect({
     pool,
-    // A plan cached while a table was small would scan the grown table.
+    // A generic plan made while a table was small would scan the whole table after it has grown.
     onCreateConnection: async (connection) => {
       await connection.executeQuery(CompiledQuery.raw('set plan_cache_mode = force_custom_plan'));
     },
@@ -52,12 +56,12 @@ export function postgresDialect(options: PostgresOptions): Dialect {
 }
 
 function getTypeParser(type: number, format?: 'text' | 'binary'): (text: string) => unknown {
-  // PostgreSQL types `sum` of 64-bit integers as numeric; SQLite as integer.
+  // The `sum` of 64-bit integers is numeric on PostgreSQL, and integer on SQLite.
   if (format !== 'binary' && (type === builtins.INT8 || type === builtins.NUMERIC)) return exactInteger;
   return format === 'binary' ? pg.types.getTypeParser(type, 'binary') : pg.types.getTypeParser(type, 'text');
 }
 
-/** Parses an integer. Throws RangeError for other texts, and for integers that a number cannot represent exactly. */
+/** Parses an integer. Throws RangeError for other texts, and for integers that a JavaScript number cannot represent exactly. */
 export function exactInteger(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('the database returned a number that is no exact integer');

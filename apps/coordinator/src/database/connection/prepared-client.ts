@@ -1,12 +1,12 @@
 /**
- * `preparedClient`: a PostgreSQL connection that prepares repeated statements, because planning large statements costs more than execution.
+ * `preparedClient`: a `pg` client that prepares repeated statements, because parsing large statements costs more than executing them.
  */
 import pg from 'pg';
 
-/** Executions before a statement is prepared, and maximum prepared statements, which the server stores per connection. */
+/** Executions of a statement until it is prepared, and maximum prepared statements, which the server stores per connection. */
 const MIN_EXECUTIONS = 4;
 const MAX_PREPARED = 300;
-/** Maximum number of counted texts; beyond this, counting restarts. */
+/** Maximum statements whose executions are counted. Above the maximum, counting restarts. */
 const MAX_COUNTED = 2000;
 
 /** Names of prepared statements, shared by all connections of a pool. */
@@ -14,11 +14,11 @@ export class StatementNames {
   readonly #names = new Map<string, string>();
   readonly #seen = new Map<string, number>();
 
-  /** Name of the prepared statement for a text; undefined for a rare text. */
+  /** Name of the prepared statement for an SQL text; undefined: the text is not prepared. */
   nameFor(text: string): string | undefined {
     const name = this.#names.get(text);
     if (name !== undefined) return name;
-    // A prepared `select *` fails after a migration, perhaps of a newer program, has added a column.
+    // A prepared `select *` fails after a migration has added a column, which a newer coordinator may do meanwhile.
     if (this.#names.size >= MAX_PREPARED || text.includes('*')) return undefined;
     const seen = (this.#seen.get(text) ?? 0) + 1;
     if (seen >= MIN_EXECUTIONS) {
@@ -33,10 +33,10 @@ export class StatementNames {
   }
 }
 
-/** The class of such connections, for a pool. */
+/** Client class for a `pg` pool. */
 export function preparedClient(names: StatementNames): typeof pg.Client {
   return class PreparedClient extends pg.Client {
-    // Overloads of the driver. Only the form that Kysely uses, text and values, is changed.
+    // `pg` has many overloads. Only the one that Kysely uses, with text and values, is changed.
     override query(...parameters: unknown[]): never {
       const [text, values, ...rest] = parameters;
       const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.nameFor(text) : undefined;

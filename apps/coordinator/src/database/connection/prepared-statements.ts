@@ -1,28 +1,29 @@
 /**
- * Statements over many rows or ids, compiled once per size, a power of two: compiling costs more than executing.
+ * Writers and queries for many rows or ids. The SQL text is compiled once per batch size, because compiling costs more than executing.
  *
- * Statements of a transaction run in sequence: after a rollback, a concurrent statement would stay.
+ * Batch sizes are powers of two. The statements of a transaction run one after the other: a concurrent statement could run after
+ * a rollback, outside the transaction.
  */
 import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertResult, type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../tables.js';
 
-/** Maximum piece: its 27 columns stay far below SQLite's 32,766 parameters. */
+/** Maximum rows per statement. With 27 columns, it stays far below SQLite's maximum of 32,766 parameters. */
 const MAX_PER_STATEMENT = 256;
 
 type Columns<T extends keyof Tables> = keyof Tables[T] & string;
-// The rows' types are checked at `write`; in between, tables are names.
+// Row types are checked by `write`. Inside this file, tables are only names.
 type AnyTables = Record<string, Record<string, unknown>>;
 type AnyInsert = InsertQueryBuilder<AnyTables, string, InsertResult>;
 
 interface RowWriter<Row> {
-  /** Writes all rows in order. Resolves to the rows returned by the statements, if `finish` adds a returning clause. */
+  /** Writes all rows in order. Resolves to returned rows, if `finish` adds a `returning` clause. */
   write(database: Database, rows: readonly Row[]): Promise<unknown[]>;
 }
 
-/** Appends the values of a record to the parameters, in the order of the statement's columns. */
+/** Appends the values of a record to the statement's parameters, in the order of the columns. */
 type Bind<Row> = (row: Row, parameters: unknown[]) => void;
 
-/** Creates a writer for rows of these columns. `finish` adds the conflict clause, which must not have parameters. */
+/** Creates a writer that inserts rows with these columns. `finish` may add a conflict clause without parameters. */
 export function rowWriter<T extends keyof Tables & string, Column extends Columns<T>>(
   table: T,
   columns: readonly Column[],
@@ -38,7 +39,7 @@ export function rowWriter<T extends keyof Tables & string, Column extends Column
   );
 }
 
-/** Like {@link rowWriter}, for records of another shape. `bind` spares busy tables one object per row. */
+/** Like {@link rowWriter}, for records of another shape. With `bind`, busy tables need no intermediate object per row. */
 export function recordWriter<T extends keyof Tables & string, Row>(
   table: T,
   columns: readonly Columns<T>[],
@@ -54,7 +55,7 @@ export function recordWriter<T extends keyof Tables & string, Row>(
   });
 }
 
-/** Writer that updates rows by key. `columns`: key first, each with its PostgreSQL type, which lists of values lack. */
+/** Creates a writer that updates rows by key. Columns, the key first, have a type, because PostgreSQL cannot infer it in `values`. */
 export function recordUpdater<T extends keyof Tables & string, Row>(
   table: T,
   [key, ...columns]: readonly (readonly [column: Columns<T>, type: 'text' | 'bigint'])[],
@@ -62,7 +63,7 @@ export function recordUpdater<T extends keyof Tables & string, Row>(
 ): RowWriter<Row> {
   if (key === undefined) throw new Error('an update needs a key');
   return statementWriter(bind, (database, size) => {
-    // Both databases name the columns of a list of values `column1`, `column2` and so on.
+    // Both databases name the columns of `values` lists `column1`, `column2` and so on.
     const set = columns.map(([column], index) => sql`${sql.ref(column)} = ${sql.ref(`new.column${index + 2}`)}`);
     const typed = sql.join([key, ...columns].map(([, type]) => sql`cast(${0} as ${sql.raw(type)})`));
     const plain = sql.join([key, ...columns].map(() => sql`${0}`));
@@ -72,7 +73,7 @@ export function recordUpdater<T extends keyof Tables & string, Row>(
   });
 }
 
-/** Writer with any statement. `compile` returns the text for `size` rows. `bind` appends the parameters of a row. */
+/** Creates a writer from any statement. `compile` returns the SQL for `size` rows. `bind` appends the parameters of a row. */
 export function statementWriter<Row>(bind: Bind<Row>, compile: (database: Database, size: number) => string): RowWriter<Row> {
   const texts = new Map<number, string>();
   const textFor = (database: Database, size: number): string => {
@@ -87,7 +88,7 @@ export function statementWriter<Row>(bind: Bind<Row>, compile: (database: Databa
     async write(database, rows) {
       const returned: unknown[] = [];
       for (let start = 0; start < rows.length; ) {
-        const size = pieceOf(rows.length - start);
+        const size = batchSizeFor(rows.length - start);
         const parameters: unknown[] = [];
         for (let index = start; index < start + size; index++) bind(rows[index] as Row, parameters);
         const { rows: piece } = await database.executeQuery(CompiledQuery.raw(textFor(database, size), parameters));
@@ -121,7 +122,7 @@ export function replaceOnConflict(keys: readonly string[], columns: readonly str
     );
 }
 
-/** Query whose only parameters are a list of ids. Rows are returned piece by piece, in the query's order. */
+/** Query whose only parameters are a list of ids. Runs once per {@link MAX_PER_STATEMENT} ids; only rows of one run are ordered. */
 export class IdQuery<Row> {
   readonly #build: (database: Database, ids: readonly string[]) => { compile(): CompiledQuery<Row> };
   readonly #texts = new Map<number, string>();
@@ -130,7 +131,7 @@ export class IdQuery<Row> {
     this.#build = build;
   }
 
-  /** Runs the query with ascending ids, so row locks have one order. */
+  /** Runs the query with ids in ascending order, so that row locks are taken in a fixed order. */
   async read(database: Database, ids: Iterable<string>): Promise<Row[]> {
     const sorted = [...new Set(ids)].sort();
     const rows: Row[] = [];
@@ -151,6 +152,6 @@ export class IdQuery<Row> {
   }
 }
 
-function pieceOf(count: number): number {
+function batchSizeFor(count: number): number {
   return Math.min(MAX_PER_STATEMENT, 2 ** Math.floor(Math.log2(count)));
 }

@@ -2,7 +2,7 @@ import type { SelectQueryBuilder } from 'kysely';
 import type { Database } from '../tables.js';
 import { dialectOf } from './dialect.js';
 
-/** Locks a query's rows until the end of the transaction. No-op on SQLite, whose transactions have the write lock. */
+/** Locks the selected rows until the end of the transaction. No-op on SQLite, where a transaction holds the only write lock. */
 export function locked<DB, TB extends keyof DB, O>(
   database: Database,
   query: SelectQueryBuilder<DB, TB, O>,

@@ -1,4 +1,8 @@
-/** `sqliteDialect`: SQLite with a write-ahead log. A commit's promise resolves after the sync, which runs off this thread. */
+/**
+ * `sqliteDialect`: Kysely dialect for a SQLite file with a write-ahead log (WAL).
+ *
+ * A commit resolves after the WAL was synced to disk. The sync runs on Node's thread pool, so that this thread is not blocked.
+ */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -15,20 +19,20 @@ import {
 import { errorReason, StartupError } from '../../config/startup-error.js';
 import { WalFile } from './wal-file.js';
 
-/** Lock timeout of SQLite, which blocks this thread. Used only when opening the file. */
+/** SQLite's own lock timeout while the file is opened. Blocks this thread. */
 const OPEN_TIMEOUT_MS = 5000;
 /** Maximum wait of a statement or transaction for another process's write lock, in milliseconds. */
 const BUSY_MS = 5000;
-/** Pauses between attempts to get the lock, in milliseconds. Each is twice the previous pause. */
+/** Pauses between attempts to get the lock, in milliseconds. Each pause is twice the previous one. */
 const FIRST_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 50;
 const CACHE_KIB = 64 * 1024;
-/** Log pages before a checkpoint: few enough that a checkpoint takes milliseconds. */
+/** WAL pages until a checkpoint. Few enough that a checkpoint takes milliseconds. */
 const CHECKPOINT_PAGES = 4000;
-/** Maximum number of cached statements; the oldest are dropped. Only statements with inlined values could exceed this. */
+/** Maximum cached statements. The oldest are dropped. Only statements with inlined values could reach the maximum. */
 const MAX_CACHED_STATEMENTS = 1000;
 
-/** Kysely dialect for a database file, created if missing. Writes fail with `SQLITE_BUSY` after `busyMs`. Throws {@link StartupError}. */
+/** Opens or creates the file. Throws {@link StartupError}. Writes fail with `SQLITE_BUSY` if they cannot get the lock in `busyMs`. */
 export function sqliteDialect(file: string, busyMs = BUSY_MS): SqliteDialect {
   return new FileDialect(openFile(file), new WalFile(`${file}-wal`), busyMs);
 }
@@ -54,10 +58,10 @@ class FileDialect extends SqliteDialect {
   }
 }
 
-/** Adapter that marks a database as a file and gives access to its log. */
+/** Adapter that identifies a SQLite file, and gives deferred-sync.ts access to the WAL. */
 export class FileAdapter extends SqliteAdapter {
   readonly wal: WalFile;
-  /** Whether the running transaction's commit skips the sync. Set by the holder of the connection. */
+  /** Whether the commit of the running transaction skips the sync. */
   isSyncDeferred = false;
 
   constructor(wal: WalFile) {
@@ -65,13 +69,13 @@ export class FileAdapter extends SqliteAdapter {
     this.wal = wal;
   }
 
-  /** SQLite can roll back schema changes, so all pending migrations are one transaction, as on PostgreSQL. */
+  /** SQLite can roll back schema changes, so all pending migrations run in one transaction, as on PostgreSQL. */
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 }
 
-/** Driver of one connection. A caller that waits for another process releases the connection meanwhile. */
+/** Driver with one connection. While a caller waits for another process's lock, other callers may use the connection. */
 class FileDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
   readonly #adapter: FileAdapter;
@@ -79,7 +83,7 @@ class FileDriver extends SqliteDriver {
   readonly #statements: StatementCache;
   /** Serialises the use of the connection. */
   readonly #transactionLock = new Mutex();
-  /** Callers waiting for another process. Only the first in the queue retries. */
+  /** Held by the caller that retries while another process has the file's write lock. Further callers wait. */
   readonly #fileLock = new Mutex();
   #raw: DatabaseConnection | null = null;
   #connection: DatabaseConnection | null = null;
@@ -103,20 +107,20 @@ class FileDriver extends SqliteDriver {
     this.#transactionLock.release();
   }
 
-  /** Takes the write lock at the start, because a transaction that has read could not wait for a writer. */
+  /** Takes the write lock at the start. A transaction that has already read could not wait for the lock (SQLITE_BUSY_SNAPSHOT). */
   override async beginTransaction(): Promise<void> {
     await this.#retryWhileBusy((raw) => raw.executeQuery(CompiledQuery.raw('begin immediate')));
-    // Reset only now: another transaction may have set the flag during the wait.
+    // Reset after the wait, because another transaction may have set the flag meanwhile.
     this.#adapter.isSyncDeferred = false;
   }
 
-  /** Acquires the base driver's connection once; {@link Mutex} serialises its use. */
+  /** Acquires the base driver's only connection. `#transactionLock` serialises its use. */
   async #connect(): Promise<DatabaseConnection> {
     const raw = await super.acquireConnection();
     this.#raw = raw;
     return {
       executeQuery: async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
-        // The lock is held, and the writes of a transaction are synced at its commit.
+        // A transaction already holds the write lock, and is synced at its commit.
         if (this.#sqlite.inTransaction) return raw.executeQuery<R>(query);
         const reads = this.#statements.prepare(query.sql).readonly;
         const result = await this.#retryWhileBusy(() => raw.executeQuery<R>(query), reads);
@@ -127,11 +131,11 @@ class FileDriver extends SqliteDriver {
     };
   }
 
-  /** Runs a statement; retries for at most `busyMs` while another process holds the lock, and releases the connection meanwhile. */
+  /** Runs a statement. While another process holds the lock, retries for at most `busyMs`, and releases the connection in pauses. */
   async #retryWhileBusy<R>(run: (raw: DatabaseConnection) => Promise<R>, reads = false): Promise<R> {
     const raw = this.#raw;
     if (raw === null) throw new Error('the connection was not acquired');
-    // Reads need no lock and never queue behind writers.
+    // In WAL mode, reads need no lock, so they never queue behind writers.
     if (reads || this.#fileLock.isFree) {
       try {
         return await run(raw);
@@ -195,7 +199,7 @@ class StatementCache {
 
   #prepareNew(text: string): Sqlite.Statement {
     const statement = this.#sqlite.prepare(text);
-    // A cached `select *` would miss a column that a migration adds.
+    // After a schema change, cached statements are dropped. A cached `select *` would lack the new column.
     if (/^\s*(create|alter|drop)\b/i.test(text)) {
       this.#statements.clear();
       return statement;
@@ -215,16 +219,16 @@ function openFile(file: string): Sqlite.Database {
     const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
     chmodSync(file, 0o600);
     sqlite.pragma('journal_mode = WAL');
-    // Checkpoints and the log's header are synced by SQLite; commits by the driver.
+    // SQLite itself syncs only checkpoints and the WAL's header. The driver syncs commits.
     sqlite.pragma('synchronous = NORMAL');
     // On macOS a plain fsync leaves data in the drive's cache. No effect elsewhere.
     sqlite.pragma('fullfsync = ON');
     sqlite.pragma('foreign_keys = ON');
-    // Overwrites deleted content: erased names must not remain in the free space of the file.
+    // Overwrites deleted content with zeros, so that erased personal data do not remain in the file.
     sqlite.pragma('secure_delete = ON');
     sqlite.pragma(`cache_size = -${CACHE_KIB}`);
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    // After opening, the driver itself waits for locks, without blocking this thread.
+    // From now on, the driver waits for locks itself, without blocking this thread.
     sqlite.pragma('busy_timeout = 0');
     return sqlite;
   } catch (error) {
@@ -241,7 +245,7 @@ class Mutex {
     return !this.#isHeld;
   }
 
-  /** Resolves when the caller holds the lock. Every caller must release the lock. */
+  /** Resolves when the caller holds the lock, which the caller must release. */
   async acquire(): Promise<void> {
     if (!this.#isHeld) {
       this.#isHeld = true;

@@ -1,10 +1,10 @@
-/** Retries a transaction after transient refusals of the database: locks, serialization failures, lost connections. */
+/** `withRetries`: retries a transaction after transient errors, such as locks, serialization failures and lost connections. */
 import { errorReason } from '../../config/startup-error.js';
 
-/** SQLSTATE, SQLite and system codes after which the same transaction may succeed. */
+/** SQLSTATE, SQLite and system error codes after which a retry of the same transaction may succeed. */
 const TRANSIENT_CODES =
   /^(40001|40P01|55P03|57P0[1-5]|53\d\d\d|08\d\d\d|23505|25P0[123]|57014|SQLITE_BUSY.*|SQLITE_LOCKED.*|SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY)|ECONN\w+|EPIPE|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)$/;
-/** Messages of `pg` errors without a code. */
+/** Messages of transient `pg` errors that have no code. */
 const TRANSIENT_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
@@ -13,7 +13,7 @@ const VIOLATION = /^(23505|SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY))$/;
 const FIRST_PAUSE_MS = 4;
 const MAX_PAUSE_MS = 500;
 
-/** Whether a retry may succeed, also after a unique violation, whose retry finds the other coordinator's row. */
+/** Whether a retry may succeed. True for a unique violation, because the retry finds the row that another coordinator has inserted. */
 export function isTransient(error: unknown): boolean {
   return TRANSIENT_CODES.test(errorReason(error)) || (error instanceof Error && TRANSIENT_MESSAGES.test(error.message));
 }
@@ -29,7 +29,7 @@ export async function withRetries<T>(work: () => Promise<T>, deadline: number): 
     try {
       return await work();
     } catch (error) {
-      // Random half to whole pause, so two conflicting coordinators do not conflict again.
+      // Between half of the pause and the whole, at random, so that two conflicting coordinators do not conflict again.
       const wait = pause * (0.5 + Math.random() / 2);
       if (!isTransient(error) || Date.now() + wait > deadline) throw error;
       await new Promise((resolve) => {

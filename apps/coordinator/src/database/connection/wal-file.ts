@@ -1,4 +1,8 @@
-/** Write-ahead log of the database file, synced off this thread. Recovery replays in order, so one sync makes all commits durable. */
+/**
+ * `WalFile`: syncs SQLite's write-ahead log to disk, on Node's thread pool.
+ *
+ * SQLite recovers the log in order, so one sync makes all earlier commits durable.
+ */
 import { type FileHandle, open } from 'node:fs/promises';
 
 export class WalFile {
@@ -7,7 +11,7 @@ export class WalFile {
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
 
-  /** `path` of the log, which exists after the first write to the database. */
+  /** `path`: the `-wal` file, which exists only after the first write to the database. */
   constructor(path: string) {
     this.#path = path;
   }
@@ -15,7 +19,7 @@ export class WalFile {
   /** Resolves when all commits before this call are on the disk. Rejects if the sync fails. */
   flush(): Promise<void> {
     if (this.#running === null) return this.#start();
-    // A running sync may have begun before the newest commit, so callers during a sync share the next sync.
+    // The running sync may have begun before the caller's commit, so the caller waits for the next sync.
     this.#next ??= this.#running.then(
       () => this.#start(),
       () => this.#start(),

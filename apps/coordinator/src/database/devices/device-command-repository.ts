@@ -1,4 +1,4 @@
-/** Commands sent to devices, with their outcomes. Each is answered at most once. */
+/** Device-management (MDM) commands sent to enrolled Macs, with their outcomes. Only the first answer to a command is accepted. */
 
 import type { DeviceCommandKind } from '../tables/devices.js';
 import type { Database } from '../tables.js';
@@ -13,7 +13,7 @@ export interface CommandRecord {
   readonly outcome: string | null;
 }
 
-/** Stored commands per device and kind. */
+/** Maximum stored commands per enrolment and kind. */
 const MAX_STORED = 16;
 
 export async function recordCommand(database: Database, command: CommandRecord & { readonly enrolmentId: string }): Promise<void> {
@@ -53,7 +53,7 @@ type CommandMatch =
   | { readonly kind: 'matched'; readonly command: CommandRecord }
   | { readonly kind: 'unknown_command' | 'command_of_other_device' | 'already_answered' | 'answered_too_late' };
 
-/** Matches an answer to its command and marks the command as received, once. */
+/** Finds the command of a device's answer, and marks it as received. A second answer is refused. */
 export async function matchCommand(
   database: Database,
   answer: { readonly uuid: string; readonly enrolmentId: string; readonly now: number },
@@ -74,11 +74,11 @@ export async function matchCommand(
       command: { uuid: row.uuid, kind: row.kind, sentAt: row.sent_at, expiresAt: row.expires_at, endedAt: answer.now, outcome: 'received' },
     };
   }
-  // The answer came in time, but another answer was recorded first.
+  // Not expired: another answer was recorded first.
   return { kind: row.ended_at === null && row.expires_at <= answer.now ? 'answered_too_late' : 'already_answered' };
 }
 
-/** Records how a command ended. */
+/** Records the outcome of a command. */
 export async function endCommand(database: Database, uuid: string, outcome: string, now: number): Promise<void> {
   await database.updateTable('device_commands').set({ outcome, ended_at: now }).where('uuid', '=', uuid).execute();
 }

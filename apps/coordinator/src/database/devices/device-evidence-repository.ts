@@ -1,4 +1,8 @@
-/** Evidence of devices as received bytes, newest per enclave key and kind, and nonces. Never verdicts. */
+/**
+ * Stores evidence about devices as received, the newest per enclave key and kind, and the nonces sent to them.
+ *
+ * Verdicts are not stored, but computed from the evidence.
+ */
 
 import type { DeviceEvidenceKind } from '../tables/devices.js';
 import type { Database } from '../tables.js';
@@ -30,7 +34,7 @@ interface NonceRecord {
   readonly random: string;
 }
 
-/** Returns the stored nonce of a key and week. Stores and returns `nonce` if none is stored. */
+/** Returns the stored nonce of a key and week (`epoch`). Stores and returns `nonce` if none is stored. */
 export async function storeNonce(database: Database, seKeySha256: string, nonce: NonceRecord, now: number): Promise<NonceRecord> {
   await database
     .insertInto('device_nonces')

@@ -1,4 +1,8 @@
-/** Enrolments of devices: a one-time profile per provider, and the device with the profile. Only the profile's token binds the two. */
+/**
+ * Enrolments of Macs in device management. A provider downloads an enrolment profile with a token, once.
+ *
+ * The device that presents the token is bound to the provider's enclave key. Nothing else, such as a serial number, binds the two.
+ */
 import type { ProviderId } from '@inference/protocol';
 import type { EnrolmentEnd, EnrolmentState } from '../tables/devices.js';
 import type { Database, Tables } from '../tables.js';
@@ -32,7 +36,7 @@ interface EnrolmentOffer {
   readonly expiresAt: number;
 }
 
-/** Stores an offer and replaces unused offers of the key. */
+/** Stores an offered enrolment. Earlier offers of the same enclave key are deleted. */
 export async function offerEnrolment(database: Database, offer: EnrolmentOffer): Promise<void> {
   await database.transaction().execute(async (transaction) => {
     await transaction
@@ -62,7 +66,7 @@ export async function offerEnrolment(database: Database, offer: EnrolmentOffer):
   });
 }
 
-/** Uses up a download and activates the token's hash. Null: the download is unknown, used or expired. */
+/** Marks a download as used, and stores the hash of the profile's token. Null: the download is unknown, used or expired. */
 export async function takeDownload(
   database: Database,
   download: { readonly downloadHash: string; readonly tokenHash: string; readonly now: number },
@@ -86,7 +90,7 @@ type Binding =
     }
   | { readonly kind: 'unknown_token' | 'token_of_other_device' | 'enrolment_expired' | 'enrolment_ended' };
 
-/** Enrolment of a profile's token, unless ended or never downloaded. */
+/** Finds the enrolment of a profile's token. Null also if it has ended or was never downloaded. */
 export async function enrolmentOfToken(database: Database, tokenHash: string): Promise<Enrolment | null> {
   const row = await database
     .selectFrom('device_enrolments')
@@ -98,7 +102,7 @@ export async function enrolmentOfToken(database: Database, tokenHash: string): P
   return row === undefined ? null : fromRow(row);
 }
 
-/** Binds the device that presented a token. The same device may repeat the call; another device never succeeds. */
+/** Binds a device to the enrolment of the token that it presented. The same device may repeat the call; another one is refused. */
 export async function bindDevice(
   database: Database,
   checkIn: { readonly tokenHash: string; readonly deviceId: string; readonly now: number },
@@ -133,7 +137,7 @@ export async function bindDevice(
   });
 }
 
-/** Marks a device as ready for commands. Null for an unbound device. */
+/** Marks a device as ready for commands. Null: the device has no current enrolment. */
 export async function activateDevice(database: Database, deviceId: string): Promise<Enrolment | null> {
   const row = await database
     .updateTable('device_enrolments')
@@ -145,7 +149,7 @@ export async function activateDevice(database: Database, deviceId: string): Prom
   return row === undefined ? null : fromRow(row);
 }
 
-/** Ends the enrolment of a device. Null for an unbound device. */
+/** Ends the enrolment of a device. Null: the device has no current enrolment. */
 export async function endEnrolment(database: Database, deviceId: string, reason: EnrolmentEnd, now: number): Promise<Enrolment | null> {
   const row = await database
     .updateTable('device_enrolments')
@@ -157,7 +161,7 @@ export async function endEnrolment(database: Database, deviceId: string, reason:
   return row === undefined ? null : fromRow(row);
 }
 
-/** The current enrolment of a device, or null. */
+/** Current enrolment of a device; null: none. */
 export async function enrolmentOfDevice(database: Database, deviceId: string): Promise<Enrolment | null> {
   const row = await database
     .selectFrom('device_enrolments')
@@ -168,7 +172,7 @@ export async function enrolmentOfDevice(database: Database, deviceId: string): P
   return row === undefined ? null : fromRow(row);
 }
 
-/** Newest open enrolment of an enclave key. An enrolment with a device precedes a mere offer. Null without an enrolment. */
+/** Current enrolment of an enclave key, preferably one with a device, else the newest offer. Null: none. */
 export async function enrolmentOfKey(database: Database, seKeySha256: string): Promise<Enrolment | null> {
   const rows = await database
     .selectFrom('device_enrolments')

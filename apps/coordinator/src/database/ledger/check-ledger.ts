@@ -1,4 +1,8 @@
-/** `checkLedger` recomputes every projection of the ledger in one read-only view, and describes differences. */
+/**
+ * `checkLedger`: recomputes balances, reservations and roll-ups from postings and jobs, and describes differences.
+ *
+ * Runs in one snapshot of the database. The commands `ledger-check` and `restore` call it.
+ */
 import { sql } from 'kysely';
 import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import { dialectOf } from '../connection/dialect.js';
@@ -26,28 +30,27 @@ interface LedgerReport {
   readonly problems: readonly string[];
 }
 
-/** Maximum number of described problems per kind. */
 const MAX_NAMED = 20;
-/** Leaves out the oldest day of quarters, which pruning may be removing. */
+/** Excludes the oldest day of quarters, which a concurrent pruning may be deleting. */
 const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 /** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */
 const HOLDER_TIMEOUT_MS = 300_000;
 
-/** Runs all checks. Joins strip prefixes of ids, because adding prefixes could not use an index. */
+/** Runs all checks. Joins remove the prefix of one id (`substr`), because adding a prefix to the other could not use its index. */
 export async function checkLedger(database: Database): Promise<LedgerReport> {
-  // Dialects differ here: SQLite's transactions are serializable by themselves.
+  // SQLite's transactions are always serializable.
   const isolated = database.transaction();
   const transaction = dialectOf(database) === 'postgres' ? isolated.setIsolationLevel('repeatable read') : isolated;
   return transaction.execute(async (view) => {
     const problems: string[] = [];
-    const name = (kind: string, rows: readonly Record<string, unknown>[]): void => {
+    const report = (kind: string, rows: readonly Record<string, unknown>[]): void => {
       for (const row of rows.slice(0, MAX_NAMED)) problems.push(`${kind}: ${JSON.stringify(row)}`);
       if (rows.length > MAX_NAMED) problems.push(`${kind}: and ${rows.length - MAX_NAMED} more`);
     };
     for (const [kind, query] of [...moneyChecks(), ...reservationChecks(), ...useChecks(), ...earningChecks()])
-      name(kind, await rowsOf(view, query));
-    for (const [kind, query] of await periodChecks(view)) name(kind, await rowsOf(view, query));
-    for (const [kind, query] of await windowChecks(view)) name(kind, await rowsOf(view, query));
+      report(kind, await rowsOf(view, query));
+    for (const [kind, query] of await periodChecks(view)) report(kind, await rowsOf(view, query));
+    for (const [kind, query] of await windowChecks(view)) report(kind, await rowsOf(view, query));
     return { figures: await ledgerFigures(view), problems };
   });
 }
@@ -147,9 +150,9 @@ function reservationChecks(): Check[] {
 }
 
 /**
- * Checks the spending of keys in the newest day, week and month against job rows.
+ * Checks that the spending sums of keys in the newest day, week and month are not less than their jobs.
  *
- * A settlement after the end of its period counts in the next period, so a sum may exceed its jobs.
+ * A sum may be larger, because a settlement after the end of its period is added to the next period.
  */
 async function periodChecks(view: Database): Promise<Check[]> {
   const { newest } = await view
@@ -169,7 +172,7 @@ async function periodChecks(view: Database): Promise<Check[]> {
   });
 }
 
-/** Checks roll-ups against folded job rows, for hours without pruned rows. */
+/** Compares roll-ups with the rows of folded jobs, for hours in which no job was pruned. */
 function useChecks(): Check[] {
   const folded = sql`not exists (select 1 from unfolded_jobs where unfolded_jobs.job_id = jobs.job_id)`;
   const wholeFrom = sql`coalesce((select at + ${sql.lit(HOUR_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(HOUR_MS)}`;
@@ -209,7 +212,7 @@ function useChecks(): Check[] {
   ];
 }
 
-/** Checks earnings per day and per payer against job rows, for days without pruned rows. */
+/** Compares earnings per day and per payer with job rows, for days in which no job was pruned. */
 function earningChecks(): Check[] {
   const dayMs = sql.lit(DAY_MS);
   const day = sql`jobs.ended_at / ${dayMs}`;
@@ -245,7 +248,7 @@ function earningChecks(): Check[] {
   ];
 }
 
-/** Checks each window against its hours, per account and for the network. */
+/** Compares the totals of each statistics window with the sum of its hours, per account and for the network. */
 async function windowChecks(view: Database): Promise<Check[]> {
   const network = await view.selectFrom('network_totals').selectAll().execute();
   const checks: Check[] = [];

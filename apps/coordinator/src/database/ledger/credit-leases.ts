@@ -1,10 +1,19 @@
-/** Rows of credit leases, which are part of `balances.reserved`. Expiry by the database's clock. Locks: balance, then leases by id. */
+/**
+ * Rows of credit leases: parts of a busy account's balance from which one coordinator reserves in memory.
+ *
+ * A lease is part of `balances.reserved`, and expires by the database's clock. To avoid deadlocks, transactions lock the balance
+ * first, then leases in the order of ids.
+ */
 import { type RawBuilder, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import { locked } from '../connection/row-lock.js';
 import type { Database } from '../tables.js';
 
-/** Creates a lease of `ms` milliseconds: at most `requested` and a `share`-th of the available balance; null: less than `min`. */
+/**
+ * Creates a lease of `ms` milliseconds. The amount is `requested`, but at most the available balance divided by `share`.
+ *
+ * @returns The amount in micro-USD; null: it would be less than `min`.
+ */
 export async function takeLease(
   transaction: Database,
   lease: { readonly id: string; readonly account: string; readonly holder: string },
@@ -27,7 +36,7 @@ interface RenewedLease {
   readonly is_recalled: number;
 }
 
-/** Renews leases for `ms` milliseconds. Resolves to the renewed leases; the others had expired and were released. */
+/** Renews leases for `ms` milliseconds. Resolves to the renewed leases. The others had expired, and were released. */
 export async function renewLeases(
   transaction: Database,
   leases: readonly { readonly id: string; readonly inUse: number }[],
@@ -45,10 +54,10 @@ export async function renewLeases(
 }
 
 /**
- * Returns the unneeded part of a lease to the balance.
+ * Returns the unused part of a lease to the available balance.
  *
- * @param inUse Read under the lock.
- * @returns The rest of the lease; 0: the lease has ended.
+ * @param inUse Amount that running jobs reserve. Called while the lease is locked.
+ * @returns The remaining amount; 0: the lease has ended.
  */
 export async function returnUnused(transaction: Database, account: string, id: string, inUse: () => number): Promise<number> {
   await lockBalance(transaction, account);
@@ -65,7 +74,7 @@ export async function returnUnused(transaction: Database, account: string, id: s
   return left;
 }
 
-/** Returns the remaining amount of a lease to the available balance. No effect if the lease was released before. */
+/** Ends a lease, and returns its amount to the available balance. No effect if the lease has ended already. */
 export async function endLease(transaction: Database, account: string, id: string, only: 'expired' | 'any'): Promise<void> {
   await lockBalance(transaction, account);
   const ended = await transaction
@@ -77,7 +86,7 @@ export async function endLease(transaction: Database, account: string, id: strin
   if (ended !== undefined) await addReserved(transaction, account, -ended.amount);
 }
 
-/** Requests from other coordinators the unused parts of the account's leases. */
+/** Marks the account's leases at other coordinators as recalled, so that these return the unused parts. */
 export async function recallLeases(transaction: Database, account: string, self: string): Promise<void> {
   await lockBalance(transaction, account);
   await transaction
@@ -88,7 +97,7 @@ export async function recallLeases(transaction: Database, account: string, self:
     .execute();
 }
 
-/** Whether leases of the account are recalled, and not yet returned or expired. */
+/** Whether a recalled lease of the account has not been returned yet. */
 export async function hasRecalls(database: Database, account: string): Promise<boolean> {
   const row = await database
     .selectFrom('credit_leases')
@@ -136,7 +145,7 @@ async function addReserved(transaction: Database, account: string, amount: numbe
     .execute();
 }
 
-/** Milliseconds since 1970. */
+/** SQL expression of the database's clock, in milliseconds since 1970. */
 function clock(database: Database): RawBuilder<number> {
   return dialectOf(database) === 'postgres'
     ? sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`

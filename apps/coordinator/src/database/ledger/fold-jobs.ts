@@ -1,7 +1,8 @@
 /**
- * `foldJobs` adds queued settled jobs to shared rows (roll-ups, fee account), so that settlements do not contend.
+ * `foldJobs`: adds settled jobs to the roll-up tables and the fee account, in batches.
  *
- * One transaction removes jobs and adds their sums, so a crash neither loses nor doubles jobs.
+ * A settlement only queues its job in `unfolded_jobs`, because concurrent settlements would contend for the same roll-up rows. One
+ * transaction removes jobs from the queue and adds their sums, so a crash neither loses nor doubles jobs.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { HOUR_MS, MINUTE_MS } from '../../time-units.js';
@@ -14,21 +15,21 @@ import type { Database, Tables } from '../tables.js';
 import { addActivity, noActivity, PROVIDER_COUNTS, QUARTER_MS } from './activity.js';
 import { totalsWriter } from './totals.js';
 
-/** Ledger's own account for the network's fees. Its balance lacks the fees of unfolded jobs. */
+/** Ledger account of the platform's fees. Its balance lacks the fees of jobs that are not folded yet. */
 export const FEES = 'system:fees';
 
-/** Jobs per transaction. On SQLite a transaction blocks the thread, on PostgreSQL the next fold. */
+/** Jobs per transaction. Smaller on SQLite, where a transaction blocks this thread. */
 const SLICE: Readonly<Record<Dialect, number>> = { sqlite: 1000, postgres: 10_000 };
-/** Key of the advisory lock: one process folds at a time. */
+/** Key of the PostgreSQL advisory lock, by which only one process folds at a time. */
 const LOCK = sql.lit(6_230_050);
 const RETRY_MS = 10_000;
 
-/** Sums of unfolded jobs that agree in everything but their counts. */
+/** Sums of the jobs with the same accounts, provider, model and minute. */
 interface JobSums {
   readonly account_id: string;
-  /** Earner in `jobs`, null for free jobs. */
+  /** Value of `earner` in `jobs`; null for free jobs. */
   readonly job_earner: string | null;
-  /** The same account, or the account that has since claimed the provider. */
+  /** The same, or the account to which the unclaimed provider was linked since. */
   readonly earner: string | null;
   readonly provider_id: string;
   readonly model: string;
@@ -42,12 +43,12 @@ interface JobSums {
   readonly fee: number;
 }
 
-/** Folds all queued jobs. `others`: whether to skip or wait while another process folds. */
+/** Folds all queued jobs. `others`: what to do while another process folds. */
 export async function foldJobs(database: Database, others: 'skip' | 'wait' = 'wait'): Promise<void> {
   while (await hasUnfolded(database)) {
     const folded = await withRetries(() => database.transaction().execute((transaction) => foldSlice(transaction, others)), deadline());
     if (folded < SLICE[dialectOf(database)]) return;
-    // Lets other work use the database and the thread first.
+    // Lets other work use the database and the event loop first.
     await new Promise((resolve) => {
       setImmediate(resolve);
     });
@@ -63,7 +64,7 @@ async function hasUnfolded(database: Database): Promise<boolean> {
   return row !== undefined;
 }
 
-/** Resolves to the number of folded jobs. */
+/** Folds one batch. Resolves to the number of folded jobs. */
 async function foldSlice(transaction: Database, others: 'skip' | 'wait'): Promise<number> {
   deferSync(transaction);
   const dialect = dialectOf(transaction);
@@ -71,7 +72,7 @@ async function foldSlice(transaction: Database, others: 'skip' | 'wait'): Promis
   const rows = await takeSums(transaction, SLICE[dialect]);
   if (rows.length === 0) return 0;
   const write = writersOf(dialect);
-  // Locks the fee account before the totals, as earlier versions do.
+  // Locks the fee account before the totals, in the order of earlier versions that may run meanwhile.
   const fees = rows.reduce((sum, { fee }) => sum + fee, 0);
   if (fees > 0) await write.balances.write(transaction, [{ account: FEES, balance: fees, reserved: 0, earned: 0 }]);
   await write.addTotals(transaction, minutesOf(rows), hoursOf(rows));
@@ -92,7 +93,7 @@ async function lockFold(transaction: Database, others: 'skip' | 'wait'): Promise
 async function takeSums(transaction: Database, limit: number): Promise<readonly JobSums[]> {
   const next = sql`select job_id from unfolded_jobs order by job_id limit ${limit}`;
   if (dialectOf(transaction) === 'postgres') {
-    // A single statement, so that exactly the deleted rows are summed while other settlements commit.
+    // One statement, so that exactly the deleted rows are summed, although other settlements commit meanwhile.
     const taken = sql`with taken as (delete from unfolded_jobs where job_id in (${next}) returning job_id)`;
     await lockTotals(transaction);
     return (await sql<JobSums>`${taken} ${sumsOf(sql`taken`)}`.execute(transaction)).rows;
@@ -102,7 +103,7 @@ async function takeSums(transaction: Database, limit: number): Promise<readonly 
   return rows;
 }
 
-/** Called before owners are read: a concurrent link then either sees the folded sums, or is seen here. */
+/** Call before owners are read. Serialises folding with `linkProvider`, which moves the sums of an unclaimed provider. */
 async function lockTotals(transaction: Database): Promise<void> {
   await sql`select balance from balances where account = ${FEES} for update`.execute(transaction);
   await sql`select hour from network_totals order by "window" for update`.execute(transaction);

@@ -1,7 +1,7 @@
 /**
- * Budgets of API keys per calendar day, week or month (UTC), and the spending sums compared with the budgets.
+ * Budgets of API keys per calendar day, week or month (UTC), and the spending sums that are compared with the budgets.
  *
- * `countedDay` is the newest day with spending. Each key has one sum for that day, its week and its month.
+ * Each key has three sums: for the newest day with spending (`countedDay`), for its week and for its month.
  */
 
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
@@ -31,7 +31,7 @@ export const PERIOD_COLUMNS = {
   month: 'month_spent',
 } as const satisfies Readonly<Record<BudgetPeriod, string>>;
 
-/** 1 January 1970 was the fourth day of its week: weeks begin on Monday (ISO 8601). */
+/** Weekday of 1 January 1970, a Thursday, counted from Monday = 0 (ISO 8601). */
 const WEEKDAY_OF_DAY_0 = 3;
 
 /** First day of the period that contains a day, in days since 1970. */
@@ -66,7 +66,7 @@ export function dayOf(at: number): number {
   return Math.floor(at / DAY_MS);
 }
 
-/** Spending in the period that contains `day`. If another coordinator's clock is ahead, the period of `countedDay` applies. */
+/** Spending in the period that contains `day`. If `countedDay` is later (clock of another coordinator), its period is used. */
 export function spentInPeriod(spending: PeriodSpending, period: BudgetPeriod, day: number): MicroUsd {
   if (spending.countedDay < periodStart(period, day)) return microUsd(0);
   switch (period) {
@@ -81,7 +81,7 @@ export function spentInPeriod(spending: PeriodSpending, period: BudgetPeriod, da
   }
 }
 
-/** Adds a cost. A cost of an earlier day counts on `countedDay`, so sums never decrease within a period. */
+/** Adds a cost. A cost of an earlier day is added to `countedDay`, so that sums never decrease within a period. */
 export function addSpending(spending: PeriodSpending, cost: MicroUsd, day: number): PeriodSpending {
   const countedDay = Math.max(day, spending.countedDay);
   const isSameDay = countedDay === spending.countedDay;

@@ -1,11 +1,11 @@
-/** Ledger records for decisions, with branded ids and money, mapped to rows by one function per direction. */
+/** Types of ledger records, with branded ids and amounts, and the functions that convert them from and to database rows. */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import type { BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
 import type { Tables } from '../tables.js';
 import type { PeriodSpending } from './key-budget.js';
 
-/** Terms fixed by a reservation. A settlement is clamped to the maximums and priced at these rates. */
+/** Terms of a reservation. The settlement is priced at these rates, and its counts are limited to these maximums. */
 export interface JobReservation {
   readonly jobId: JobId;
   readonly accountId: string;
@@ -17,7 +17,7 @@ export interface JobReservation {
   readonly priceId: string;
   readonly rates: {
     readonly promptPerMillion: MicroUsd;
-    /** Left out or null: the rate of other prompt tokens. */
+    /** Absent or null: the rate of other prompt tokens. */
     readonly cachedPerMillion?: MicroUsd | null;
     readonly completionPerMillion: MicroUsd;
     readonly perImage: MicroUsd;
@@ -34,7 +34,7 @@ export interface JobReservation {
 /** `cost = earned + fee` */
 interface JobSettlement {
   readonly providerId: ProviderId;
-  /** Credited account; null for a free job on an own provider. */
+  /** Credited account; null: a free job on a provider of the requesting account. */
   readonly earner: string | null;
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -53,7 +53,7 @@ export type LedgerJob =
   | {
       readonly state: 'settled';
       readonly reservation: JobReservation;
-      /** Model and rates, if they differ from the stored reservation. */
+      /** Whether model and rates differ from the stored reservation, because a fallback model answered. */
       readonly isRepriced?: boolean;
       readonly endedAt: number;
       readonly settlement: JobSettlement;
@@ -73,7 +73,7 @@ export interface KeySpend extends PeriodSpending {
   readonly spent: MicroUsd;
   /** Sum of the maximum costs of the key's running jobs. */
   readonly reserved: MicroUsd;
-  /** Part of `spent` with pruned job rows. */
+  /** Part of `spent` whose job rows were pruned. */
   readonly spentPruned: MicroUsd;
 }
 
@@ -94,13 +94,13 @@ export interface WithdrawalRecord {
   readonly endedAt: number | null;
 }
 
-/** One side of a double entry. Table row and record have the same members. */
+/** One side of a double entry. The record has the members of the table row. */
 export type Posting = Readonly<Omit<PostingRow, 'seq'>>;
 
-/** Credit lease of a settlement's job. Table row and record have the same members. */
+/** Credit lease from which a job's reservation was taken. The record has the members of the table row. */
 export type LeaseAmount = Readonly<Pick<Tables['credit_leases'], 'id' | 'amount'>>;
 
-/** Earnings of an account on one UTC day. Table row and record have the same members. */
+/** Earnings of an account on one UTC day. The record has the members of the table row. */
 export type EarningsDay = Readonly<Tables['pending_earnings']>;
 
 /** Earnings of an account from a payer on one UTC day. */
@@ -109,7 +109,7 @@ export interface PayerDay {
   readonly payer: string;
   readonly day: number;
   readonly earned: number;
-  /** Part of `earned` taken from deposited money. */
+  /** Part of `earned` that the payer paid from deposited money. */
   readonly ofDeposits: number;
 }
 
@@ -150,7 +150,7 @@ export function jobFromRow(row: Readonly<JobRow>): LedgerJob {
 
 function settlementFromRow(row: Readonly<JobRow>): JobSettlement {
   return {
-    // Null only before the settlement.
+    // Not null in a settled job.
     providerId: row.provider_id as ProviderId,
     earner: row.earner,
     promptTokens: row.prompt_tokens,
@@ -164,7 +164,7 @@ function settlementFromRow(row: Readonly<JobRow>): JobSettlement {
   };
 }
 
-/** Columns of a job, in the order of {@link bindJob}. Named, because newer programs may add columns. */
+/** Columns of a job, in the order of {@link bindJob}. Listed instead of `*`, because newer programs may add columns. */
 export const JOB_COLUMNS = [
   'job_id',
   'account_id',
@@ -196,7 +196,7 @@ export const JOB_COLUMNS = [
   'fee',
 ] as const satisfies readonly (keyof JobRow)[];
 
-/** Columns that the end of a job changes, after its id, in the order of {@link bindJobEnd}. */
+/** The id, and the columns that the end of a job changes, in the order of {@link bindJobEnd}. */
 export const JOB_END_COLUMNS = [
   ['job_id', 'text'],
   ['state', 'text'],
@@ -213,7 +213,7 @@ export const JOB_END_COLUMNS = [
   ['fee', 'bigint'],
 ] as const satisfies readonly (readonly [keyof JobRow, 'text' | 'bigint'])[];
 
-/** Columns of a job answered by another than the reserved model, in the order of {@link bindJobTerms}, after the id. */
+/** The id, and the columns that change if a fallback model answers, in the order of {@link bindJobTerms}. */
 export const JOB_TERMS_COLUMNS = [
   ['job_id', 'text'],
   ['model', 'text'],

@@ -1,7 +1,8 @@
 /**
- * Loads and stores the rows of a batch of ledger steps, inside one transaction.
+ * `LedgerRepository`: loads and stores the rows of a batch of ledger steps (reserve, settle, deposit, …) inside one transaction.
  *
- * To avoid deadlocks, all coordinators lock, by key: nonces, jobs, providers, withdrawals, balances, keys, leases, roll-ups.
+ * To avoid deadlocks, all coordinators lock tables in this order, and the rows of each by key: nonces, jobs, providers, withdrawals,
+ * balances, keys, leases, roll-ups.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
@@ -36,9 +37,9 @@ import {
 } from './ledger-records.js';
 import { unclaimedAccount } from './unclaimed-accounts.js';
 
-/** Rows that a batch needs. Accounts and keys of the named jobs, providers and withdrawals are loaded as well. */
+/** Keys of the rows that a batch needs. Accounts and API keys of the named jobs, providers and withdrawals are loaded too. */
 export interface RowKeys {
-  /** By digest. Loading also takes new nonces. */
+  /** Nonces of sealed requests, by digest. Loading stores new ones. */
   readonly nonces: Map<string, SealedNonce>;
   readonly jobs: Set<JobId>;
   readonly providers: Set<ProviderId>;
@@ -47,16 +48,16 @@ export interface RowKeys {
   readonly leases: Set<string>;
   readonly deposits: Set<string>;
   readonly withdrawals: Set<string>;
-  /** Accounts whose earnings by day are needed. */
+  /** Accounts whose earnings per day are needed. */
   readonly earningsDays: Set<string>;
 }
 
 /** Stored records of a batch, locked until its transaction ends. */
 export interface LockedRows {
-  /** Digest → job that took the nonce; null: taken by an earlier version. */
+  /** Job that used each nonce, by digest; null: stored by an earlier version. */
   readonly nonces: ReadonlyMap<string, JobId | null>;
   readonly jobs: ReadonlyMap<JobId, LedgerJob>;
-  /** Provider → account that the provider earns for. */
+  /** Account that each provider earns for. */
   readonly owners: ReadonlyMap<ProviderId, string>;
   readonly balances: ReadonlyMap<string, AccountBalance>;
   readonly keys: ReadonlyMap<string, KeySpend>;
@@ -67,7 +68,7 @@ export interface LockedRows {
 }
 
 export interface LedgerChanges {
-  /** Digests of nonces taken for jobs that do not run. */
+  /** Digests of nonces to delete, because loading has stored them for jobs that do not run. */
   readonly unusedNonces: readonly string[];
   readonly newJobs: readonly LedgerJob[];
   readonly changedJobs: readonly LedgerJob[];
@@ -79,7 +80,7 @@ export interface LedgerChanges {
   readonly balances: readonly AccountBalance[];
   readonly keys: readonly KeySpend[];
   readonly leases: readonly LeaseAmount[];
-  /** Amounts to add to unlocked rows, as in all members below. */
+  /** In this and the following members: amounts that are added to rows which are not locked. */
   readonly addedBalances: readonly AccountBalance[];
   readonly addedKeys: readonly KeySpend[];
   readonly earningsDays: readonly EarningsDay[];
@@ -100,13 +101,13 @@ const KEY_COLUMNS = [...KEY_SUMS, 'counted_day', 'day_spent', 'week_spent', 'mon
 const PAYER_KEY = ['earner', 'payer', 'day'] as const;
 const PAYER_SUMS = ['earned', 'of_deposits'] as const;
 
-/** Statements are compiled once per repository, so each database needs its own repository. */
+/** Caches compiled SQL, so each database needs its own instance. */
 export class LedgerRepository {
   readonly #read = ledgerQueries();
   readonly #write = ledgerWriters();
   readonly #nonces = new SealedNonceRepository();
 
-  /** Loads and locks the rows, and takes new nonces. Call inside the transaction that stores the changes. */
+  /** Loads and locks the rows, and stores new nonces. Call inside the transaction that stores the changes. */
   async load(transaction: Database, keys: RowKeys): Promise<LockedRows> {
     const nonces = await this.#nonces.take(transaction, keys.nonces.values());
     const jobs = (await this.#read.jobs.read(transaction, keys.jobs)).map(jobFromRow);
@@ -125,7 +126,7 @@ export class LedgerRepository {
     const balances = (await this.#read.balances.read(transaction, accounts)).map(balanceFromRow);
     const keySpends = (await this.#read.keys.read(transaction, apiKeys)).map(keySpendFromRow);
     const leases = await this.#read.leases.read(transaction, keys.leases);
-    // Written after the balances: writers of these rows hold the lock of the account's balance.
+    // Read after the balances. These rows need no lock of their own, because their writers hold the lock of the account's balance.
     const earningsDays = await this.#read.earningsDays.read(transaction, keys.earningsDays);
     return {
       nonces,
@@ -140,13 +141,13 @@ export class LedgerRepository {
     };
   }
 
-  /** Stores the changes. New jobs and deposits are inserted: a conflict fails the transaction, and the retry reads the newer rows. */
+  /** Stores the changes. If another coordinator has inserted the same job or deposit, the transaction fails, and the caller retries. */
   async store(transaction: Database, changes: LedgerChanges): Promise<void> {
     const write = this.#write;
     await this.#nonces.giveBack(transaction, changes.unusedNonces);
-    // Written in the order of locks.
+    // All writes are in the order of locks.
     await write.newJobs.write(transaction, sortedJobs(changes.newJobs));
-    // Any order: these rows have been locked since loading.
+    // Not sorted, because these rows are locked since loading.
     await write.changedJobs.write(transaction, changes.changedJobs);
     const isRepriced = (job: LedgerJob): boolean => job.state === 'settled' && job.isRepriced === true;
     await write.repricedJobs.write(transaction, changes.changedJobs.filter(isRepriced));
@@ -171,7 +172,7 @@ export class LedgerRepository {
       (await this.#read.owners.read(transaction, ids)).map((row) => [row.provider_id as ProviderId, row.account_id]);
     const owners = new Map(await read(ids));
     if (owners.size === ids.size) return owners;
-    // Every provider gets a row to lock against a concurrent claim.
+    // Every provider gets a row, so that it can be locked against a concurrent link.
     const missing = [...ids].filter((id) => !owners.has(id)).sort();
     await this.#write.newOwners.write(
       transaction,
@@ -256,7 +257,7 @@ function ledgerWriters() {
       },
     ),
     keys: rowWriter('key_spend', ['api_key_id', ...KEY_COLUMNS], replaceOnConflict(['api_key_id'], KEY_COLUMNS)),
-    // Both transactions of a conflict cost nothing: a cost needs a balance, whose lock is held. So the sums of periods stay.
+    // Adds no period sums. A transaction with a cost holds the balance's lock, so transactions that conflict here have no cost.
     addedKeys: rowWriter('key_spend', ['api_key_id', ...KEY_COLUMNS], addOnConflict('key_spend', ['api_key_id'], KEY_SUMS)),
     earningsDays: rowWriter(
       'pending_earnings',

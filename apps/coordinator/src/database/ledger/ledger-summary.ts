@@ -1,9 +1,9 @@
-/** `ledgerSummary`: quick check for operators, by balances and running reservations. `checkLedger` is the full check. */
+/** `ledgerSummary`: quick check of balances and reservations, for the operator's API. `checkLedger` is the full check. */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 
 export interface LedgerSummary {
-  /** Customers and providers together. Micro-USD. */
+  /** Sum of the balances of customers and providers. All amounts in micro-USD. */
   readonly owed: number;
   readonly held: number;
   readonly fees: number;
@@ -25,7 +25,7 @@ interface Sums {
 }
 
 export async function ledgerSummary(database: Database): Promise<LedgerSummary> {
-  // A single statement, so that a concurrent settlement cannot look like a difference.
+  // One statement reads one snapshot, so that a concurrent settlement does not look like a difference.
   const { rows } = await sql<Sums & { held: number; holds: number; requested: number; unfolded_fees: number }>`select
       coalesce(sum(balance), 0) as total,
       coalesce(sum(case when account not like 'system:%' then balance else 0 end), 0) as owed,

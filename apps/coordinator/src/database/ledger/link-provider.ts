@@ -1,4 +1,8 @@
-/** Links a provider to an owner, and unlinks. Unclaimed earnings and their roll-ups move to the new owner's account. */
+/**
+ * `linkProvider` and `unlinkProvider`: change the account that a provider earns for.
+ *
+ * Earnings that the provider made without an owner (unclaimed), and their roll-ups, move to the first account that links it.
+ */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
 import type { Database, Tables } from '../tables.js';
@@ -8,7 +12,7 @@ import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
 
 type LinkOutcome = 'linked' | 'other_account';
 
-/** Inside a transaction: links a provider. `from: 'nobody'` requires an unowned provider; `anybody` also replaces an owner. */
+/** Links a provider. `from: 'nobody'`: the provider must have no owner. `anybody`: an owner is replaced. Call in a transaction. */
 export async function linkProvider(
   transaction: Database,
   { providerId, accountId, at, from }: { providerId: string; accountId: string; at: number; from: 'nobody' | 'anybody' },
@@ -30,7 +34,11 @@ export async function linkProvider(
   return 'linked';
 }
 
-/** Inside a transaction: unlinks a provider, which then earns unclaimed, and forgets its last state. False: the account is not the owner. */
+/**
+ * Unlinks a provider, whose further earnings are unclaimed, and deletes its last state. Call in a transaction.
+ *
+ * @returns False: the account is not the owner.
+ */
 export async function unlinkProvider(
   transaction: Database,
   { providerId, accountId, at }: { providerId: string; accountId: string; at: number },
@@ -42,7 +50,7 @@ export async function unlinkProvider(
     .select((select) => select.fn.countAll<number>().as('before'))
     .where('provider_id', '=', providerId)
     .executeTakeFirstOrThrow();
-  // The first unclaimed account belongs to the first owner for good, so each later period has its own.
+  // Each period without owner has its own account, because an earlier unclaimed account belongs to the owner who claimed it.
   const account = `${unclaimedAccount(providerId)}:${before + 1}`;
   await transaction.insertInto('unclaimed_accounts').values({ account, provider_id: providerId, since: at, claimed_by: null }).execute();
   await transaction
@@ -50,7 +58,7 @@ export async function unlinkProvider(
     .set({ account_id: account, linked_at: null })
     .where('provider_id', '=', providerId)
     .execute();
-  // A queued state may have been written after the erasure of a closed account.
+  // `LastSeenRepository` may have written a queued row after a closed account was erased.
   await transaction.deleteFrom('machines_last_seen').where('provider_id', '=', providerId).execute();
   return true;
 }
@@ -68,7 +76,7 @@ async function lockedOwner(transaction: Database, providerId: string): Promise<T
   ).executeTakeFirstOrThrow();
 }
 
-/** A closed account cannot unlink its providers, so such providers count as unowned. */
+/** Whether an account is closed. A provider of a closed account may be linked like one without owner. */
 async function isClosed(transaction: Database, accountId: string): Promise<boolean> {
   const row = await transaction.selectFrom('accounts').select('deleted_at').where('id', '=', accountId).executeTakeFirst();
   return row !== undefined && row.deleted_at !== null;
@@ -88,7 +96,7 @@ async function moveEarnings(transaction: Database, from: string, to: string, eve
     .where('earner', '=', from)
     .where('payer', '=', to)
     .executeTakeFirstOrThrow();
-  // Money that the new owner had paid from deposits returns as deposited money.
+  // The part that the new owner itself paid from deposits becomes deposited money again, which cannot be withdrawn.
   const earned = amount - Math.min(amount, paid.deposits ?? 0);
   await transaction
     .insertInto('postings')
@@ -128,7 +136,6 @@ async function moveRollUps(transaction: Database, from: string, to: string): Pro
     ['account_totals', 'window'],
   ] as const) {
     const added = sql.join(ACTIVITY.map((name) => sql`${sql.ref(name)} = ${sql.ref(`${table}.${name}`)} + ${sql.ref(`excluded.${name}`)}`));
-    // `where true`: otherwise SQLite parses the conflict clause as a join condition.
     await sql`
       insert into ${sql.table(table)} (${sql.ref(key)}, account, ${counts})
       select ${sql.ref(key)}, ${to}, ${counts} from ${sql.table(table)} where account = ${from}
@@ -137,7 +144,11 @@ async function moveRollUps(transaction: Database, from: string, to: string): Pro
   }
 }
 
-/** Moves payers and earnings days. Payments of the new owner do not count as earnings. The owner's lock delays settlements. */
+/**
+ * Moves earnings per payer and per day to the new owner, except what the new owner itself paid.
+ *
+ * The lock on the provider's owner row makes concurrent settlements wait.
+ */
 async function movePayers(transaction: Database, from: string, to: string): Promise<void> {
   const own = await transaction
     .deleteFrom('payer_earnings')
@@ -148,7 +159,7 @@ async function movePayers(transaction: Database, from: string, to: string): Prom
   const ownOf = new Map(own.map(({ day, earned }) => [day, earned]));
   const pending = await transaction.deleteFrom('pending_earnings').where('account', '=', from).returning(['day', 'amount']).execute();
   for (const { day, amount } of pending) {
-    // Earnings from before `earnings_pending_since` have a payer but are not pending.
+    // At least 0: earnings from before `earnings_pending_since` are in `payer_earnings`, but not in `pending_earnings`.
     const left = Math.max(0, amount - (ownOf.get(day) ?? 0));
     if (left === 0) continue;
     await transaction

@@ -1,12 +1,12 @@
-/** `pendingMoney`: counts unfinished reservations and payout transfers, for metrics. Reads indexes only, never the history. */
+/** `pendingMoney`: counts open reservations and payout transfers, for metrics. Uses indexes, so the cost does not grow with history. */
 import type { Database } from '../tables.js';
 
 export interface PendingMoney {
-  /** Jobs with a reservation, at any coordinator. */
+  /** Jobs in state `reserved`, at all coordinators. */
   readonly reservations: number;
   /** Milliseconds since 1970; null without reservations. */
   readonly oldestReservationAt: number | null;
-  /** Withdrawals whose transfer began and has no known outcome. */
+  /** Withdrawals whose transfer has begun, without a known outcome. */
   readonly transfers: number;
   readonly oldestTransferAt: number | null;
 }

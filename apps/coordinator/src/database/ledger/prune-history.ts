@@ -1,7 +1,8 @@
 /**
- * `pruneHistory` removes old history in small transactions. Balances, totals and ranks stay.
+ * `pruneHistory`: deletes old jobs, postings and roll-up rows (USAGE_RETENTION_DAYS), in small transactions.
  *
- * Sums replace removed rows: `key_spend.spent_pruned`, an opening sum per account, one row for old hours.
+ * Balances and totals stay, because sums replace the deleted rows: `key_spend.spent_pruned`, `posting_openings` per account, and
+ * one row of `account_hours` per account.
  */
 import { sql } from 'kysely';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../time-units.js';
@@ -20,7 +21,7 @@ import {
 import { foldJobs } from './fold-jobs.js';
 import { lockNetwork } from './totals.js';
 
-/** Rows per transaction, small enough that concurrent work never waits long. */
+/** Rows per transaction. Few, so that concurrent work never waits long. */
 const SLICE = 500;
 const RETAINED_MINUTES = 2 * 24 * 60;
 const RETAINED_PENDING_DAYS = MAX_MATURITY_DAYS + 2;
@@ -31,14 +32,14 @@ interface Pruned {
   readonly hours: number;
 }
 
-/** Removes history before a time (milliseconds since 1970). Safe to repeat, to interrupt, and to run concurrently. */
+/** Deletes history before a time (milliseconds since 1970). Safe to repeat, to interrupt, and to run concurrently. */
 export async function pruneHistory(database: Database, before: number, signal?: AbortSignal): Promise<Pruned> {
-  const slices = async (prune: () => Promise<number>): Promise<number> => {
+  const repeatUntilDone = async (prune: () => Promise<number>): Promise<number> => {
     let all = 0;
     for (let count = await prune(); count > 0; count = await prune()) {
       all += count;
       signal?.throwIfAborted();
-      // Lets other work use the database and the thread first.
+      // Lets other work use the database and the event loop first.
       await new Promise((resolve) => {
         setImmediate(resolve);
       });
@@ -47,14 +48,14 @@ export async function pruneHistory(database: Database, before: number, signal?: 
   };
   await foldJobs(database);
   await storeMark(database, 'jobs_pruned_before', before);
-  const jobs = await slices(() => database.transaction().execute((transaction) => pruneJobs(transaction, before)));
+  const jobs = await repeatUntilDone(() => database.transaction().execute((transaction) => pruneJobs(transaction, before)));
   await storeMark(database, 'postings_pruned_before', before);
-  const postings = await slices(() => database.transaction().execute((transaction) => foldPostings(transaction, before)));
-  const hours = await foldHours(database, slices);
+  const postings = await repeatUntilDone(() => database.transaction().execute((transaction) => foldPostings(transaction, before)));
+  const hours = await foldHours(database, repeatUntilDone);
   return { jobs, postings, hours };
 }
 
-/** Records the pruning limit before the removal: from then on, sums over rows may be less than their totals. */
+/** Records the pruning limit. Stored before the deletion, because `checkLedger` skips comparisons with rows before the limit. */
 async function storeMark(database: Database, name: Tables['ledger_marks']['name'], at: number): Promise<void> {
   await database
     .insertInto('ledger_marks')
@@ -68,7 +69,7 @@ async function pruneJobs(transaction: Database, before: number): Promise<number>
     .selectFrom('jobs')
     .select('job_id')
     .where('ended_at', '<', before)
-    // A late settlement may have queued a job since.
+    // A settlement may have queued a job after the call of `foldJobs`.
     .where('job_id', 'not in', (select) => select.selectFrom('unfolded_jobs').select('unfolded_jobs.job_id'))
     .orderBy('ended_at')
     .limit(SLICE);
@@ -98,9 +99,9 @@ async function pruneJobs(transaction: Database, before: number): Promise<number>
   return rows.length;
 }
 
-/** Postings of an event have the same time, so a time slice contains whole events, which sum to zero. */
+/** Deletes postings up to a time. Postings of one event have the same time, so only whole events, which sum to zero, are deleted. */
 async function foldPostings(transaction: Database, before: number): Promise<number> {
-  // Only one coordinator at a time: two would add the same postings twice.
+  // Serialises coordinators, because two could add the same postings to the sums.
   await locked(
     transaction,
     transaction.selectFrom('ledger_marks').selectAll().where('name', '=', 'postings_pruned_before'),
@@ -127,7 +128,7 @@ async function foldPostings(transaction: Database, before: number): Promise<numb
       )
       .execute();
   }
-  // Deletes exactly the summed rows: a posting of the same time may have been added since.
+  // Deletes by `seq`, not by time, because a posting of the same time may have been added since.
   for (let start = 0; start < rows.length; start += SLICE) {
     const seqs = rows.slice(start, start + SLICE).map((row) => row.seq);
     await transaction.deleteFrom('postings').where('seq', 'in', seqs).execute();
@@ -135,7 +136,7 @@ async function foldPostings(transaction: Database, before: number): Promise<numb
   return rows.length;
 }
 
-async function foldHours(database: Database, slices: (prune: () => Promise<number>) => Promise<number>): Promise<number> {
+async function foldHours(database: Database, repeatUntilDone: (prune: () => Promise<number>) => Promise<number>): Promise<number> {
   const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '30d').executeTakeFirstOrThrow();
   const oldest = newest - (WINDOW_HOURS['30d'] ?? 0);
   const minute = Math.floor((newest * HOUR_MS) / MINUTE_MS) - RETAINED_MINUTES;
@@ -147,12 +148,12 @@ async function foldHours(database: Database, slices: (prune: () => Promise<numbe
     .deleteFrom('pending_earnings')
     .where('day', '<', today - RETAINED_PENDING_DAYS)
     .execute();
-  const hours = await slices(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
-  await slices(() => database.transaction().execute((transaction) => foldPayerDay(transaction, today - RETAINED_PAYER_DAYS)));
+  const hours = await repeatUntilDone(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
+  await repeatUntilDone(() => database.transaction().execute((transaction) => foldPayerDay(transaction, today - RETAINED_PAYER_DAYS)));
   return hours;
 }
 
-/** Removes one day of earnings per payer. Rows of unclaimed providers are folded: their next owner may be the payer. */
+/** Deletes one day of `payer_earnings`. Rows of unclaimed providers are summed instead, because their next owner may be the payer. */
 async function foldPayerDay(transaction: Database, before: number): Promise<number> {
   await lockNetwork(transaction);
   const first = await transaction
@@ -176,7 +177,7 @@ async function foldPayerDay(transaction: Database, before: number): Promise<numb
   return Number(deleted.numDeletedRows);
 }
 
-/** Folds one hour outside all windows. */
+/** Adds one hour that is older than all windows to the row {@link FOLDED_HOUR}, and deletes it. */
 async function foldHour(transaction: Database, oldest: number): Promise<number> {
   await lockNetwork(transaction);
   const first = await transaction

@@ -1,11 +1,15 @@
-/** Raises sums of `key_spend` that are too low, because coordinators of an earlier version maintain only the total. */
+/**
+ * `repairPeriodSpending`: raises the day, week and month sums of `key_spend` that are less than the settled jobs.
+ *
+ * Coordinators of an earlier version, which may run during an upgrade, maintain only the total.
+ */
 import { sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';
 import type { BudgetPeriod, Database } from '../tables.js';
 import { BUDGET_PERIODS, dayOf, PERIOD_COLUMNS, periodStart } from './key-budget.js';
 
 /**
- * Compares the sums of the current day, week and month with the settled jobs. Never lowers a sum. `now`: milliseconds since 1970.
+ * Never lowers a sum. `now`: milliseconds since 1970.
  *
  * @returns The number of corrected keys.
  */
@@ -32,7 +36,7 @@ export async function repairPeriodSpending(database: Database, now: number): Pro
     (period) =>
       sql`${sql.ref(PERIOD_COLUMNS[period])} = case when ${usedIn(period)} > ${current(period)} then ${usedIn(period)} else ${current(period)} end`,
   );
-  // One row per statement: locking several could deadlock with settlements.
+  // One row per statement, because locking several rows could deadlock with settlements.
   for (const { api_key_id: keyId } of low.rows) {
     await sql`update key_spend set ${sql.join(raised)},
         counted_day = case when counted_day < ${sql.lit(day)} then ${sql.lit(day)} else counted_day end

@@ -1,28 +1,32 @@
-/** Heartbeats of coordinators with reservations, and reservations of dead coordinators, by the database's clock on PostgreSQL. */
+/**
+ * Heartbeats of coordinators in the table `ledger_holders`, by which reservations and credit leases of dead coordinators are found.
+ *
+ * On PostgreSQL, times are those of the database's clock.
+ */
 import { sql } from 'kysely';
 import { databaseTime } from '../connection/database-clock.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 
-/** Heartbeat interval that {@link HOLDER_TIMEOUT_MS} is chosen for, in milliseconds. */
+/** Interval of heartbeats, in milliseconds. */
 export const HOLDER_HEARTBEAT_MS = 5000;
-/** Time without heartbeat after which a coordinator counts as dead. */
+/** Time without heartbeat after which a coordinator is considered dead. */
 export const HOLDER_TIMEOUT_MS = 20_000;
-/** Timeout after a start or a pause of own heartbeats, whose cause may have paused others too. */
+/** Timeout after a start, or after this process's own heartbeats paused: the cause, such as a database outage, may have paused others. */
 const PAUSED_TIMEOUT_MS = 120_000;
-/** Heartbeats with longer intervals count as paused. */
+/** Interval between two own heartbeats above which they are considered paused. */
 const MAX_INTERVAL_MS = 2 * HOLDER_HEARTBEAT_MS;
 
 interface HeartbeatTimes {
   lastAt: number;
-  /** Start of the heartbeats without a pause. */
+  /** Time since which heartbeats have had no pause. */
   uninterruptedSince: number;
 }
 
 /** Heartbeats of this process by coordinator id, on a monotonic clock. */
 const heartbeats = new Map<string, HeartbeatTimes>();
 
-/** Stores a heartbeat. `now`: for SQLite. */
+/** Stores a heartbeat. `now`: milliseconds since 1970, used on SQLite. */
 export async function recordHolder(database: Database, id: string, now: number): Promise<void> {
   const seenAt = dialectOf(database) === 'postgres' ? databaseTime(database) : now;
   await database
@@ -36,14 +40,14 @@ export async function recordHolder(database: Database, id: string, now: number):
   else last.lastAt = at;
 }
 
-/** Removes a coordinator, so its reservations can be released at once. */
+/** Removes a coordinator that shuts down, so that its reservations can be released at once. */
 export async function removeHolder(database: Database, id: string): Promise<void> {
   heartbeats.delete(id);
   await database.deleteFrom('ledger_holders').where('id', '=', id).execute();
 }
 
 /**
- * Jobs still reserved by dead coordinators. On SQLite, every other coordinator is dead, because only one may use the file.
+ * Ids of jobs that dead coordinators have reserved. On SQLite, every other coordinator is dead, because only one may use the file.
  */
 export async function abandonedJobs(database: Database, self: string): Promise<string[]> {
   const rows = await database
@@ -59,7 +63,7 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
   return rows.map((row) => row.job_id);
 }
 
-/** Wait beyond the expiry of another's lease, in milliseconds. After an outage, coordinators need time to renew expired leases. */
+/** Time to wait after the expiry of another coordinator's lease, in milliseconds. After an outage, the others first renew theirs. */
 export function leaseGraceMs(database: Database, self: string): number {
   return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;
 }
@@ -71,7 +75,7 @@ function timeoutFor(self: string): number {
   return isUninterrupted ? HOLDER_TIMEOUT_MS : PAUSED_TIMEOUT_MS;
 }
 
-/** Jobs of this coordinator, reserved before `olderThan` and still reserved. */
+/** Ids of jobs of this coordinator that were reserved before `olderThan` and are still reserved. */
 export async function ownReservedJobs(database: Database, self: string, olderThan: number): Promise<string[]> {
   const rows = await database
     .selectFrom('jobs')

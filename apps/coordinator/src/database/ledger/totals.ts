@@ -1,7 +1,8 @@
 /**
- * Maintains `account_totals` and `network_totals` in the transaction that folds jobs; expired hours are subtracted.
+ * Maintains the totals of statistics windows (24 h, 7 d, 30 d, all), per account and for the network.
  *
- * Writers first lock the four rows of `network_totals`.
+ * The transaction that folds jobs adds their sums, and subtracts hours that have left a window. Writers first lock the four rows of
+ * `network_totals`.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
@@ -19,7 +20,7 @@ const NETWORK_COLUMNS = ['hour', 'active_accounts', ...ACTIVITY] as const satisf
 
 type WriteTotals = (transaction: Database, minutes: readonly MinuteRow[], hours: readonly HourRow[]) => Promise<void>;
 
-/** Creates the writer of one database, which adds to every roll-up. */
+/** Creates the writer of minute, hour and window totals. Caches compiled SQL, so each dialect needs its own writer. */
 export function totalsWriter(): WriteTotals {
   const minuteCounts = ['requests', 'prompt_tokens', 'completion_tokens'] as const;
   const minuteRows = rowWriter('minute_totals', ['minute', ...minuteCounts], addOnConflict('minute_totals', ['minute'], minuteCounts));
@@ -49,11 +50,14 @@ export function totalsWriter(): WriteTotals {
         addActivity(total, hour);
       }
     }
-    const now = await accountRows.write(transaction, [...added.values()]);
+    const updated = await accountRows.write(transaction, [...added.values()]);
     await minuteRows.write(transaction, minutes);
     await hourRows.write(transaction, hours);
-    for (const { window, account, requests, served_jobs } of now as Pick<AccountRow, 'window' | 'account' | 'requests' | 'served_jobs'>[]) {
-      // Rows exist for active accounts only, so a row with just the added counts is new.
+    for (const { window, account, requests, served_jobs } of updated as Pick<
+      AccountRow,
+      'window' | 'account' | 'requests' | 'served_jobs'
+    >[]) {
+      // A row whose counts equal the added ones is new, so the account has become active in the window.
       const more = rowOf(added, window, account);
       if (requests !== more.requests || served_jobs !== more.served_jobs) continue;
       const total = network.find((row) => row.window === window);
@@ -73,7 +77,7 @@ function rowOf(rows: Map<string, AccountRow>, window: StatsWindow, account: stri
   return row;
 }
 
-/** Subtracts expired hours from the windows up to this hour. Needed in quiet times without settlements. */
+/** Moves the windows forward to this hour, and subtracts hours that leave them. Needed while no jobs settle. */
 export async function advanceWindows(database: Database, hour: number): Promise<void> {
   const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '24h').executeTakeFirstOrThrow();
   if (newest >= hour) return;
@@ -86,7 +90,7 @@ export async function advanceWindows(database: Database, hour: number): Promise<
   });
 }
 
-/** The four rows, locked until the transaction ends. */
+/** Reads the four rows of `network_totals`, and locks them until the transaction ends. */
 export function lockNetwork(transaction: Database): Promise<NetworkRow[]> {
   return locked(
     transaction,

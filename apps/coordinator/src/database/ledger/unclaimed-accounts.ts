@@ -1,8 +1,8 @@
-/** Ledger accounts for earnings of providers without an owner: `provider:<id>`, later `provider:<id>:<number>`. */
+/** Names of ledger accounts for earnings of providers without an owner: `provider:<id>`, or `provider:<id>:<number>` after an unlink. */
 
 const UNCLAIMED = 'provider:';
 
-/** Account of a provider's earnings before its first owner. Between two owners the provider has another account of this form. */
+/** Account of a provider's earnings before its first owner. */
 export function unclaimedAccount(providerId: string): string {
   return `${UNCLAIMED}${providerId}`;
 }

@@ -1,4 +1,4 @@
-/** Accounts and their API keys. */
+/** Creates the tables of accounts and API keys. */
 import type { Kysely, Migration } from 'kysely';
 
 export const accountsAndKeys: Migration = {

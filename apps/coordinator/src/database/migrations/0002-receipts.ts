@@ -1,4 +1,4 @@
-/** Receipts signed by enclaves, stored for the paying account. */
+/** Creates the table of job receipts, which are signed by enclave keys and stored for the paying account. */
 import type { Kysely, Migration } from 'kysely';
 
 export const receipts: Migration = {

@@ -1,4 +1,4 @@
-/** Ledger: jobs with reservations, postings, balances, prices, deposits, withdrawals, and owners of providers. */
+/** Creates the ledger's tables: jobs with reservations, postings, balances, prices, deposits, withdrawals, and owners of providers. */
 import { type Kysely, type Migration, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 
@@ -48,7 +48,7 @@ export const ledger: Migration = {
     const postgres = dialectOf(db) === 'postgres';
     await db.schema
       .createTable('postings')
-      // SQLite autoincrements only a column with exactly this type.
+      // SQLite generates keys only for a primary key of exactly the type `integer`.
       .addColumn('seq', postgres ? 'bigserial' : 'integer', (column) => column.primaryKey())
       .addColumn('event', 'text', (column) => column.notNull())
       .addColumn('account', 'text', (column) => column.notNull())
@@ -69,7 +69,7 @@ export const ledger: Migration = {
       .addColumn('balance', 'bigint', (column) => column.notNull())
       .addColumn('reserved', 'bigint', (column) => column.notNull())
       .addColumn('earned', 'bigint', (column) => column.notNull())
-      // Last line of defence: independent of the code, only the ledger's own accounts can be negative.
+      // Safeguard against faults in code: only the ledger's internal accounts can be negative.
       .addCheckConstraint(
         'balances_cover_holds',
         sql`account like 'system:%' or (reserved >= 0 and balance >= reserved and earned >= 0 and earned <= balance)`,

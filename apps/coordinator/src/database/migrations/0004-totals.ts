@@ -1,4 +1,4 @@
-/** Roll-ups for statistics: per minute, per account and hour, per account and window, per window. */
+/** Creates the roll-up tables for statistics: per minute, per account and hour, per account and window, and per window. */
 import { type CreateTableBuilder, type Kysely, type Migration, sql } from 'kysely';
 
 const ACTIVITY = ['requests', 'prompt_tokens', 'completion_tokens', 'images', 'spent', 'served_jobs', 'served_tokens', 'earned'] as const;
@@ -31,7 +31,7 @@ export const totals: Migration = {
         .createIndex(`account_totals_by_${metric}`)
         .on('account_totals')
         .columns(['window', `${metric} desc`, 'account'])
-        // Avoids `> 0`, which SQLite would treat as a range to search and then sort.
+        // Not `> 0`: SQLite would use that as a range condition, and then sort the rows.
         .where(sql.ref('served_jobs'), '<>', sql.lit(0))
         .execute();
     }

@@ -1,4 +1,4 @@
-/** Secrets shared by the coordinators of one database. */
+/** Creates the table of random secrets that the coordinators of a database share. */
 import type { Kysely, Migration } from 'kysely';
 
 export const secrets: Migration = {

@@ -1,4 +1,4 @@
-/** Sign-up: flags of accounts, limits of keys, link codes, and the tables of the sign-in library. */
+/** For sign-up: adds flags of accounts and limits of API keys, and creates the tables of link codes and of better-auth. */
 import type { Kysely, Migration } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 

@@ -1,4 +1,4 @@
-/** Deposits, the payment processor's events, and the payout accounts of withdrawals. */
+/** Creates the tables of deposit orders, the payment processor's events, ends of withdrawals, and payout accounts. */
 import type { Kysely, Migration } from 'kysely';
 
 export const payments: Migration = {

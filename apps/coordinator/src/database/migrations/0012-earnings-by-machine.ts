@@ -1,4 +1,4 @@
-/** Index for an account's jobs by provider and day. */
+/** Creates the index for an account's earnings by provider and day. */
 import { type Kysely, type Migration, sql } from 'kysely';
 
 export const earningsByMachine: Migration = {

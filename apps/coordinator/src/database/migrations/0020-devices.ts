@@ -1,4 +1,4 @@
-/** Managed devices: enrolments, commands, nonces and evidence. */
+/** Creates the tables of device management (MDM): enrolments, commands, nonces and evidence. */
 import { type Kysely, type Migration, sql } from 'kysely';
 
 export const devices: Migration = {
@@ -21,7 +21,7 @@ export const devices: Migration = {
       .addColumn('end_reason', 'text')
       .execute();
     await db.schema.createIndex('device_enrolments_by_key').on('device_enrolments').columns(['se_key_sha256', 'state']).execute();
-    // Last line of defence: one device belongs to one provider, even with concurrent check-ins.
+    // Safeguard: a device is bound to one provider, even with concurrent check-ins.
     await db.schema
       .createIndex('device_enrolments_by_device')
       .unique()

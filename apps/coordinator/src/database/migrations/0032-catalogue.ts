@@ -1,4 +1,4 @@
-/** Model catalogue and the files allowed under each id. */
+/** Creates the tables of the model catalogue, with the allowed files of each model. */
 import type { Kysely, Migration } from 'kysely';
 
 export const catalogue: Migration = {

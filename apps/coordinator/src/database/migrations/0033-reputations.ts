@@ -1,4 +1,4 @@
-/** Reputations of enclave keys, stored across restarts. */
+/** Creates the table of provider reputations, so that they survive restarts. */
 import type { Kysely, Migration } from 'kysely';
 
 export const reputations: Migration = {

@@ -1,5 +1,6 @@
 /**
- * Provider links: codes of the device grant, their tokens, accounts for earnings between two owners, and the roll-up per provider.
+ * For links of providers to accounts: creates the tables of device authorization codes (RFC 8628), tokens, accounts for earnings
+ * between two owners, and the roll-up per provider.
  */
 import { type Kysely, type Migration, sql } from 'kysely';
 
@@ -46,14 +47,14 @@ export const machineLinks: Migration = {
       await db.schema.createIndex(`unclaimed_accounts_by_${column}`).on('unclaimed_accounts').column(column).execute();
     }
     await createMachineQuarters(db);
-    // Table of the sign-in library's own device grant, which gave agents a whole session.
+    // Table of better-auth's own device authorization, which gave agents a full session of the owner.
     await db.schema.dropTable('auth_device_codes').execute();
   },
 };
 
 const COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
 
-/** Filled from stored jobs, so owners also see earlier work of their providers. */
+/** Creates `machine_quarters`, and fills it from stored jobs, so that owners see earlier work of their providers, too. */
 async function createMachineQuarters(db: Kysely<unknown>): Promise<void> {
   let table = db.schema
     .createTable('machine_quarters')

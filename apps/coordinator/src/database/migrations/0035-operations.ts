@@ -1,4 +1,4 @@
-/** Provider names, last known state, quarantines, and the operators' audit log. */
+/** Creates the tables of provider names, last known states, quarantines, and the operators' audit log. */
 import type { Kysely, Migration } from 'kysely';
 
 export const operations: Migration = {

@@ -1,4 +1,4 @@
-/** Marks keys that the console's playground creates for itself, so owners do not see them. */
+/** Adds the column that marks keys of the console's playground, so that lists of API keys can hide them. */
 import type { Kysely, Migration } from 'kysely';
 
 export const playgroundKeys: Migration = {

@@ -1,4 +1,4 @@
-/** Write time of a reputation, so one coordinator never deletes a row that another has just written. */
+/** Adds the write time of a reputation, so that no coordinator deletes a row that another has just written. */
 import type { Kysely, Migration } from 'kysely';
 
 export const reputationsWrittenAt: Migration = {

@@ -1,4 +1,4 @@
-/** Hashes session and mail-link tokens in place. Sessions and sent links stay valid. */
+/** Replaces stored tokens of sessions and mailed links by their hashes. Sessions and links stay valid. */
 import { createHash } from 'node:crypto';
 import type { Kysely, Migration } from 'kysely';
 
@@ -25,7 +25,7 @@ export const hashedSignInTokens: Migration = {
     for (let after = ''; ; ) {
       const rows = await tables.selectFrom('auth_verifications').selectAll().where('id', '>', after).orderBy('id').limit(BATCH).execute();
       for (const { id, identifier } of rows) {
-        // The sign-in library uses the same hash.
+        // better-auth hashes identifiers in the same way.
         const hash = createHash('sha256').update(identifier).digest('base64url');
         await tables.updateTable('auth_verifications').set({ identifier: hash }).where('id', '=', id).execute();
       }

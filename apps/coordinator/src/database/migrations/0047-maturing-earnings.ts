@@ -1,4 +1,8 @@
-/** Earnings per account and day, for maturity, and per payer and day. Earlier earnings stay withdrawable, without rows. */
+/**
+ * Creates the tables of earnings per account and day (for maturity), and per payer and day.
+ *
+ * Earlier earnings get no rows in `pending_earnings`, so they can be withdrawn at once.
+ */
 import { type Kysely, type Migration, sql } from 'kysely';
 
 const DAY_MS = sql.lit(86_400_000);

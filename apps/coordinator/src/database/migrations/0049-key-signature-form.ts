@@ -1,4 +1,4 @@
-/** Form of the signatures in a key's streams: `event`, `comment`, or null for the format's default. */
+/** Adds the form of response signatures in a key's streams: `event`, `comment`, or null for the default of the API format. */
 import type { Kysely, Migration } from 'kysely';
 
 export const keySignatureForm: Migration = {

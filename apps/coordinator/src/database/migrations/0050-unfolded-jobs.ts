@@ -1,11 +1,11 @@
-/** Queue of settled jobs not yet in roll-ups and fee account. Starts empty: earlier jobs are folded. */
+/** Creates the queue of settled jobs that are not yet in the roll-ups and the fee account. Empty at first: earlier jobs are in both. */
 import { type Kysely, type Migration, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 
 export const unfoldedJobs: Migration = {
   async up(db: Kysely<unknown>) {
     const table = db.schema.createTable('unfolded_jobs').addColumn('job_id', 'text', (column) => column.notNull().primaryKey());
-    // Without a hidden second tree per row.
+    // `without rowid`: SQLite stores one B-tree instead of a table and an index.
     await (dialectOf(db) === 'sqlite' ? table.modifyEnd(sql`without rowid`) : table).execute();
   },
 };

@@ -1,4 +1,4 @@
-/** Credit leases: parts of balances that coordinators reserve from in memory. Included in `balances.reserved`. */
+/** Creates the table of credit leases: parts of balances from which coordinators reserve in memory. `balances.reserved` includes them. */
 import { type Kysely, type Migration, sql } from 'kysely';
 
 export const creditLeases: Migration = {

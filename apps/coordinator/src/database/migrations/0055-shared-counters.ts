@@ -1,4 +1,4 @@
-/** Shared counters: guesses and mails per window, and times of periodic work. Names are keyed hashes. */
+/** Creates the tables of attempt counters (sign-ins, mails), whose names are keyed hashes, and of the times of periodic work. */
 import type { Kysely, Migration } from 'kysely';
 
 export const sharedCounters: Migration = {

@@ -1,4 +1,4 @@
-/** Digests of webhook events that any coordinator has handled: an event counts once. */
+/** Creates the table of digests of handled webhook events, so that all coordinators together handle an event once. */
 import type { Kysely, Migration } from 'kysely';
 
 export const webhookDigests: Migration = {

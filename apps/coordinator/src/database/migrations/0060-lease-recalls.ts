@@ -1,4 +1,4 @@
-/** Marks leases whose unused part another coordinator needs. */
+/** Adds the column that marks credit leases whose unused part another coordinator needs. */
 import type { Kysely, Migration } from 'kysely';
 
 export const leaseRecalls: Migration = {

@@ -1,5 +1,5 @@
 /**
- * Transparency log: entries and hashes of complete subtrees, append-only, and one row for the size and the published checkpoint.
+ * Creates the tables of the transparency log: append-only entries and subtree hashes, and one row with size and published tree.
  */
 import type { Kysely, Migration } from 'kysely';
 

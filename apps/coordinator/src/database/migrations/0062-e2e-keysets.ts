@@ -1,4 +1,4 @@
-/** Keysets of the end-to-end mode, as served. */
+/** Creates the table of published keysets of the end-to-end mode. */
 import type { Kysely, Migration } from 'kysely';
 
 export const e2eKeysets: Migration = {

@@ -1,4 +1,4 @@
-/** Nonces of sealed requests: each is accepted once, by all coordinators together. */
+/** Creates the table of nonces of sealed requests, so that all coordinators together accept a request once. */
 import type { Kysely, Migration } from 'kysely';
 
 export const sealedNonces: Migration = {

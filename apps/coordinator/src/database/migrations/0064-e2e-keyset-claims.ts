@@ -1,4 +1,4 @@
-/** Content of each keyset epoch, fixed before it is logged: one epoch has one leaf in the transparency log. */
+/** Creates the table that fixes the content of a keyset epoch before it is logged, so that an epoch has one transparency-log leaf. */
 import type { Kysely, Migration } from 'kysely';
 
 export const e2eKeysetClaims: Migration = {

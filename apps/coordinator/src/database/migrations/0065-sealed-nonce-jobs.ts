@@ -1,4 +1,4 @@
-/** Job that took a nonce, so that its repeated step is no replay. Null: taken by an earlier version. */
+/** Adds the job that used a nonce, so that a retried ledger step is not refused as a replay. Null: stored by an earlier version. */
 import type { Kysely, Migration } from 'kysely';
 
 export const sealedNonceJobs: Migration = {

@@ -1,4 +1,4 @@
-/** Rate of prompt tokens from the prefix cache, of prices and of jobs. Null: the rate of other prompt tokens. */
+/** Adds the rate of cached prompt tokens to prices and jobs. Null: the rate of other prompt tokens. */
 import type { Kysely, Migration } from 'kysely';
 
 export const cachedPrices: Migration = {

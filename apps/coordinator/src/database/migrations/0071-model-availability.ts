@@ -1,4 +1,4 @@
-/** Checks per model and day at which a machine served the model. The empty model counts the checks themselves. */
+/** Creates the table that counts, per model and day, the checks at which a provider served the model. An empty model counts all checks. */
 import type { Kysely, Migration } from 'kysely';
 
 export const modelAvailability: Migration = {

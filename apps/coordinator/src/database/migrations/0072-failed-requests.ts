@@ -1,4 +1,4 @@
-/** Requests that were answered with an error: code and times for their account, without content or message. */
+/** Creates the table of requests that were answered with an error: error codes and times, without error messages and content. */
 import type { Kysely, Migration } from 'kysely';
 
 export const failedRequests: Migration = {

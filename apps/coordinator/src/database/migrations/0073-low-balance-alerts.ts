@@ -1,4 +1,4 @@
-/** Balance below which an account gets an e-mail. */
+/** Creates the table of balances below which accounts get an e-mail. */
 import type { Kysely, Migration } from 'kysely';
 
 export const lowBalanceAlerts: Migration = {

@@ -1,4 +1,4 @@
-/** Two-factor authentication: tables of the sign-in library, with the last time step whose code was used. */
+/** Creates better-auth's table of two-factor authentication, with a column for the time step of the last used code. */
 import type { Kysely, Migration } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 

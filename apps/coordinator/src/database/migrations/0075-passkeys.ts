@@ -1,4 +1,4 @@
-/** Passkeys (WebAuthn credentials) of accounts. The table belongs to the sign-in library. */
+/** Creates better-auth's table of passkeys (WebAuthn credentials). */
 import type { Kysely, Migration } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 

@@ -1,4 +1,8 @@
-/** Budgets of API keys per day, week or month, and each key's spending in its newest periods, summed here for the current ones. */
+/**
+ * Adds budgets of API keys per day, week or month, and the spending of each key in its newest day, week and month.
+ *
+ * The spending in the current periods is computed from stored jobs.
+ */
 import { type Kysely, type Migration, sql } from 'kysely';
 
 const DAY_MS = 86_400_000;

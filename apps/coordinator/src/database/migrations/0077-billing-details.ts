@@ -1,4 +1,4 @@
-/** Name, address and tax ID that an account wants on the receipts of its deposits. */
+/** Creates the table of names, addresses and tax IDs that are printed on an account's deposit receipts. */
 import type { Kysely, Migration } from 'kysely';
 
 export const billingDetails: Migration = {

@@ -1,4 +1,4 @@
-/** Minutes per day in which each component ran, and incidents with their updates. */
+/** Creates the tables of the status page: minutes per day in which each component ran, and incidents with their updates. */
 import type { Kysely, Migration } from 'kysely';
 
 export const statusPage: Migration = {

@@ -1,4 +1,4 @@
-/** Organisations: accounts without a sign-in of their own, their members, and invitations. */
+/** Creates the tables of organisations (accounts without a sign-in of their own), their members and invitations. */
 import type { Kysely, Migration } from 'kysely';
 
 export const organisations: Migration = {

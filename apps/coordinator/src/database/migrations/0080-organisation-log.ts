@@ -1,4 +1,4 @@
-/** Log of members' acts in an organisation, and the person who created an API key. */
+/** Creates the log of members' actions in organisations, and adds the user who created an API key. */
 import type { Kysely, Migration } from 'kysely';
 
 export const organisationLog: Migration = {

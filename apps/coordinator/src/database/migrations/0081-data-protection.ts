@@ -1,4 +1,4 @@
-/** Indexes for the export and the deletion of an account, and for closed accounts. */
+/** Creates indexes for the export and the erasure of an account, and for queries of closed accounts. */
 import { type Kysely, type Migration, sql } from 'kysely';
 
 export const dataProtection: Migration = {

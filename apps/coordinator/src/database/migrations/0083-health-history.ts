@@ -1,4 +1,4 @@
-/** Figures of coordinators by time, for the operators' health page. Counts and durations only. */
+/** Creates the table of coordinators' health figures over time (counts and durations), for the operators' health page. */
 import type { Kysely, Migration } from 'kysely';
 
 export const healthHistory: Migration = {

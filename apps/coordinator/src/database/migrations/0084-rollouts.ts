@@ -1,4 +1,4 @@
-/** Rollouts of agent versions, the machines that they compare, and the capacity that each coordinator sees. */
+/** Creates the tables of rollouts of agent versions, the machines that they compare, and the capacity at each coordinator. */
 import type { Kysely, Migration } from 'kysely';
 
 export const rollouts: Migration = {

@@ -1,4 +1,4 @@
-/** The operator's policy for rollouts of agent versions: one row, JSON. */
+/** Creates the table with the operators' policy for rollouts of agent versions: one row with JSON. */
 import type { Kysely, Migration } from 'kysely';
 
 export const rolloutPolicy: Migration = {

@@ -1,4 +1,8 @@
-/** Owners of compared machines, as hashes, and machines that chose themselves: neither alone halts a rollout. */
+/**
+ * Adds a hash of the owner of each compared machine, and a flag for machines whose owner chose the version.
+ *
+ * The machines of one owner alone, and such volunteers alone, must not halt a rollout.
+ */
 import type { Kysely, Migration } from 'kysely';
 
 export const rolloutOwners: Migration = {

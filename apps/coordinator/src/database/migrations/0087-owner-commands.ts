@@ -1,4 +1,4 @@
-/** Commands that owners sent to their machines from the console, with their outcomes. */
+/** Creates the table of commands that owners sent to their providers from the console, with their outcomes. */
 import type { Kysely, Migration } from 'kysely';
 
 export const ownerCommands: Migration = {

@@ -1,4 +1,8 @@
-/** Schema history, one file per migration, applied in order of name on either database. A released migration is never edited. */
+/**
+ * `MIGRATIONS`: all schema migrations, one per file, applied in order of name on SQLite and PostgreSQL.
+ *
+ * The statements of a released migration are never changed.
+ */
 import { accountsAndKeys } from './0001-accounts-and-keys.js';
 import { receipts } from './0002-receipts.js';
 import { ledger } from './0003-ledger.js';

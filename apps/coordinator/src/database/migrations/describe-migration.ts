@@ -1,13 +1,15 @@
 /**
- * Kind of every migration, and the oldest program that still runs after it. Coordinators of two versions share a database during an
- * upgrade and after a rollback (docs/upgrading.md), so each migration states what it does to an older program.
+ * `describeMigration`: kind of a migration, and the oldest version of the coordinator that still works after it.
+ *
+ * During an upgrade and after a rollback, coordinators of two versions share a database (docs/upgrading.md). So each migration
+ * states its effect on older versions.
  */
 import { MIGRATIONS } from './all.js';
 
 /**
- * - `expand` adds tables, indexes, and nullable or defaulted columns. Older programs run on.
- * - `data` expands, and fills only what it has added. Older programs run on.
- * - `contract` removes or changes what an older program reads.
+ * - `expand` adds tables, indexes, and columns that are nullable or have a default. Older versions keep working.
+ * - `data` adds the same, and writes only to the added tables and columns. Older versions keep working.
+ * - `contract` removes or changes tables, columns or values that older versions read.
  */
 export type MigrationDescription =
   | { readonly kind: 'expand' | 'data'; readonly effect: null; readonly oldestProgram: null }
@@ -26,7 +28,7 @@ function contract(oldestProgram: string, effect: string): MigrationDescription {
   return { kind: 'contract', effect, oldestProgram };
 }
 
-/** A migration without an entry does not compile; `migrations.test.ts` compares each entry with the statements of its migration. */
+/** A missing entry is a compile error. `migrations.test.ts` compares each entry with the statements of its migration. */
 const DESCRIPTIONS: Readonly<Record<keyof typeof MIGRATIONS, MigrationDescription>> = {
   '0001_accounts_and_keys': EXPAND,
   '0002_receipts': EXPAND,
@@ -75,7 +77,7 @@ const DESCRIPTIONS: Readonly<Record<keyof typeof MIGRATIONS, MigrationDescriptio
   '0087_owner_commands': EXPAND,
 };
 
-/** Description of a migration of this program. Throws an Error for any other name. */
+/** Throws an Error for a name that is not a migration of this program. */
 export function describeMigration(name: string): MigrationDescription {
   if (!isMigrationName(name)) throw new Error(`this program has no migration ${name}`);
   return DESCRIPTIONS[name];

@@ -1,23 +1,23 @@
 /**
- * Migration history in the database: which migrations ran, and the oldest release that still works after each.
+ * Migration history in the database: which migrations were applied, and the oldest release that still works after each.
  *
- * Release 0.1.0 refuses to start if its history, `kysely_migration`, names an unknown migration. Newer releases therefore keep their
- * own history. They add to `kysely_migration` only migrations that 0.1.0 knows, or must not run with.
+ * Release 0.1.0 refuses to start if its history table, `kysely_migration`, names an unknown migration. Newer releases therefore use
+ * another table. `kysely_migration` gets only migrations that 0.1.0 knows, and migrations after which 0.1.0 must not start.
  */
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import type { MigrationDescription } from './describe-migration.js';
 
-/** History of releases after 0.1.0, written by Kysely's Migrator: names and times. */
+/** History table of releases after 0.1.0, with names and times. Kysely's Migrator writes it. */
 export const HISTORY_TABLE = 'schema_migrations';
-/** Lock of the migration library, shared with release 0.1.0. */
+/** Lock table of Kysely's Migrator, shared with release 0.1.0. */
 export const LOCK_TABLE = 'kysely_migration_lock';
 const COMPATIBILITY_TABLE = 'schema_compatibility';
 const LEGACY_HISTORY_TABLE = 'kysely_migration';
 /** Newest migration of release 0.1.0. */
 const LAST_LEGACY_MIGRATION = '0080_organisation_log';
 
-/** Migration that ran. `oldestProgram`: oldest release that works after it; null: every release; undefined: not recorded. */
+/** An applied migration. `oldestProgram`: oldest release that works after it; null: every release; undefined: not recorded. */
 export interface AppliedMigration {
   readonly name: string;
   readonly oldestProgram: string | null | undefined;
@@ -29,7 +29,7 @@ interface HistoryRow {
   readonly kind: string | null;
 }
 
-/** Creates the tables and copies the history of release 0.1.0. Safe to repeat. Callers hold the library's lock. */
+/** Creates the history tables, and copies the history of release 0.1.0. Safe to repeat. The caller must hold the migration lock. */
 export async function prepareHistory<T>(database: Kysely<T>): Promise<void> {
   const tables = await tableNames(database);
   if (![HISTORY_TABLE, COMPATIBILITY_TABLE, LEGACY_HISTORY_TABLE].every((name) => tables.has(name))) await createTables(database);
@@ -37,13 +37,13 @@ export async function prepareHistory<T>(database: Kysely<T>): Promise<void> {
   const first = sql.table(LEGACY_HISTORY_TABLE);
   const missing = sql<{ name: string }>`select name from ${first} where name not in (select name from ${history})`;
   if ((await missing.execute(database)).rows.length === 0) return;
-  // SQLite needs `where` to tell `on conflict` from a join.
+  // Without `where true`, SQLite would parse `on conflict` as the condition of a join.
   await sql`insert into ${history} (name, timestamp) select name, timestamp from ${first} where true on conflict do nothing`.execute(
     database,
   );
 }
 
-/** Migrations that ran, sorted by name. Read-only; also works on a database without {@link prepareHistory}. */
+/** Applied migrations, sorted by name. Changes nothing, and works without {@link prepareHistory}, too. */
 export async function appliedMigrations<T>(database: Kysely<T>): Promise<AppliedMigration[]> {
   const tables = await tableNames(database);
   if (tables.has(HISTORY_TABLE) && tables.has(COMPATIBILITY_TABLE)) return readHistory(database);
@@ -52,7 +52,7 @@ export async function appliedMigrations<T>(database: Kysely<T>): Promise<Applied
   return rows.map(({ name }) => ({ name, oldestProgram: undefined }));
 }
 
-/** Like {@link appliedMigrations}, in one statement. Rejects before {@link prepareHistory}. */
+/** Like {@link appliedMigrations}, in one statement. Rejects if {@link prepareHistory} has never run on the database. */
 export async function readHistory(database: QueryExecutorProvider): Promise<AppliedMigration[]> {
   const { rows } = await sql<HistoryRow>`
     select history.name, compatibility.oldest_program, compatibility.kind
@@ -62,7 +62,7 @@ export async function readHistory(database: QueryExecutorProvider): Promise<Appl
   return rows.map(({ name, oldest_program: oldest, kind }) => ({ name, oldestProgram: kind === null ? undefined : oldest }));
 }
 
-/** Records compatibility in the migration's transaction, and in the table of 0.1.0 if that release must see it. */
+/** Records the compatibility of a migration in its transaction. Also adds it to the table of 0.1.0 if that release must see it. */
 export async function recordCompatibility(
   transaction: QueryExecutorProvider,
   name: string,
@@ -104,7 +104,7 @@ async function tableNames<T>(database: Kysely<T>): Promise<ReadonlySet<string>> 
   return new Set(tables.filter((table) => table.schema === schema).map(({ name }) => name));
 }
 
-/** Schema of the tables; undefined on SQLite. A restore leaves the earlier tables in a PostgreSQL schema of their own. */
+/** PostgreSQL schema of the tables; undefined on SQLite. Needed because a restore leaves the replaced tables in another schema. */
 export async function currentSchema<T>(database: Kysely<T>): Promise<string | undefined> {
   if (dialectOf(database) !== 'postgres') return undefined;
   const { rows } = await sql<{ schema: string }>`select current_schema() as schema`.execute(database);

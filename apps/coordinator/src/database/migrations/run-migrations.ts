@@ -1,4 +1,4 @@
-/** Brings a database to the schema of this program. */
+/** `runMigrations`: applies the pending migrations of this program to a database. */
 import { type Kysely, MIGRATION_LOCK_ID, type Migration, Migrator } from 'kysely';
 import { StartupError } from '../../config/startup-error.js';
 import { currentSchema, HISTORY_TABLE, LOCK_TABLE, prepareHistory, recordCompatibility } from './history.js';
@@ -7,13 +7,15 @@ import { readSchemaState, type SchemaProgram, thisProgram } from './schema-state
 const NOTHING: Migration = { up: async () => {} };
 
 /**
- * SQLSTATEs of a table that another program creates at the same time. Release 0.1.0 creates its own tables before it takes the lock.
+ * SQLSTATEs of a table that another coordinator creates at the same time. Release 0.1.0 creates its tables before it takes the lock.
  */
 const CONCURRENT_CREATION: ReadonlySet<unknown> = new Set(['23505', '42P07']);
 
 /**
- * Runs pending migrations under a lock, all in one transaction. Returns their names. Throws {@link StartupError} if this program is too
- * old for the database, {@link FailedMigration} if a migration fails, and any error of the connection.
+ * Applies all pending migrations in one transaction, under a lock. Returns their names.
+ *
+ * @throws {StartupError} This program is too old for the database.
+ * @throws {FailedMigration} A migration failed. Other errors are those of the connection.
  */
 export async function runMigrations<T>(database: Kysely<T>, program: SchemaProgram = thisProgram()): Promise<string[]> {
   try {
@@ -24,14 +26,14 @@ export async function runMigrations<T>(database: Kysely<T>, program: SchemaProgr
   }
 }
 
-/** Takes the migration library's lock before it reads the history: release 0.1.0 may be migrating under the same lock. */
+/** Takes the lock of Kysely's Migrator before it reads the history, because release 0.1.0 may be migrating under the same lock. */
 async function migrateOnce<T>(database: Kysely<T>, program: SchemaProgram): Promise<string[]> {
   const schema = await currentSchema(database);
-  // Without a schema, the library takes tables of other schemas for its own.
+  // Without a schema, Kysely would use migration tables of other schemas.
   const inSchema = schema === undefined ? {} : { migrationTableSchema: schema };
   const { adapter } = database.getExecutor();
   const lock = { lockTable: LOCK_TABLE, lockRowId: MIGRATION_LOCK_ID, ...(schema === undefined ? {} : { lockTableSchema: schema }) };
-  // The lock belongs to the connection, so the library can acquire the lock again.
+  // The lock belongs to the connection, so the Migrator can acquire it again on the same connection.
   return database.connection().execute(async (connection) => {
     await adapter.acquireMigrationLock(connection, lock);
     try {
@@ -50,10 +52,10 @@ async function migrateLocked<T>(
   await prepareHistory(database);
   const { pending, unknown, refusal } = await readSchemaState(database, program);
   if (refusal !== null) throw tooNew(refusal);
-  // The library would lock the database and read the columns of all tables.
+  // Returns early, because the Migrator would read the columns of all tables.
   if (pending.length === 0) return [];
   const own = Object.entries(program.migrations).map(([name, migration]) => [name, recordAfter(name, migration, program)] as const);
-  // The library refuses histories with unknown names.
+  // The Migrator refuses a history with unknown names, so newer migrations are added as no-ops.
   const later = unknown.map((name) => [name, NOTHING] as const);
   const { error, results = [] } = await new Migrator({
     db: database,
@@ -67,14 +69,14 @@ async function migrateLocked<T>(
   throw failed === undefined ? error : new FailedMigration(failed.migrationName, error);
 }
 
-/** Error for the operator. `refusal`: that of the schema's state. */
+/** Error for the operator. `refusal`: value of `SchemaState.refusal`. */
 export function tooNew(refusal: string): StartupError {
   return new StartupError(
     `The database is too new: ${refusal}. Start a newer coordinator, or restore the backup from before the upgrade (docs/upgrading.md).`,
   );
 }
 
-/** A migration failed; nothing of this start's migrations remains. `cause`: the error of the database. */
+/** A migration failed, so all pending migrations were rolled back. `cause`: the error of the database. */
 export class FailedMigration extends Error {
   readonly migration: string;
 

@@ -1,4 +1,4 @@
-/** Compares a database with a program: applied and pending migrations, and whether the program may run. */
+/** `readSchemaState`: applied and pending migrations of a database, and whether this version of the program may use it. */
 import { compareVersions } from '@inference/protocol';
 import type { Kysely, Migration } from 'kysely';
 import { programVersion } from '../../config/program-version.js';
@@ -6,7 +6,7 @@ import { MIGRATIONS } from './all.js';
 import { describeMigration, type MigrationDescription } from './describe-migration.js';
 import { type AppliedMigration, appliedMigrations } from './history.js';
 
-/** Program facts that matter to the database. Tests pass other versions and migrations. */
+/** Version and migrations of the program. Tests pass others. */
 export interface SchemaProgram {
   readonly version: string;
   readonly migrations: Readonly<Record<string, Migration>>;
@@ -20,7 +20,7 @@ export interface SchemaState {
   readonly pending: readonly string[];
   /** Applied migrations of newer programs. */
   readonly unknown: readonly string[];
-  /** Reason why this program must not run with the database, as half a sentence; null: the program may run. */
+  /** Reason why this program must not use the database, as part of a sentence; null: it may. */
   readonly refusal: string | null;
 }
 
@@ -28,7 +28,7 @@ export function thisProgram(): SchemaProgram {
   return { version: programVersion(), migrations: MIGRATIONS, describe: describeMigration };
 }
 
-/** Changes nothing. Null: a database that does not exist yet. */
+/** Reads the state without changes. `database` null: the database does not exist yet. */
 export async function readSchemaState<T>(database: Kysely<T> | null, program: SchemaProgram = thisProgram()): Promise<SchemaState> {
   return schemaStateOf(database === null ? [] : await appliedMigrations(database), program);
 }
@@ -47,7 +47,7 @@ export function schemaStateOf(history: readonly AppliedMigration[], program: Sch
   };
 }
 
-/** Migrations of newer programs among the names. */
+/** Returns the names that are not migrations of this program. */
 export function unknownMigrations(names: readonly string[]): string[] {
   const program = thisProgram();
   return names.filter((name) => isUnknown(name, program));

@@ -1,4 +1,4 @@
-/** Part of the data inventory: tables of people, sign-in, organisations and API keys. */
+/** Data inventory (`StoredTable`): tables of people, sign-in, organisations and API keys. */
 import { sql } from 'kysely';
 import { ofAccount, ofEmail, type StoredTable } from './stored-table.js';
 
@@ -117,7 +117,7 @@ export const ACCOUNT_DATA = {
     exported: {
       rows: (id) => sql<boolean>`(organisation_id = ${id} or actor_id = ${id})`,
       key: ['id'],
-      // In other rows, the subject is somebody on whom this member acted.
+      // In other rows, the subject is another person, on whom this member acted.
       restricted: { rows: (id) => sql<boolean>`(organisation_id = ${id} or ${ofEmail('subject')(id)})`, columns: ['subject'] },
     },
     afterDeletion:

@@ -1,17 +1,17 @@
 /**
- * `eraseAccount` removes personal data of a closed account, by the `erasures` of the data inventory.
+ * `eraseAccount`: erases the personal data of a closed account, as the `erasures` of the data inventory (stored-data.ts) say.
  *
- * Ledger and usage stay under the random account id. A repetition is safe, and erases rows that were written after the first run.
+ * Ledger and usage stay under the random account id. A repeated call erases rows that were written after the first one.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { STORED_DATA } from './stored-data.js';
 import { machinesOf } from './stored-table.js';
 
-/** Call in the transaction that closes the account, before its machines are unlinked. `applyRetention` repeats the call later. */
+/** Call in the transaction that closes the account, before its providers are unlinked. `applyRetention` repeats the call later. */
 export async function eraseAccount(transaction: Database, accountId: string): Promise<void> {
   await redactAuditLog(transaction, accountId);
-  // Reversed, so that `auth_users`, the first table, is erased last: conditions of other tables read its e-mail address.
+  // In reverse order. `auth_users`, the first table, is erased last, because conditions of other tables read its e-mail address.
   for (const [name, { erasures = [] }] of [...STORED_DATA].reverse()) {
     for (const { rows, set } of erasures) {
       const table = sql.table(name);
@@ -28,10 +28,10 @@ export async function eraseAccount(transaction: Database, accountId: string): Pr
 /** Entries of the audit log per query. */
 const AUDIT_PAGE_ROWS = 500;
 export const ERASED_TEXT = '[erased]';
-/** JSON fields that stay, because their strings are ids or codes and no free text. */
+/** JSON fields that stay, because their strings are ids or codes. */
 const RETAINED_FIELDS: ReadonlySet<string> = new Set(['end', 'account_id', 'provider_id']);
 
-/** Erases free texts of audit log entries about the account, its machines and its withdrawals. Operator and action stay. */
+/** Erases free texts in audit log entries about the account, its providers and its withdrawals. Operator and action stay. */
 async function redactAuditLog(transaction: Database, accountId: string): Promise<void> {
   const subjects: RawBuilder<unknown> = sql`select ${accountId} as subject
     union ${machinesOf(accountId)} union select id from withdrawals where account_id = ${accountId}`;
@@ -57,13 +57,13 @@ export function redactTexts(json: string): string {
   );
 }
 
-/** Receipts per statement. Few, because each deletion also changes three indexes. */
+/** Receipts per statement. Few, because each deletion also updates three indexes. */
 const RECEIPT_BATCH_ROWS = 100;
 
 /**
  * Removes an account's receipts in batches, because an account can have 200,000.
  *
- * @param options.maxRows Stops after this many, rounded up to whole batches. Default: no limit.
+ * @param options.maxRows Maximum receipts to remove, rounded up to whole batches. Default: no limit.
  */
 export async function eraseReceipts(
   database: Database,

@@ -1,15 +1,15 @@
-/** `exportAccount`: all exported rows of an account as one JSON document. Rows are read page by page, so memory stays bounded. */
+/** `exportAccount`: writes an account's data as one JSON document, for the account's owner. Rows are read in pages, to limit memory. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { STORED_DATA } from './stored-data.js';
 import { columnsOf, type ExportedRows, type StoredTable } from './stored-table.js';
 
-/** Rows per query. Few, so that concurrent requests never wait long. */
+/** Rows per query. Few, so that other requests never wait long. */
 const PAGE_ROWS = 100;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Yields the document in parts, with one line per row. A row that exists during the whole export appears exactly once. */
+/** Yields the document in parts, one line per row. A row that exists during the whole export appears exactly once. */
 export async function* exportAccount(database: Database, accountId: string, now: number): AsyncGenerator<string> {
   const head = {
     format: 'inference account export',
@@ -61,14 +61,14 @@ async function* rowsOf(
   }
 }
 
-/** Columns that an export contains: all but secrets and ids of other accounts. */
+/** Columns in an export: all except secrets and ids of other accounts. */
 export function exportedColumns(table: StoredTable): string[] {
   return [...columnsOf(table, 'identity'), ...columnsOf(table, 'activity'), ...columnsOf(table, 'technical')];
 }
 
-/** Columns whose values are JSON texts. */
+/** Columns that contain JSON. */
 const JSON_COLUMNS: ReadonlySet<string> = new Set(['details', 'facts', 'models', 'payload']);
-/** Names of columns whose values are times in milliseconds since 1970. */
+/** Names of columns that contain times in milliseconds since 1970. */
 const TIME_COLUMN = /(?:^at|^since|_at|_since|_until)$/;
 
 function toReadable(row: Row, columns: readonly string[]): Row {

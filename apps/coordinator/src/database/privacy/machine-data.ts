@@ -1,6 +1,5 @@
 /**
- * Part of the data inventory: tables of machines (providers), such as links to accounts, state and device management. Kinds of columns: see
- * `StoredTable`.
+ * Data inventory (`StoredTable`): tables of machines (providers), such as links to accounts, state and device management.
  */
 import { sql } from 'kysely';
 import { ofAccount, ofEnrolments, ofMachines, type StoredTable } from './stored-table.js';

@@ -1,4 +1,4 @@
-/** Part of the data inventory: tables of requests, ledger, payments and statistics. */
+/** Data inventory (`StoredTable`): tables of requests, ledger, payments and statistics. */
 import { type RawBuilder, sql } from 'kysely';
 import { ofAccount, type RowsOf, type StoredTable } from './stored-table.js';
 
@@ -10,12 +10,12 @@ const SHORT_LIVED = 'seconds to minutes, while requests run';
 
 const COUNTS = 'requests prompt_tokens completion_tokens images spent served_jobs served_tokens earned';
 
-/** Rows whose `column` is the id of a row of `table` that belongs to the account. */
+/** Condition: `column` is the id of a row of `table` that belongs to the account. */
 const ofOwn = (column: string, table: string): RowsOf => {
   return (id) => sql<boolean>`${sql.ref(column)} in (select id from ${sql.table(table)} where account_id = ${id})`;
 };
 
-/** SQL query of the ledger accounts with earnings of the account: its own, and unclaimed accounts of machines linked later. */
+/** SQL query of the ledger accounts with earnings of the account: its own, and those of its machines before they were linked. */
 function earnersOf(id: string): RawBuilder<unknown> {
   return sql`select account from unclaimed_accounts where claimed_by = ${id}
     union all select 'provider:' || provider_id from provider_owners where first_owner = ${id}
@@ -41,7 +41,7 @@ export const MONEY_DATA = {
       technical: 'holder',
     },
     retention: '`USAGE_RETENTION_DAYS`',
-    // The state is a literal and no parameter, so that the database can use the index on settled jobs.
+    // The state is a literal, not a parameter, so that the database can use the partial index on settled jobs.
     exported: { rows: (id) => sql<boolean>`(account_id = ${id} and state = 'settled')`, key: ['ended_at', 'job_id'] },
     afterDeletion: BOOKS,
   },

@@ -1,11 +1,11 @@
-/** Part of the data inventory: tables of the network itself, such as the audit log, keysets, transparency log and incidents. */
+/** Data inventory (`StoredTable`): tables of the network itself, such as the audit log, keysets, transparency log and incidents. */
 import { sql } from 'kysely';
 import { ofAccount, type StoredTable } from './stored-table.js';
 
 const NO_ACCOUNT = 'about no account';
 const NOT_AFFECTED = 'not affected';
 
-/** Entry of a table that concerns no person. */
+/** Inventory entry of a table without personal data. */
 const technical = (about: string, columns: string, retention: string): StoredTable => ({
   about,
   columns: { technical: columns },

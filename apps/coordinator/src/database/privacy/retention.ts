@@ -1,7 +1,7 @@
 /**
- * `applyRetention` removes rows past their retention time. wiring/retention.ts calls the function hourly.
+ * `applyRetention`: removes rows that are older than their retention time. wiring/retention.ts calls it hourly.
  *
- * Small statements commit separately, so that a run may be interrupted and repeated.
+ * Each small statement is a transaction of its own, so a run may be interrupted and repeated.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';
@@ -16,32 +16,36 @@ export interface RetentionSettings {
   readonly sessionAddressDays: number | null;
   readonly failedRequestDays: number | null;
   readonly receiptDays: number | null;
-  /** State and device evidence of machines that are linked to an account, after the machine's last report. */
+  /** State and device evidence of providers that are linked to an account. The age starts at the last report. */
   readonly machineDays: number | null;
   readonly unlinkedMachineDays: number | null;
   readonly closedAccountDays: number | null;
 }
 
-/** Rows per statement. Few, so that other work never waits long. */
+/** Keys per statement. Few, so that other work never waits long. */
 const BATCH_ROWS = 500;
-/** Rows per rule and run; the next run continues. */
+/** Maximum rows per rule and run. The next run continues. */
 const MAX_ROWS = 200_000;
 const EXPIRED_INVITATION_DAYS = 30;
 const EXPIRED_DEVICE_CODE_MS = 20 * 60_000;
-/** Certificates may use nonces of the last six weeks; four more weeks are margin. */
+/** Attestation certificates may contain nonces of the last six weeks. Four more weeks are a margin. */
 const NONCE_DAYS = 70;
-/** Closed accounts are erased again for this long, because queued rows may be written after the closure. Image receipts wait a week. */
+/**
+ * Days after a closure during which the account is erased again, because queued rows may be written later.
+ *
+ * Receipts of images may be written up to a week later.
+ */
 const REPEAT_ERASURE_DAYS = 9;
-/** Closed accounts per run that are erased again, the newest first. */
+/** Maximum closed accounts per run that are erased again, the newest first. */
 const MAX_CLOSED_ACCOUNTS = 1000;
 
-/** SQL statement for the rows of at most {@link BATCH_ROWS} keys. A key may have several rows. */
+/** SQL statement that changes the rows of at most {@link BATCH_ROWS} keys. A key may have several rows. */
 type Statement = RawBuilder<unknown>;
 
 interface Rule {
   /** Name in the log. */
   readonly name: string;
-  /** Repeated until a batch is not full. */
+  /** Executed again until it changes fewer than {@link BATCH_ROWS} rows. */
   readonly statement: Statement;
 }
 
@@ -49,7 +53,7 @@ interface Rule {
  * Repeats the erasure of recently closed accounts, then applies all rules.
  *
  * @returns Counts of changed rows by name of the rule. Rules without changes are omitted.
- * @throws The first error, after all other rules have run. If `signal` aborts, its reason at once.
+ * @throws The first error of a rule, after all rules have run. If `signal` is aborted, its reason at once.
  */
 export async function applyRetention(
   database: Database,
@@ -79,7 +83,7 @@ export async function applyRetention(
   return changed;
 }
 
-/** Applies a rule batch by batch. `onChange` gets the number of rows that each batch changed. */
+/** Applies a rule in batches. `onChange` gets the number of rows that each batch changed. */
 async function applyRule(
   database: Database,
   { statement }: Rule,
@@ -96,7 +100,7 @@ async function applyRule(
   }
 }
 
-/** Removes erased data from SQLite's write-ahead log. Readers may block the truncation; a later run retries. */
+/** Removes deleted data from SQLite's write-ahead log. If a reader prevents the truncation, a later run retries. */
 async function truncateWriteAheadLog(database: Database): Promise<void> {
   if (dialectOf(database) === 'sqlite') await sql`pragma wal_checkpoint(truncate)`.execute(database);
 }
@@ -135,14 +139,14 @@ function nonceRemoval(before: number): Statement {
     and se_key_sha256 in (select se_key_sha256 from device_nonces where created_at < ${before} limit ${BATCH_ROWS})`;
 }
 
-/** Clears address and browser of old sessions. The sign-in library stores times as ISO text (SQLite) or timestamps (PostgreSQL). */
+/** Clears address and browser of old sessions. better-auth stores times as ISO text (SQLite) or timestamps (PostgreSQL). */
 function sessionAddresses(before: number): Statement {
   const time = new Date(before).toISOString();
   return sql`update auth_sessions set ip_address = null, user_agent = null where id in (
     select id from auth_sessions where created_at < ${time} and (ip_address is not null or user_agent is not null) limit ${BATCH_ROWS})`;
 }
 
-/** Rules for machines that reported nothing for long. `owner`: SQL condition on the account id, `provider:…` for unlinked machines. */
+/** Rules for providers without a recent report. `owner`: SQL condition on the account id, which is `provider:…` for unlinked ones. */
 function machineRules(owner: RawBuilder<unknown>): (before: number) => readonly Rule[] {
   return (before) => {
     const account = sql`coalesce((select account_id from provider_owners where provider_owners.provider_id = machine.provider_id), 'provider:')`;
@@ -174,7 +178,7 @@ function machineRules(owner: RawBuilder<unknown>): (before: number) => readonly 
   };
 }
 
-/** Clears ids that link closed accounts to customers of the payment processor, and deletes their revoked keys. */
+/** Clears ids that link closed accounts to data at the payment processor, and deletes their revoked API keys. */
 function closedAccountRules(before: number): readonly Rule[] {
   const closed = sql`select id from accounts where deleted_at < ${before}`;
   return [
@@ -222,7 +226,7 @@ async function findRecentlyClosed(database: Database, now: number): Promise<stri
     .where((where) =>
       where.or([
         where('deleted_at', '>=', now - REPEAT_ERASURE_DAYS * DAY_MS),
-        // An open withdrawal delayed the removal of the payout account.
+        // The payout account was not removed at the closure, because a withdrawal was open.
         where.and([
           where('deleted_at', 'is not', null),
           where('id', 'in', (select) => select.selectFrom('payout_accounts').select('account_id')),
@@ -235,7 +239,7 @@ async function findRecentlyClosed(database: Database, now: number): Promise<stri
   return closed.map(({ id }) => id);
 }
 
-/** Deletes one batch of the rows that meet a condition. `key`: column of a unique key. */
+/** Statement that deletes one batch of the rows that meet a condition. `key`: a unique column. */
 function removal(table: string, key: string, condition: RawBuilder<unknown>): Statement {
   const [name, column] = [sql.table(table), sql.ref(key)];
   return sql`delete from ${name} where ${column} in (select ${column} from ${name} where ${condition} limit ${BATCH_ROWS})`;

@@ -1,4 +1,4 @@
-/** `STORED_DATA`: the data inventory, with one entry per database table. `auth_users` must come first: see `eraseAccount`. */
+/** `STORED_DATA`: the data inventory, with an entry per database table. `auth_users` must be first, so that `eraseAccount` erases it last. */
 import { ACCOUNT_DATA } from './account-data.js';
 import { MACHINE_DATA } from './machine-data.js';
 import { MONEY_DATA } from './money-data.js';

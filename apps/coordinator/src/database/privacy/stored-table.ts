@@ -1,12 +1,11 @@
 /**
- * `StoredTable`: an entry of the data inventory. Each database table has an entry.
+ * `StoredTable`: entry of the data inventory, which describes the data of one database table.
  *
- * The export of an account, its erasure and the tables in docs/data-protection.md all follow the entries. A test compares the
- * inventory with the real schema.
+ * Account export, account erasure and docs/data-protection.md are all derived from the inventory. A test compares it with the schema.
  */
 import { type RawBuilder, sql } from 'kysely';
 
-/** All columns of a table by kind. Each text is a list of column names, separated by spaces; each column is in one list. */
+/** All columns of a table by kind. Each value is a list of column names, separated by spaces. Each column is in one list. */
 interface Columns {
   /** Columns that identify a person: names, addresses, serial numbers, free texts. */
   readonly identity?: string;
@@ -34,25 +33,25 @@ export interface Erasure {
 
 export interface ExportedRows {
   readonly rows: RowsOf;
-  /** Columns with a unique order of the rows. The export reads page by page in this order. */
+  /** Unique key of the table. The export reads pages in its order. */
   readonly key: readonly string[];
-  /** Values that the export adds to each row, by name. Example: the name behind an id. */
+  /** SQL values that the export adds to each row, by name, such as the name behind an id. */
   readonly added?: Readonly<Record<string, RawBuilder<unknown>>>;
-  /** Columns with data of other people, which the export sets to null except in `rows`. Columns of `key` are never set to null. */
+  /** Columns that may contain data of other people. The export sets them to null, except in `rows`. Must not be part of `key`. */
   readonly restricted?: { readonly rows: RowsOf; readonly columns: readonly string[] };
 }
 
 export interface StoredTable {
-  /** Meaning of a row, and the reason for storing rows. Shown in the documentation and the export. */
+  /** Meaning of a row, and why it is stored. Printed in the documentation and the export. */
   readonly about: string;
   readonly columns: Columns;
-  /** Retention while the account exists. Text for the documentation; `applyRetention` enforces the retention. */
+  /** Retention while the account exists, as text for the documentation. `applyRetention` enforces it. */
   readonly retention: string;
-  /** Rows in the export of an account, or a text that says why none are exported. */
+  /** Rows in the export of an account, or the reason why none are exported. */
   readonly exported: ExportedRows | string;
-  /** Data that remain after the account's deletion. Text for the documentation; `erasures` and `applyRetention` implement the deletion. */
+  /** What happens at the account's deletion, as text for the documentation. `erasures` and `applyRetention` implement it. */
   readonly afterDeletion: string;
-  /** Absent: the erasure leaves the table alone. */
+  /** Absent: the erasure does not change the table. */
   readonly erasures?: readonly Erasure[];
 }
 
@@ -62,28 +61,28 @@ export function columnsOf({ columns }: StoredTable, kind: ColumnKind): string[] 
   return (columns[kind] ?? '').split(' ').filter((name) => name !== '');
 }
 
-/** Rows in which `column` is the account's id. */
+/** Condition: `column` is the account's id. */
 export function ofAccount(column: string): RowsOf {
   return (id) => sql<boolean>`${sql.ref(column)} = ${id}`;
 }
 
-/** Rows whose `column` is the provider id of a machine linked to the account. */
+/** Condition: `column` is the id of a provider that is linked to the account. */
 export function ofMachines(column: string): RowsOf {
   return (id) => sql<boolean>`${sql.ref(column)} in (${machinesOf(id)})`;
 }
 
-/** Rows whose `column` refers to an enrolment of a machine linked to the account. `target`: the referenced column. */
+/** Condition: `column` refers to the enrolment of a provider that is linked to the account. `target`: the referenced column. */
 export function ofEnrolments(column: string, target: 'id' | 'se_key_sha256'): RowsOf {
   return (id) =>
     sql<boolean>`${sql.ref(column)} in (select ${sql.ref(target)} from device_enrolments where provider_id in (${machinesOf(id)}))`;
 }
 
-/** SQL query of the provider ids of machines that are linked to the account. */
+/** SQL query of the ids of providers that are linked to the account. */
 export function machinesOf(id: string): RawBuilder<unknown> {
   return sql`select provider_id from provider_owners where account_id = ${id}`;
 }
 
-/** Rows in which `column` is the account's confirmed e-mail address. An unconfirmed address may belong to somebody else. */
+/** Condition: `column` is the account's confirmed e-mail address. An unconfirmed address may belong to somebody else. */
 export function ofEmail(column: string): RowsOf {
   return (id) => sql<boolean>`${sql.ref(column)} = (select email from auth_users where id = ${id} and email_verified)`;
 }

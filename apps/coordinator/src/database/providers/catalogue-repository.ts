@@ -1,4 +1,4 @@
-/** `CatalogueRepository`: the model catalogue, cached and reread from the database every few seconds. */
+/** `CatalogueRepository`: the operator's model catalogue. Cached in memory, and read again from the database every few seconds. */
 import type { ModelType } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';
@@ -10,7 +10,7 @@ export interface CatalogueEntry {
   readonly modelType: ModelType;
   /** Null: unknown. */
   readonly minMemoryBytes: number | null;
-  /** Hexadecimal, sorted; none: any file may be served. */
+  /** SHA-256 of the allowed model files, hexadecimal and sorted. Empty: any file may be served. */
   readonly fileSha256: readonly string[];
   /** Milliseconds since 1970. */
   readonly updatedAt: number;
@@ -36,7 +36,7 @@ export class CatalogueRepository {
   /** Called after the catalogue has changed. */
   onChange: () => void = () => {};
 
-  /** Loads the catalogue and starts the periodic refresh. Callers close the repository. */
+  /** Loads the catalogue and starts the periodic refresh. The caller must call `close`. */
   static async open(options: CatalogueRepositoryOptions): Promise<CatalogueRepository> {
     const repository = new CatalogueRepository(options);
     await repository.#refreshing.begin();

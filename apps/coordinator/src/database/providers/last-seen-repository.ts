@@ -1,4 +1,8 @@
-/** `LastSeenRepository`: last state of linked providers, recorded when connections begin or end. Batched; crashes lose queued entries. */
+/**
+ * `LastSeenRepository`: last known state of linked providers, recorded when a connection begins or ends.
+ *
+ * Rows are queued in memory and written in batches, so a crash loses the queued ones.
+ */
 import type { ProviderId } from '@inference/protocol';
 import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -15,7 +19,7 @@ const LastFactsSchema = Type.Object({
   requests_served: Type.Integer({ minimum: 0 }),
   tokens_generated: Type.Integer({ minimum: 0 }),
   decode_tps: Type.Union([Type.Number(), Type.Null()]),
-  /** Reason code of the connection's end. Null: still connected, or the coordinator stopped without recording the end. */
+  /** Reason code of the connection's end. Null: connected, or the coordinator stopped without recording the end. */
   left: Type.Union([Type.String(), Type.Null()]),
 });
 export type LastFacts = Static<typeof LastFactsSchema>;
@@ -33,7 +37,7 @@ interface LastSeenRepositoryOptions {
 }
 
 const WRITE_EVERY_MS = 2000;
-/** Three parameters each. */
+/** Each row has three parameters. */
 const ROWS_PER_STATEMENT = 500;
 const MAX_WAITING = 50_000;
 const isFacts = lazyValidator(LastFactsSchema);
@@ -53,7 +57,7 @@ export class LastSeenRepository {
     });
   }
 
-  /** Queues the current state of a provider. Returns at once. */
+  /** Queues the current state of a provider. */
   note(providerId: ProviderId, seen: LastSeen): void {
     this.#rows.put(providerId, seen);
   }
@@ -66,7 +70,7 @@ export class LastSeenRepository {
       const rows = await this.#database.selectFrom('machines_last_seen').selectAll().where('provider_id', 'in', piece).execute();
       for (const row of rows) {
         const facts: unknown = JSON.parse(row.facts);
-        // Skips rows written by another version of this program.
+        // Skips rows that another version of this program has written in another form.
         if (isFacts().Check(facts)) seen.set(row.provider_id, { at: row.seen_at, facts });
       }
     }
@@ -90,7 +94,7 @@ export class LastSeenRepository {
     return this.#rows.close();
   }
 
-  /** Stores linked providers only: without an owner, rows have no reader. */
+  /** Writes only providers that are linked to an account, because only owners can see the state. */
   async #write(piece: readonly (readonly [ProviderId, LastSeen])[]): Promise<void> {
     const ids = piece.map(([id]) => id as string);
     const owned = await this.#database

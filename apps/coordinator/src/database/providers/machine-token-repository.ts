@@ -1,4 +1,8 @@
-/** Machine tokens: hashed credentials of linked providers. A token belongs to the first enclave key that presents it. */
+/**
+ * Machine tokens: credentials by which an agent links its provider to an account. Only hashes are stored.
+ *
+ * The first enclave key that presents a token is bound to it. Other keys are then refused.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database } from '../tables.js';
 
@@ -7,7 +11,7 @@ const TOKEN_PATTERN = /^machine-[A-Za-z0-9_-]{43}$/;
 interface MachineToken {
   readonly accountId: string;
   readonly machineName: string;
-  /** Null until a provider presents the token over its connection. */
+  /** Provider that is bound to the token; null: none yet. */
   readonly providerId: string | null;
 }
 
@@ -18,7 +22,7 @@ export function newMachineToken(): string {
   return `machine-${randomBytes(32).toString('base64url')}`;
 }
 
-/** Whether a text has the form of a token. Checked first, so other texts cost no hash and no query. */
+/** Whether a text has the form of a token. Checked before the text is hashed and looked up. */
 function looksLikeMachineToken(text: string): boolean {
   return TOKEN_PATTERN.test(text);
 }
@@ -59,7 +63,7 @@ export async function readMachineToken(database: Database, token: string): Promi
 }
 
 /**
- * Binds a token to a provider, and revokes the provider's other tokens. Runs inside the linking transaction.
+ * Binds a token to a provider, and revokes the provider's other tokens. Call in the transaction that links the provider.
  *
  * @returns False if the token is revoked, or bound to another provider.
  */

@@ -1,4 +1,4 @@
-/** Providers linked to accounts. Names are for the owner only; operators may see the links. */
+/** `OwnedProviderRepository`: providers that are linked to accounts, and the names that owners give them. Names are for owners only. */
 import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 
@@ -8,7 +8,7 @@ export interface OwnedProvider {
   readonly providerId: string;
   /** Milliseconds since 1970; null if unknown. */
   readonly linkedAt: number | null;
-  /** Name given by the owner, or else the name that the agent reported at sign-in. */
+  /** Name given by the owner, else the computer name that the agent reported when it was linked. */
   readonly name: string | null;
 }
 
@@ -19,7 +19,7 @@ export class OwnedProviderRepository {
     this.#database = database;
   }
 
-  /** Providers of an account, oldest link first. */
+  /** Providers of an account, in the order in which they were linked. */
   async list(accountId: string): Promise<OwnedProvider[]> {
     const rows = await this.#selectOwned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
     return rows.map(ownedProviderOf);
@@ -44,7 +44,7 @@ export class OwnedProviderRepository {
       .execute();
   }
 
-  /** Account that each provider earns for, unclaimed accounts included. Unknown providers are absent. */
+  /** Account that each provider earns for, including unclaimed accounts. Unknown providers are absent. */
   async ownersOf(providerIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const owners = new Map<string, string>();
     for (let start = 0; start < providerIds.length; start += IDS_PER_QUERY) {

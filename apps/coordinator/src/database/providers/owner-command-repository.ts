@@ -1,11 +1,11 @@
-/** `OwnerCommandRepository`: commands that owners sent to their machines from the console. Written before a command is sent. */
+/** `OwnerCommandRepository`: log of the commands that owners send to their providers from the console, such as "pause". */
 import { randomUUID } from 'node:crypto';
 import { lazyValidator, type OwnerAction, OwnerActionSchema } from '@inference/protocol';
 import { isAfterPosition, removeOldestRows } from '../row-position.js';
 import type { CommandOutcome, CommandRefusal } from '../tables/providers.js';
 import type { Database } from '../tables.js';
 
-/** Maximum commands per account. A new command removes the oldest beyond this number. */
+/** Maximum stored commands per account. A new one removes the oldest. */
 export const MAX_COMMANDS = 1000;
 
 const isAction = lazyValidator(OwnerActionSchema);
@@ -15,9 +15,9 @@ export interface StoredCommand {
   readonly at: number;
   /** Null: the account was deleted. */
   readonly actor: { readonly id: string; readonly name: string; readonly email: string } | null;
-  /** Null: an action of another version of this program. */
+  /** Null: another version of this program has stored an action that this version does not know. */
   readonly action: OwnerAction | null;
-  /** Null: the coordinator ended, or its database failed, before the machine answered. */
+  /** Null: no outcome yet, or the coordinator stopped before the provider answered. */
   readonly outcome: CommandOutcome | null;
   readonly refusal: CommandRefusal | null;
 }
@@ -31,7 +31,7 @@ export class OwnerCommandRepository {
     this.#now = options.now;
   }
 
-  /** Adds a command without an outcome, and returns its id. */
+  /** Adds a command that is about to be sent, without an outcome. Returns its id. */
   async add(command: { accountId: string; providerId: string; actorId: string; action: OwnerAction }): Promise<string> {
     const { accountId: account_id, providerId: provider_id, actorId: actor_id, action } = command;
     const id = randomUUID();
@@ -47,7 +47,7 @@ export class OwnerCommandRepository {
     await this.#database.updateTable('owner_commands').set({ outcome, refusal }).where('id', '=', id).execute();
   }
 
-  /** At most `limit` commands of an account to a machine, newest first, after the position `after`. */
+  /** At most `limit` commands of an account to a provider after the position `after`, newest first. */
   async list(
     accountId: string,
     providerId: string,

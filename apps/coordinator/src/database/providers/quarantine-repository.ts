@@ -1,4 +1,8 @@
-/** `QuarantineRepository`: quarantined providers, in memory for placement, and reread from the database every few seconds. */
+/**
+ * `QuarantineRepository`: providers that an operator has excluded from jobs.
+ *
+ * Cached in memory for placements, and read again from the database every few seconds.
+ */
 import type { ProviderId } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';
@@ -29,12 +33,12 @@ export class QuarantineRepository {
   readonly #refreshing: PeriodicRefresh;
   readonly #onWrite: () => void;
   #quarantines: ReadonlyMap<ProviderId, Quarantine> = new Map();
-  /** Counts local writes, so that a read overtaken by a write is repeated. */
+  /** Number of local writes. If it changes during a read, the read is repeated. */
   #changes = 0;
   /** Called with providers whose quarantine began or ended, or whose reason or start changed. */
   onChange: (providerIds: readonly ProviderId[]) => void = () => {};
 
-  /** Loads the quarantines and starts the periodic refresh. Callers close the repository. */
+  /** Loads the quarantines and starts the periodic refresh. The caller must call `close`. */
   static async open(options: QuarantineRepositoryOptions): Promise<QuarantineRepository> {
     const repository = new QuarantineRepository(options);
     await repository.#refreshing.begin();
@@ -56,7 +60,7 @@ export class QuarantineRepository {
     return this.#quarantines;
   }
 
-  /** Quarantines a provider. Quarantining again retains `since` and replaces reason and operator. */
+  /** Quarantines a provider. For a quarantined provider, replaces reason and operator, but not `since`. */
   async put(providerId: ProviderId, reason: string, by: string): Promise<Quarantine> {
     await this.#database
       .insertInto('provider_holds')
@@ -78,7 +82,7 @@ export class QuarantineRepository {
     return numDeletedRows > 0n;
   }
 
-  /** Rereads all quarantines. */
+  /** Reads all quarantines again. */
   async refresh(): Promise<void> {
     const changes = this.#changes;
     const rows = await this.#database.selectFrom('provider_holds').selectAll().execute();

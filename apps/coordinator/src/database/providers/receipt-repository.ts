@@ -1,4 +1,8 @@
-/** `ReceiptRepository`: receipts (ids, digests, counts) per paying account, up to a maximum. Writes are batched. */
+/**
+ * `ReceiptRepository`: signed receipts of jobs, which the paying account can fetch later.
+ *
+ * Rows are queued in memory and written in batches. The oldest rows above a maximum are removed.
+ */
 import { rowWriter } from '../connection/prepared-statements.js';
 import type { Database, Tables } from '../tables.js';
 import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
@@ -21,13 +25,13 @@ interface ReceiptRepositoryOptions {
   readonly onWriteError: (error: unknown) => void;
 }
 
-/** Maximum rows per write. Larger writes of the embedded database would delay streams on this thread. */
+/** Maximum rows per write. On SQLite, a larger write would block this thread, and so delay streams. */
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
 /** Maximum number of stored receipts. */
 const MAX_STORED = 200_000;
 const MAX_WAITING = 20_000;
-/** Number of writes between removals of old rows. */
+/** Number of writes after which old rows are removed. */
 const TRIM_EVERY = 50;
 
 export class ReceiptRepository {

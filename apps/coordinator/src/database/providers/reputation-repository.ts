@@ -1,4 +1,8 @@
-/** `ReputationRepository`: reputations of enclave keys, shared by coordinators; the newest row wins. A crash loses the last second. */
+/**
+ * `ReputationRepository`: reputations of providers, shared by all coordinators of a cluster.
+ *
+ * Rows are queued in memory and written every second, so a crash loses the last second. The last write of a row wins.
+ */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
 import { MAX_READ_MS, PeriodicRefresh, settledWithin } from '../periodic-refresh.js';
@@ -33,11 +37,11 @@ interface ReputationRepositoryOptions {
 }
 
 const WRITE_EVERY_MS = 1000;
-/** PostgreSQL only: a database file has one coordinator. */
+/** Only on PostgreSQL, where several coordinators may write. */
 const REFRESH_MS = 5000;
-/** Minimum age of removed expired rows, in milliseconds, because others must read operators' resets. */
+/** Minimum age of expired rows that are removed, in milliseconds, because other coordinators must read a reset by an operator. */
 const SETTLED_MS = 60_000;
-/** Fourteen parameters each: SQLite allows 32766 in a statement, PostgreSQL 65535. */
+/** Each row has fourteen parameters. SQLite allows 32,766 per statement, PostgreSQL 65,535. */
 const ROWS_PER_STATEMENT = 500;
 const MAX_WAITING = 100_000;
 
@@ -62,26 +66,31 @@ const COLUMNS = [
 export class ReputationRepository {
   readonly #known: (readonly [ProviderId, StoredReputation])[] = [];
   readonly #database: Database;
-  /** Null: the reputation has expired. */
+  /** Queued rows. Null: the reputation has expired, so the row is removed. */
   readonly #rows: WriteBehindQueue<ProviderId, StoredReputation | null>;
   readonly #now: () => number;
   readonly #onError: (error: unknown) => void;
-  /** Text of each row as last read or written here. Another coordinator wrote a row with a different text. */
+  /** Text of each row as last read or written here. If the stored row differs, another coordinator has written it. */
   readonly #seen = new Map<string, string>();
-  /** Keys changed while a read runs; null: no read runs. */
+  /** Providers changed here while a read runs; null: no read runs. */
   #changedDuringRead: Set<ProviderId> | null = null;
   readonly #refreshing: PeriodicRefresh | null;
-  /** Reads follow each other. */
+  /** The running read, for which the next one waits. */
   #reading: Promise<void> = Promise.resolve();
-  /** Called with reputations written by other coordinators. Without a listener nothing is read. */
+  /** Called with reputations that other coordinators have written. While null, nothing is read. */
   onChange: ((providerId: ProviderId, reputation: StoredReputation) => void) | null = null;
 
-  /** Loads the stored reputations. Callers close the repository. */
+  /** Loads the stored reputations. The caller must call `close`. */
   static async open(options: ReputationRepositoryOptions): Promise<ReputationRepository> {
     const { database, now } = options;
-    const settled = now() - SETTLED_MS;
-    const cleared = database.deleteFrom('provider_reputations').where('restraint_kind', 'is', null).where('weight', '=', 0);
-    await cleared.where('late', '=', 0).where('cooldowns', '=', 0).where('quarantines', '=', 0).where('written_at', '<', settled).execute();
+    const writtenBefore = now() - SETTLED_MS;
+    const deletion = database.deleteFrom('provider_reputations').where('restraint_kind', 'is', null).where('weight', '=', 0);
+    await deletion
+      .where('late', '=', 0)
+      .where('cooldowns', '=', 0)
+      .where('quarantines', '=', 0)
+      .where('written_at', '<', writtenBefore)
+      .execute();
     const repository = new ReputationRepository(options);
     repository.onChange = (...one) => void repository.#known.push(one);
     await (repository.#refreshing?.begin() ?? repository.refresh());
@@ -107,23 +116,23 @@ export class ReputationRepository {
     });
   }
 
-  /** Reputations as loaded at the start, oldest first. */
+  /** Reputations as loaded by `open`, oldest first. */
   get known(): readonly (readonly [ProviderId, StoredReputation])[] {
     return this.#known;
   }
 
-  /** Queues the reputation of a key; null removes the row. */
+  /** Queues the reputation of a provider; null removes the row. */
   put(providerId: ProviderId, reputation: StoredReputation | null): void {
     this.#changedDuringRead?.add(providerId);
     this.#rows.put(providerId, reputation);
   }
 
-  /** Reads other coordinators' rows, except keys changed here. Deleted rows expired here too. */
+  /** Reads rows of other coordinators, except for providers changed here. Deleted rows are not reported, because they expire here too. */
   refresh(): Promise<void> {
     return this.#readNext(null);
   }
 
-  /** Like {@link refresh}, for some providers that another coordinator has restricted or reinstated. Never rejects. */
+  /** Like {@link refresh}, for providers that another coordinator has restricted or reinstated. Never rejects. */
   changedElsewhere(providerIds: ReadonlySet<string>): Promise<void> {
     return this.#readNext([...providerIds]).catch(this.#onError);
   }
@@ -173,7 +182,7 @@ export class ReputationRepository {
   async #write(piece: readonly (readonly [ProviderId, StoredReputation | null])[]): Promise<void> {
     const now = this.#now();
     const rows = piece.flatMap(([providerId, reputation]) => (reputation === null ? [] : [toRow(providerId, reputation, now)]));
-    const forgotten = piece.flatMap(([providerId, reputation]) => (reputation === null ? [providerId] : []));
+    const expired = piece.flatMap(([providerId, reputation]) => (reputation === null ? [providerId] : []));
     if (rows.length > 0) {
       await this.#database
         .insertInto('provider_reputations')
@@ -188,10 +197,10 @@ export class ReputationRepository {
         .execute();
       for (const row of rows) this.#seen.set(row.provider_id, textOf(row));
     }
-    if (forgotten.length === 0) return;
-    const forgetting = this.#database.deleteFrom('provider_reputations').where('provider_id', 'in', forgotten);
-    await forgetting.where('written_at', '<', now - SETTLED_MS).execute();
-    for (const providerId of forgotten) this.#seen.delete(providerId);
+    if (expired.length === 0) return;
+    const deletion = this.#database.deleteFrom('provider_reputations').where('provider_id', 'in', expired);
+    await deletion.where('written_at', '<', now - SETTLED_MS).execute();
+    for (const providerId of expired) this.#seen.delete(providerId);
   }
 }
 
@@ -214,12 +223,12 @@ function toRow(providerId: ProviderId, { restriction, ...reputation }: StoredRep
   };
 }
 
-/** Canonical text of a row, equal for equal content. */
+/** Text of a row's content, for comparisons. */
 function textOf(row: Row): string {
   return JSON.stringify(COLUMNS.map((column) => row[column]));
 }
 
-/** Empty for a row that this program cannot read. */
+/** Empty for a row that another version has written in another form. */
 function fromRow(row: Row): [] | [readonly [ProviderId, StoredReputation]] {
   const restriction = restrictionOf(row);
   if (restriction === undefined) return [];

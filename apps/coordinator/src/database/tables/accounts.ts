@@ -1,15 +1,15 @@
-/** Accounts, their keys, and the tables of the sign-in library, which have their own types of dates and flags. */
+/** Types of the tables of accounts, API keys and organisations, and of better-auth's tables, which have other date and flag types. */
 import type { OrganisationRole } from '../accounts/organisation-roles.js';
 
 export interface AccountTables {
-  /** One row per customer, with the id of the user who signed up, or per organisation. */
+  /** One row per user, with the user's id, and one row per organisation. */
   accounts: {
     id: string;
     name: string;
     created_at: number;
     admin_since: number | null;
     suspended_at: number | null;
-    /** Set when the account is closed. Postings refer to the row, so the row stays. */
+    /** Set when the account is closed. The row stays, because postings refer to it. */
     deleted_at: number | null;
   };
   api_keys: {
@@ -26,26 +26,26 @@ export interface AccountTables {
     revoked_at: number | null;
     expires_at: number | null;
     spend_limit_micro_usd: number | null;
-    /** Maximum spending per period; null: no budget, as are the columns below. */
+    /** Maximum spending per period; null: no budget. The following four columns are then null, too. */
     budget_micro_usd: number | null;
     budget_period: BudgetPeriod | null;
     budget_set_at: number | null;
-    /** Newest e-mail about this budget: 80 or 100 percent, and its time. */
+    /** Percentage (80 or 100) of the last e-mail about this budget, and its time. */
     budget_mailed_percent: number | null;
     budget_mailed_at: number | null;
-    /** JSON array of model ids; null allows all. */
+    /** JSON array of allowed model ids; null: all. */
     models: string | null;
     /** `playground`: created by the console's playground; null: created by the owner. */
     made_for: 'playground' | null;
-    /** Form of the signatures in streams; null: the default of the format. */
+    /** Form of response signatures in streams; null: the default of the API format. */
     signature_form: KeySignatureForm | null;
     /** User who created the key in the console; null for older keys. */
     created_by: string | null;
   };
-  /** Accounts without a user. The row stays after deletion, as that of the account does. */
+  /** Marks accounts of organisations, which have no user. Like the row in `accounts`, the row stays after deletion. */
   organisations: { account_id: string; created_by: string; created_at: number };
   organisation_members: { organisation_id: string; user_id: string; role: OrganisationRole; joined_at: number };
-  /** Removed when accepted or revoked. */
+  /** Open invitations. Accepted and revoked ones are removed. */
   organisation_invitations: {
     id: string;
     organisation_id: string;
@@ -59,7 +59,7 @@ export interface AccountTables {
     sent_count: number;
     expires_at: number;
   };
-  /** Acts of members; the newest are retained. */
+  /** Log of members' actions. Only the newest are stored. */
   organisation_events: {
     id: string;
     organisation_id: string;
@@ -69,7 +69,7 @@ export interface AccountTables {
     subject: string | null;
     role: OrganisationRole | null;
   };
-  /** Columns used by queries of this program; the library defines the rest. */
+  /** In this and the next four tables: only columns that this program queries. better-auth defines the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean; two_factor_enabled: number | boolean | null };
   auth_two_factors: { id: string; user_id: string };
   auth_passkeys: { id: string; user_id: string };
@@ -80,11 +80,11 @@ export interface AccountTables {
     account_id: string;
     /** Micro-USD. */
     threshold: number;
-    /** 0 after the e-mail, until the balance reaches the threshold again. */
+    /** 1: the e-mail is sent when the balance is below the threshold. 0 after the e-mail, until the balance reaches it again. */
     is_armed: number;
     mailed_at: number | null;
   };
-  /** Unused since providers link by the device authorization grant (RFC 8628). */
+  /** No longer used, because providers are linked by the device authorization grant (RFC 8628). */
   machine_codes: {
     hash: string;
     account_id: string;
@@ -96,7 +96,7 @@ export interface AccountTables {
 
 export type BudgetPeriod = 'day' | 'week' | 'month';
 
-/** Acts in the log of an organisation. */
+/** Actions in the log of an organisation. */
 export type OrganisationAction =
   | 'organisation.created'
   | 'organisation.renamed'
@@ -123,5 +123,5 @@ export type OrganisationAction =
 
 export type KeySignatureForm = 'event' | 'comment';
 
-/** `api` keys use the inference endpoints, `admin` keys the operator's. Neither opens the other's. */
+/** `api` keys are accepted by the inference endpoints only, `admin` keys by the operator's endpoints only. */
 export type ApiKeyKind = 'api' | 'admin';

@@ -1,4 +1,4 @@
-/** Managed devices: their providers, commands, and evidence as received bytes. */
+/** Types of the tables of device management (MDM): enrolments, commands, nonces, and evidence as received. */
 
 export interface DeviceTables {
   device_enrolments: {
@@ -6,9 +6,9 @@ export interface DeviceTables {
     provider_id: string;
     /** Lowercase hexadecimal SHA-256 of the x963 enclave key that requested the enrolment. */
     se_key_sha256: string;
-    /** The key in base64, which attestation nonces are derived from. */
+    /** The same enclave key in base64. Attestation nonces are derived from the key. */
     se_public_key: string;
-    /** Serial number reported by the provider. Written into the profile; binds nothing. */
+    /** Serial number reported by the provider, written into the profile. Not used to bind the device. */
     serial_number: string;
     /** SHA-256 of the one-time download token; null after the download. */
     download_hash: string | null;
@@ -18,7 +18,7 @@ export interface DeviceTables {
     /** Id of the device at the management server, from its first check-in on. */
     device_id: string | null;
     created_at: number;
-    /** End of an offer that no device has used. */
+    /** Expiry of an offer that no device has used. */
     expires_at: number;
     bound_at: number | null;
     ended_at: number | null;
@@ -34,9 +34,9 @@ export interface DeviceTables {
     /** Null while pending. */
     outcome: string | null;
   };
-  /** Random part per enclave key and week, from which nonces are derived and can be recomputed. */
+  /** Random value per enclave key and week (`epoch`), from which a nonce is derived, also later for verification. */
   device_nonces: { se_key_sha256: string; epoch: number; random: string; created_at: number };
-  /** Newest evidence of each kind, verified again at every read. */
+  /** Newest evidence per enclave key and kind. Verified again at every read. */
   device_evidence: {
     se_key_sha256: string;
     kind: DeviceEvidenceKind;

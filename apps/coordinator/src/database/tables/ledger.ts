@@ -1,49 +1,51 @@
 /**
- * Tables of the ledger and its roll-ups. Amounts are whole micro-USD, times milliseconds since 1970.
+ * Types of the tables of the ledger and its roll-ups. Amounts are whole micro-USD, times milliseconds since 1970.
  *
- * `postings` is the source for money, `jobs` for usage; all others are projections, which `ledger-check` verifies. Roll-ups
- * and the balance of `system:fees` exclude `unfolded_jobs`. Other projections are written with their source.
+ * `postings` is the source of truth for money, and `jobs` for usage. Balances, sums and roll-ups are derived from them, and
+ * `ledger-check` verifies them. Roll-ups and the balance of `system:fees` lag behind by the jobs in `unfolded_jobs`; other derived
+ * rows are written in the same transaction as their source.
  *
- * Keys of accounts: id of an `accounts` row, `provider:<provider id>` for unclaimed earnings, or `system:…` (ledger-policy.ts).
+ * An account in these tables is the id of an `accounts` row, `provider:<provider id>` for earnings of a provider without an owner,
+ * or an internal account `system:…` (ledger-policy.ts).
  */
 import type { Generated } from 'kysely';
 
 export interface LedgerTables {
-  /** Every reservation: `reserved → settled | released`. **A settled row is the usage entry.** Old ended rows are pruned. */
+  /** Every reservation, with its state: `reserved → settled | released`. A settled row is a usage entry. Old ended rows are pruned. */
   jobs: JobRow;
-  /** Settled jobs whose sums are not yet in the roll-ups and in the fee account (`fold-jobs.ts`). */
+  /** Settled jobs that are not yet added to the roll-ups and the fee account (fold-jobs.ts). */
   unfolded_jobs: { job_id: string };
-  /** Requests that were answered with an error, and cost nothing. Neither message nor content. */
+  /** Requests that were answered with an error, and cost nothing. Without error message and content. */
   failed_requests: {
     job_id: string;
     account_id: string;
     api_key_id: string;
-    /** Null: no model of the network; then the name is arbitrary text of the client. */
+    /** Null: the network does not know the model, whose name would then be arbitrary text of the client. */
     model: string | null;
     endpoint: string;
     /** The last provider that tried. */
     provider_id: string | null;
     /** 1 in end-to-end mode. */
     is_sealed: number;
-    /** Row of the error table (packages/formats). */
+    /** Error code of `ERRORS` in packages/formats. */
     code: string;
     latency_ms: number;
     failed_at: number;
   };
-  /** Append-only double entry. Rows of an event sum to zero. Old rows are folded into `posting_openings`. */
+  /** Append-only double entries. The rows of an event sum to zero. Old rows are summed in `posting_openings`, then deleted. */
   postings: PostingRow;
-  /** Per account, the sums of pruned postings. All amounts together sum to zero. */
+  /** Sums of deleted postings per account. All amounts together sum to zero. */
   posting_openings: { account: string; amount: number; earned: number };
-  /** Per account, the sum of its postings and of its running reservations. `system:fees` lacks the fees of unfolded jobs. */
+  /** Sum of the postings of each account, and of its running reservations. */
   balances: BalanceRow;
   /** Amounts spent and reserved per API key, checked against the spend limit and the budget at reservation. */
   key_spend: {
     api_key_id: string;
     spent: number;
     held: number;
-    /** Part of `spent` with pruned job rows. */
+    /** Part of `spent` whose job rows were pruned. */
     spent_pruned: number;
-    /** Newest day (UTC, days since 1970) with spending. The three sums are of the day, week and month of this day. */
+    /** Newest day with spending (UTC, days since 1970). The following sums are those of this day, its week and its month. */
     counted_day: number;
     day_spent: number;
     week_spent: number;
@@ -58,9 +60,9 @@ export interface LedgerTables {
     requested_at: number;
     ended_at: number | null;
   };
-  /** Account of a provider's earnings. `first_owner` claimed the earlier earnings, which old job rows name `provider:<id>`. */
+  /** Account that a provider earns for. `first_owner`: account that got the earnings of `provider:<id>`, which old job rows name. */
   provider_owners: { provider_id: string; account_id: string; first_owner: string | null; linked_at: number | null };
-  /** All prices ever set, immutable. The newest with `valid_from` not after now applies. */
+  /** All prices ever set. Rows are never changed. The newest whose `valid_from` has passed applies. */
   prices: {
     id: string;
     /** `*`: every model without its own price. */
@@ -71,27 +73,27 @@ export interface LedgerTables {
     completion_per_million: number;
     per_image: number;
     valid_from: number;
-    /** Order of setting, for prices with equal `valid_from`. */
+    /** Orders prices with equal `valid_from`; the highest applies. */
     version: number;
   };
 
-  /** Settled jobs per minute of the network. `minute`: milliseconds since 1970 / 60,000. Retained for two days. */
+  /** Settled jobs of the network per minute (minutes since 1970). Stored for two days. */
   minute_totals: { minute: number; requests: number; prompt_tokens: number; completion_tokens: number };
-  /** Usage and earnings per account and hour (milliseconds since 1970 / 3,600,000). Old rows are folded into hour `-1`. */
+  /** Usage and earnings per account and hour (hours since 1970). Old rows are summed in hour `-1`. */
   account_hours: { hour: number; account: string } & Activity;
-  /** Sums of `account_hours` per window, if any. The leaderboard's orders are indexed: `earned`, `served_tokens`, `served_jobs`. */
+  /** Sums of `account_hours` per statistics window, for active accounts. Indexes exist for the orders of the leaderboard. */
   account_totals: { window: StatsWindow; account: string } & Activity;
   /**
-   * Totals of the network per window: four rows, `all` for the lifetime.
+   * Totals of the network, one row per statistics window.
    *
-   * `hour`: newest hour of the window.
+   * `hour`: newest hour of the window (hours since 1970).
    */
   network_totals: { window: StatsWindow; hour: number; active_accounts: number } & Activity;
 
-  /** Jobs per provider, quarter of an hour (for time zones), model and earner. Retained for a hundred days. */
+  /** Jobs per provider, model, earner and quarter of an hour, which suits all time zones. Stored for a hundred days. */
   machine_quarters: {
     provider_id: string;
-    /** Milliseconds since 1970 divided by 900,000. */
+    /** Quarters of an hour since 1970. */
     quarter: number;
     model: string;
     earner: string;
@@ -102,30 +104,30 @@ export interface LedgerTables {
     earned: number;
   };
 
-  /** Earnings per account and UTC day, for maturity. Unchanged by spending, which takes matured earnings first. */
-  pending_earnings: { account: string /** Milliseconds since 1970 divided by 86,400,000. */; day: number; amount: number };
-  /** Earnings per account, payer and UTC day, for a hundred days; older rows of unclaimed providers are in day `-1`. */
+  /** Earnings per account and UTC day, for maturity. Spending does not change the rows, because it takes matured earnings first. */
+  pending_earnings: { account: string /** Days since 1970. */; day: number; amount: number };
+  /** Earnings per account, payer and UTC day, for a hundred days. Older rows of unclaimed providers are summed in day `-1`. */
   payer_earnings: {
-    /** Earner of `jobs`, or the account that has since claimed the provider. */
+    /** Value of `earner` in `jobs`, or the account to which the unclaimed provider was linked since. */
     earner: string;
     /** Paying account, never the earner. */
     payer: string;
     day: number;
     earned: number;
-    /** Part of `earned` that the payer paid from deposited money. Returned as deposited money if the payer claims the provider. */
+    /** Part of `earned` that the payer paid from deposited money. Becomes deposited money again if the payer links the provider. */
     of_deposits: number;
   };
 
   /**
-   * `…_pruned_before`: earlier rows may be removed. `earnings_pending_since`: earlier earnings predate maturity, and count as
-   * matured.
+   * `…_pruned_before`: rows before this time may be deleted. `earnings_pending_since`: earnings before this time have no rows in
+   * `pending_earnings`, and are treated as matured.
    */
   ledger_marks: { name: 'jobs_pruned_before' | 'postings_pruned_before' | 'earnings_pending_since'; at: number };
-  /** Parts of balances that coordinators reserve from in memory (`credit-leases.ts`). Settlements lower the amount by their costs. */
+  /** Parts of balances from which coordinators reserve in memory (credit-leases.ts). Settlements reduce the amount by their costs. */
   credit_leases: {
     id: string;
     account: string;
-    /** Coordinator, as `jobs.holder`. */
+    /** Coordinator, as in `jobs.holder`. */
     holder: string;
     amount: number;
     /** Part reserved by running jobs at the last renewal. */
@@ -135,25 +137,25 @@ export interface LedgerTables {
     /** 1 while another coordinator waits for the unused part. */
     is_recalled: number;
   };
-  /** Coordinators with reservations, and their last heartbeats. */
+  /** Last heartbeat of each coordinator (reservation-holders.ts). */
   ledger_holders: { id: string; seen_at: number };
 }
 
-/** Activity of an account or of the network in a time span. Counts are of settled jobs. */
+/** Activity of an account or of the network in a time span, from settled jobs. */
 export interface Activity {
-  /** Jobs that the account requested, with their usage and cost. */
+  /** Number of jobs that the account requested. The following four members are their usage and cost. */
   requests: number;
   prompt_tokens: number;
   completion_tokens: number;
   images: number;
   spent: number;
-  /** Paid jobs of the account's providers, their prompt and completion tokens, and the earnings. */
+  /** Number of paid jobs of the account's providers. The following members are their tokens (prompt and completion) and earnings. */
   served_jobs: number;
   served_tokens: number;
   earned: number;
 }
 
-/** Windows end with the running hour, which counts in full: `24h` covers 24 to 25 hours. */
+/** Statistics windows. A window ends with the running hour and has whole hours, so `24h` covers 24 to 25 hours. */
 export type StatsWindow = '24h' | '7d' | '30d' | 'all';
 type JobState = 'reserved' | 'settled' | 'released';
 export type DepositSource = 'stripe' | 'development' | 'admin';
@@ -168,14 +170,14 @@ export interface JobRow {
   state: JobState;
   /** Maximum cost, reserved while the state is `reserved`. */
   amount: number;
-  /** Price at reservation, copied, so later changes have no effect. */
+  /** Price at the reservation. The rates are copied, so that later changes of prices have no effect. */
   price_id: string;
   prompt_per_million: number;
   /** Null: the rate of other prompt tokens. */
   cached_per_million: number | null;
   completion_per_million: number;
   per_image: number;
-  /** Maximums of the job, which its settlement is clamped to. */
+  /** Maximums to which the counts of the settlement are limited. */
   max_prompt_tokens: number;
   max_completion_tokens: number;
   max_images: number;
@@ -184,9 +186,9 @@ export interface JobRow {
   reserved_at: number;
   /** Time of the settlement or release. */
   ended_at: number | null;
-  /** Null or zero unless the job is settled, as are the columns below. */
+  /** Null or zero unless the job is settled, like all columns below. */
   provider_id: string | null;
-  /** Credited account (keyed as in this file); null for a free job on an own provider. */
+  /** Credited account; null: a free job on a provider of the requesting account. */
   earner: string | null;
   prompt_tokens: number;
   completion_tokens: number;

@@ -1,4 +1,4 @@
-/** Payments: deposit orders and the processor's reports. Posted deposits are in the ledger's `deposits`, with the same id. */
+/** Types of the tables of payments. A paid order is also a row of the ledger's table `deposits`, with the same id. */
 import type { DepositSource } from './ledger.js';
 
 export interface PaymentTables {
@@ -17,7 +17,7 @@ export interface PaymentTables {
     refunded_micro_usd: number;
     disputed_at: number | null;
   };
-  /** Handled events of the processor, by its id. */
+  /** Handled events of the processor, by the event's id. */
   payment_events: {
     id: string;
     type: string;
@@ -25,14 +25,14 @@ export interface PaymentTables {
     outcome: string;
     received_at: number;
   };
-  /** Claimed ends of withdrawals. The first claim wins, so no withdrawal is both paid and rejected. */
+  /** Claims of how a withdrawal ends. The first claim wins, so that no withdrawal is both paid and rejected. */
   withdrawal_ends: { withdrawal_id: string; end: WithdrawalEndClaim; transfer_id: string | null; claimed_at: number };
-  /** Account at the processor to which an account's withdrawals are paid. */
+  /** Account at the processor (`payout_id`) to which an account's withdrawals are paid. */
   payout_accounts: { account_id: string; payout_id: string; created_at: number };
-  /** Details that the account wants on receipts; deleted with the account. */
+  /** Details for the deposit receipts of an account. Deleted with the account. */
   billing_details: { account_id: string; name: string | null; address: string | null; tax_id: string | null };
 }
 
-/** Only `open` deposits change: to `paid` (posted to the ledger), `expired` or `failed`. */
+/** An `open` order becomes `paid` (credited in the ledger), `expired` or `failed`. A late payment makes any order `paid`. */
 export type DepositOrderState = 'open' | 'paid' | 'expired' | 'failed';
 export type WithdrawalEndClaim = 'paid' | 'rejected' | 'transfer';

@@ -1,9 +1,9 @@
-/** Tables of providers: device authorizations, tokens of linked providers, owner commands, reputations, the model catalogue, receipts. */
+/** Types of the tables of providers: device authorizations, tokens, owner commands, reputations, model catalogue and receipts. */
 import type { OwnerCommandRefusal } from '@inference/protocol';
 
 /** Result of a command from the console. */
 export type CommandOutcome = 'done' | 'refused' | 'unsupported' | 'not_linked' | 'timeout' | 'disconnected' | 'busy';
-/** Reason of a machine that refused a command; `other`: a reason that this version does not know. */
+/** Reason for which a provider refused a command. `other`: a reason that this version does not know. */
 export type CommandRefusal = OwnerCommandRefusal | 'other';
 
 export interface ProviderTables {
@@ -16,18 +16,18 @@ export interface ProviderTables {
     /** Name of the machine, reported by the agent. */
     machine_name: string;
     chip_name: string | null;
-    /** Network address of the request. */
+    /** IP address of the agent's request. */
     address: string | null;
     requested_at: number;
     expires_at: number;
     /** Minimum pause between two polls of the agent; `slow_down` lengthens it. */
     interval_ms: number;
     polled_at: number | null;
-    /** Deciding account. */
+    /** Account that approved or denied the code. */
     account_id: string | null;
     approved_at: number | null;
     denied_at: number | null;
-    /** Hash of the token issued for the code, once. */
+    /** Hash of the token that was issued for the code. */
     token_hash: string | null;
   };
   machine_tokens: {
@@ -35,13 +35,13 @@ export interface ProviderTables {
     hash: string;
     account_id: string;
     machine_name: string;
-    /** Enclave key that presented the token first; no other key may use the token. */
+    /** Provider that presented the token first. No other provider may use the token. */
     provider_id: string | null;
     created_at: number;
     bound_at: number | null;
     revoked_at: number | null;
   };
-  /** Commands that owners sent from the console; the newest of an account are retained. */
+  /** Commands that owners sent from the console. Only the newest of an account are stored. */
   owner_commands: {
     id: string;
     account_id: string;
@@ -54,15 +54,15 @@ export interface ProviderTables {
     outcome: CommandOutcome | null;
     refusal: CommandRefusal | null;
   };
-  /** Accounts for a provider's earnings between two owners. Before the first owner, the account is `provider:<id>`, without a row. */
+  /** Ledger accounts for a provider's earnings between two owners. Before the first owner, the account `provider:<id>` has no row here. */
   unclaimed_accounts: { account: string; provider_id: string; since: number; claimed_by: string | null };
   provider_reputations: {
     provider_id: string;
-    /** Weight of the failures, and consecutive late attempts, as of `at`. */
+    /** Weight of past failures, and number of consecutive late attempts, at the time `at`. */
     weight: number;
     late: number;
     at: number;
-    /** `cooldown`, `quarantine`, or null: unrestricted. The other restraint columns are null as well. */
+    /** `cooldown` or `quarantine`. Null: unrestricted; the other `restraint_…` columns are then null, too. */
     restraint_kind: string | null;
     restraint_reason: string | null;
     restraint_detail: string | null;

@@ -1,6 +1,6 @@
-/** Tables of rollouts of agent versions. */
+/** Types of the tables of rollouts of agent versions. */
 export interface ReleaseTables {
-  /** A row per version. `findings`: JSON of the last check. `evidence_since`: earlier offers count no more. */
+  /** One row per agent version. `findings`: JSON of the last check. `evidence_since`: offers before this time are not evaluated. */
   rollouts: {
     version: string;
     state: 'active' | 'paused' | 'halted' | 'complete';
@@ -17,8 +17,9 @@ export interface ReleaseTables {
     checked_at: number | null;
   };
   /**
-   * Machines that were offered a version or run it (`updated`), and sampled others (`control`). `since`: offer or sampling. `models`: JSON
-   * list. Trust: 0 none, 1 self_signed, 2 hardware.
+   * Machines that were offered a version or run it (`updated`), and a sample of others for comparison (`control`).
+   *
+   * `since`: time of the offer or of the sampling. `models`: JSON list. Trust: 0 none, 1 self_signed, 2 hardware.
    */
   rollout_machines: {
     version: string;
@@ -37,17 +38,17 @@ export interface ReleaseTables {
     trust: number | null;
     attempts: number;
     failures: number;
-    /** Model and decode rate, in tokens per second, before the offer; the later rate relative to this one. */
+    /** Model and decode rate (tokens per second) before the offer. `speed_ratio`: later rate divided by this one. */
     speed_model: string | null;
     speed_before: number | null;
     speed_ratio: number | null;
-    /** Hash of version and owner: the account, else the network address. Null: an earlier version wrote the row. */
+    /** Hash of the version and the owner's account, or the IP address without an account. Null: written by an earlier version. */
     owner: string | null;
-    /** 1: not chosen by stage or operator, but by its owner. */
+    /** 1: the owner, not the rollout's stage or an operator, chose the version. */
     is_volunteer: number | null;
   };
   /** Capacity of the machines at each coordinator. `fleet`: JSON. */
   rollout_fleets: { coordinator: string; seen_at: number; fleet: string };
-  /** One row. `policy`: JSON. */
+  /** The operators' rollout policy. One row. `policy`: JSON. */
   rollout_policies: { name: string; policy: string; changed_at: number; changed_by: string };
 }

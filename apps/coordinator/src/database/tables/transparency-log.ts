@@ -1,6 +1,6 @@
-/** Tables of the transparency log. Hashes are hexadecimal. Entries and nodes are append-only. */
+/** Types of the tables of the transparency log. Hashes are hexadecimal. Entries and nodes are append-only. */
 export interface TransparencyLogTables {
-  /** One row per log. `published_*`: the tree of the served checkpoint, which only grows. `cosignatures`: lines of a signed note. */
+  /** One row per log. `published_…`: tree of the served checkpoint, which only grows. `cosignatures`: signature lines of witnesses. */
   log_heads: {
     name: string;
     origin: string;
@@ -11,6 +11,6 @@ export interface TransparencyLogTables {
   };
   /** `entry`: canonical JSON. */
   log_entries: { leaf_index: number; leaf_hash: string; kind: string; entry: string; created_at: number };
-  /** Complete subtrees: the 2^level leaves from `node_index` * 2^level on. */
+  /** Hashes of complete subtrees. A node covers the 2^level leaves from `node_index` * 2^level on. */
   log_nodes: { level: number; node_index: number; hash: string };
 }

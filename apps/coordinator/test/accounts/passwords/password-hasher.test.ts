@@ -17,7 +17,7 @@ function open(options: ConstructorParameters<typeof PasswordHasher>[0] = {}): Pa
   return hasher;
 }
 
-/** Thread whose answers the test releases. */
+/** Worker thread that answers only when the test lets it. */
 class HeldThread extends EventEmitter {
   readonly held: Derivation[] = [];
   unref(): void {}
@@ -38,7 +38,7 @@ it('hashes like the sign-in library, and verifies hashes of both', async () => {
   const ours = await hasher.hash('Ångström und Söhne');
   const theirs = await hashPassword('Ångström und Söhne');
   expect(ours).toMatch(/^[0-9a-f]{32}:[0-9a-f]{128}$/);
-  // Another composition of the same letters (NFKC).
+  // The same letters in another Unicode composition, equal after NFKC.
   expect(await verifyPassword({ hash: ours, password: 'Ångström und Söhne' })).toBe(true);
   expect(await hasher.verify({ hash: theirs, password: 'Ångström und Söhne' })).toBe(true);
   expect(await hasher.verify({ hash: theirs, password: 'Angström und Söhne' })).toBe(false);

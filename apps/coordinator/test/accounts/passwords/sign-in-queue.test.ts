@@ -3,7 +3,7 @@ import { SignInQueue, SignInQueueFull } from '../../../src/accounts/passwords/si
 
 const NEVER = new AbortController().signal;
 
-/** Queue whose tasks the test ends. */
+/** Queue with tasks that end only when the test lets them. */
 function heldQueue(options: ConstructorParameters<typeof SignInQueue>[0]) {
   const queue = new SignInQueue(options);
   const begun: string[] = [];

@@ -161,7 +161,7 @@ it('lets the writer wait: `send` returns false, `onDrain` follows, and memory st
   net.until(() => received.ends.length === 1);
   expect(received.messages.length).toBe(200);
   expect(recorder.drains).toBeGreaterThan(3);
-  // Window, high-water mark of the stream, and a message.
+  // Window, plus the stream's high-water mark, plus two messages.
   expect(peak).toBeLessThan(1024 * 1024 + 512 * 1024 + 2 * message.length);
 });
 

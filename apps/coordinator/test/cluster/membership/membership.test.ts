@@ -20,7 +20,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A member of a network in this process. */
+/** A coordinator's `Membership` on a network within this process. */
 function join(network: EventEmitter, self: string, models: () => PublishedModel[], read = (_id: string): void => {}): Membership {
   const membership = new Membership({
     self,

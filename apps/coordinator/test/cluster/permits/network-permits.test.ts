@@ -35,7 +35,7 @@ class Network {
     return [...this.permits.values()].map((permits) => permits.define('requests', { max, windowMs: WINDOW_MS }));
   }
 
-  /** The only coordinator that admits the key while no other answers at all: without the home, the others have shares. */
+  /** Home of a key: the only coordinator that decides without a request to another. */
   async homeOf(key: string): Promise<string> {
     for (const id of this.ids) {
       const before = this.requests;
@@ -150,7 +150,7 @@ describe('limits of a network', () => {
       network.unreachable.add(home);
       network.agree(rest);
       for (let index = 0; index < 30; index++) if (await take(rest[index % 2] as string)) admitted++;
-      // A coordinator that has not asked since knows a little less than the last one.
+      // At most two too many: a coordinator that has not asked the old home recently knows a lower count.
       expect(admitted).toBeGreaterThanOrEqual(12);
       expect(admitted).toBeLessThanOrEqual(14);
     }

@@ -1,4 +1,4 @@
-/** Sealed requests of a peer: received up to the announced size, which may be that of a request with images. */
+/** Sealed requests of a peer are received up to the announced size, which may be that of a request with images. */
 import { FRAME_HEADER_BYTES, type RequestFrames } from '@inference/protocol';
 import { expect, it } from 'vitest';
 import { encodeMessage } from '../../../src/cluster/json-message.js';
@@ -34,7 +34,7 @@ const PLACEMENT_REQUEST = {
   image: null,
 };
 
-/** A server that places every request, and the stream of a peer to the server. */
+/** `PlacementServer` that places every request, and a peer's stream to it. */
 async function placedStream() {
   const aborts: string[] = [];
   const started: number[] = [];

@@ -60,7 +60,7 @@ describeWithServer('with a nats-server', () => {
     const server = await serve();
     const proxy = await TcpProxy.start(`http://127.0.0.1:${server.port}`, { isWebSocket: false });
     cleanups.push(() => proxy.close());
-    // Greeting, login and its reply: three times the delay.
+    // Connecting takes three times the delay: greeting, login and its reply.
     proxy.delay(900);
     const { transport, events } = connect([proxy.address.replace('http', 'nats')]);
     await waitFor(() => expect(transport.isConnected).toBe(true));
@@ -213,7 +213,7 @@ authorization { users: [
 it('closes the sockets of failed dials', async () => {
   const sockets = new Set<Socket>();
   let dials = 0;
-  // Accepts connections, and never says anything.
+  // Accepts connections, but never sends a byte.
   const server = createServer((socket) => {
     dials++;
     sockets.add(socket);

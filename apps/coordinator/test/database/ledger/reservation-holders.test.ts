@@ -39,7 +39,7 @@ describeDatabases('holders of reservations', (fresh, dialect) => {
   const beatFor = async (id: string, ms: number): Promise<void> => {
     for (let passed = 0; passed <= ms; passed += HOLDER_HEARTBEAT_MS) {
       time += HOLDER_HEARTBEAT_MS;
-      // A clock far off: on PostgreSQL the database's clock counts.
+      // `now` is wrong on purpose, because on PostgreSQL the database's clock is used.
       await recordHolder(database, id, 5);
     }
   };
@@ -50,7 +50,7 @@ describeDatabases('holders of reservations', (fresh, dialect) => {
       await recordHolder(database, 'self', 9);
       expect(await abandonedJobs(database, 'self')).toEqual([]);
       await setAge('other', HOLDER_TIMEOUT_MS + 1000);
-      // All may have paused with the database.
+      // Not abandoned: other heartbeats may have paused together with this coordinator's.
       expect(await abandonedJobs(database, 'self')).toEqual([]);
       await beatFor('self', HOLDER_TIMEOUT_MS);
       expect(await abandonedJobs(database, 'self')).toEqual(['job']);

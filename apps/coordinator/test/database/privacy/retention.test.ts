@@ -1,4 +1,4 @@
-/** Retention: rows beyond the maximum age go, younger ones and those without a maximum stay. */
+/** Retention removes rows older than the maximum age. Younger rows, and rows without a maximum, stay. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { readRetention } from '../../../src/config/retention.js';
@@ -30,7 +30,7 @@ describeDatabases('retention', (fresh) => {
       return Number(rows[0]?.count);
     };
 
-    // Without maximums, only what is of no use to anybody.
+    // Without maximum ages, only expired rows that nobody can use any more are removed.
     expect(await applyRetention(database, NO_MAXIMUM, NOW)).toEqual({
       'device codes': 1,
       'expired invitations': 1,
