@@ -37,7 +37,7 @@ export function Pages() {
   );
 }
 
-/** Marks the module as loaded: from now on, its pages show without waiting. */
+/** Registers the component of a loaded page module. The pages of the module then render at once. */
 export function keepLoaded(load: PageRoute['load'], Page: ComponentType): void {
   for (const page of PAGES) if (page.load === load) LOADED.set(page, Page);
 }
@@ -46,7 +46,7 @@ function lazyPage(page: PageRoute): ComponentType {
   return lazy(async () => ({ default: (await loadPage(page.path, page.load)).Page }));
 }
 
-/** Shows the page if access allows. Otherwise redirects to sign-in and back. */
+/** Shows the page if the session may open it. Visitors are redirected to sign-in; others see which access they lack. */
 function Guarded({ page }: { readonly page: PageRoute }) {
   const session = useSession();
   const [location] = useLocation();

@@ -49,7 +49,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   return nextStep(steps) === null ? null : steps;
 }
 
-/** Lets the page create the API key. If absent, the step links to the quick start. */
+/** Button of the step "Use the API" on a page that creates API keys. Without it, the step links to the quick start. */
 export interface KeyAction {
   readonly busy: boolean;
   readonly create: () => void;

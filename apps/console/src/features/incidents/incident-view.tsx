@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { Badge, Card } from '../../ui/display/page.js';
 import { COMPONENTS, IMPACTS, STATUSES } from './incident-texts.js';
 
-/** Days that are listed even without an incident, today included. */
+/** Number of days, including today, that are listed even without an incident. */
 const RECENT_DAYS = 14;
 const DAY_MS = 86_400_000;
 const UTC = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });

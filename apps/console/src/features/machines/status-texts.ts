@@ -1,4 +1,4 @@
-/** Display texts for codes of the coordinator. Unknown codes are shown with spaces instead of underscores. */
+/** Labels and texts for the status codes of machines. Unknown codes are shown with spaces instead of underscores. */
 import type { Tone } from '../../ui/feedback/note.js';
 
 export interface StatusLabel {

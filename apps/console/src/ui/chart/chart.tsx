@@ -39,7 +39,7 @@ export interface ChartProps extends ChartData {
 const Drawing = lazy(() =>
   import('./chart-drawing.js').then(
     ({ ChartDrawing }) => ({ default: ChartDrawing }),
-    // Offline, or after a release that renamed the file: the numbers remain readable.
+    // The module cannot be loaded offline, or after a deployment. The table still shows the numbers.
     () => ({ default: ChartTable }),
   ),
 );

@@ -1,4 +1,4 @@
-/** Formats for money, numbers, durations and times, and elements with these formats. */
+/** Formatting of money, numbers, durations and times: functions that return text, and the elements `Money`, `Count` and `Time`. */
 import { useEffect, useState } from 'react';
 
 const MICRO_USD_PER_USD = 1_000_000n;
@@ -13,7 +13,7 @@ export function formatUsd(microUsd: number): string {
   return `${negative ? '−' : ''}$${dollars}.${digits}`;
 }
 
-/** From one dollar on: whole cents, rounded towards zero. Smaller amounts: all digits. */
+/** Amounts of one dollar and more are rounded towards zero to whole cents. Smaller amounts show all digits. */
 export function formatUsdRounded(microUsd: number): string {
   return formatUsd(Math.abs(microUsd) < 1_000_000 ? microUsd : Math.trunc(microUsd / 10_000) * 10_000);
 }
@@ -64,7 +64,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** A fraction of 1 as percent, such as `7.5%`; a dash for null (nothing to divide). */
+/** Formats a fraction of 1 as percent, such as `7.5%`. Null, a fraction of a zero total, is shown as a dash. */
 export function formatShare(share: number | null): string {
   if (share === null) return '—';
   const value = share * 100;

@@ -1,5 +1,5 @@
 /**
- * Labelled input with hint and error, linked for screen readers. Made for react-hook-form:
+ * Labelled inputs with hint and error, which screen readers announce with the input. Designed for react-hook-form:
  *
  * `<Field label="Name" error={errors.name?.message} {...register('name')} />`.
  */

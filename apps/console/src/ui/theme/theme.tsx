@@ -40,6 +40,7 @@ export function useTheme(): ThemeState {
   return state;
 }
 
+/** Before the first paint, `public/first-paint.js` copied the choice from local storage to `data-theme`. */
 function readChoice(): ThemeChoice {
   const { theme } = document.documentElement.dataset;
   return theme === 'light' || theme === 'dark' ? theme : 'system';

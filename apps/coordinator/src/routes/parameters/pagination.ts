@@ -1,4 +1,4 @@
-/** Paged lists, newest first: `limit`, `cursor` (position of a page's last row) and text filters. */
+/** Cursor pagination of lists, newest first. Reads `limit`, `cursor` (position of the previous page's last row) and text filters. */
 import { RequestError } from '@inference/formats';
 
 /** Reads `limit` and `cursor`. Throws RequestError. */
@@ -32,7 +32,10 @@ export interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** Cuts `limit + 1` fetched rows into a page and its cursor. */
+/**
+ * Makes a page of at most `limit` items. `rows`: up to `limit + 1` rows; an extra row means that a next page exists. `mark`: position of
+ * a row, for the cursor.
+ */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
@@ -46,7 +49,7 @@ export function toPage<Row, Item>(
   return cutPage(rows, limit, cursor, item);
 }
 
-/** Like {@link toPage}, with any text as the cursor. */
+/** Like {@link toPage}, for cursors of another form. */
 export function cutPage<Row, Item>(
   rows: readonly Row[],
   limit: number,

@@ -55,6 +55,7 @@ const MAX_VALUE_LENGTH = 256;
 function readCursor(cursor: string, sort: string, order: SortOrder): Position {
   const [cursorSort, cursorOrder, value, id] = parseCursor(cursor);
   const isMatching = cursorSort === sort && cursorOrder === order;
+  // `model` is the only sort by a text.
   const isValid = sort === 'model' ? isText(value, MAX_VALUE_LENGTH) : Number.isSafeInteger(value);
   if (isMatching && isValid && isText(id, MAX_ID_LENGTH)) return { value: value as number | string, id };
   throw new RequestError('invalid_request', 'cursor', 'cursor must be the next_cursor of a page with the same sort and order.');

@@ -1,8 +1,11 @@
-/** `closePipelined` closes waiting pipelined responses (RFC 9112 section 9.3.2) with their connection, which Node.js does not. */
+/**
+ * `closePipelined` closes pipelined responses (RFC 9112 section 9.3.2) whose connection closes before their turn.
+ *
+ * Node.js emits `close` only for the response that currently owns the socket.
+ */
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Closes pipelined responses when their connection ends before their turn. */
 export function closePipelined(server: Server): void {
   const waiting = new WeakMap<Socket, Set<ServerResponse>>();
   server.on('request', ({ socket }, response) => {
@@ -14,7 +17,7 @@ export function closePipelined(server: Server): void {
   });
 }
 
-/** Responses to close with the connection. */
+/** Creates the set of responses to close with the connection. */
 function follow(socket: Socket): Set<ServerResponse> {
   const behind = new Set<ServerResponse>();
   socket.once('close', () => {

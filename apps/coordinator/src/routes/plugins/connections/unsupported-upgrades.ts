@@ -1,12 +1,13 @@
 /**
  * `serveUpgradesAsRequests` serves requests with an unsupported `Upgrade` as ordinary requests (RFC 9110 section 7.8).
  *
- * Node.js passes every upgrade as a raw socket once a listener exists, so the request is replayed without `Upgrade`.
+ * Once a listener for upgrades exists, Node.js passes the raw socket of every upgrade request to it. This listener pushes the request back
+ * into the socket without `Upgrade`, and lets the server read the connection again.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Handles all upgrade requests, except requests for which `isHandled` is true: another listener answers. */
+/** Handles all upgrade requests, except those that another listener answers (`isHandled`). */
 export function serveUpgradesAsRequests(server: Server, isHandled: (request: IncomingMessage) => boolean): void {
   const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
   const waiting = new WeakMap<Duplex, () => void>();
@@ -40,7 +41,7 @@ export function serveUpgradesAsRequests(server: Server, isHandled: (request: Inc
     };
     // Without a listener, a socket error would be uncaught until the server owns the socket again.
     socket.on('error', ignoreError);
-    // Answers to earlier requests of the connection go out first.
+    // Responses to earlier requests of the connection must be sent first.
     if (responses.size === 0) goOn();
     else {
       socket.on('drain', passDrain);
