@@ -8,7 +8,7 @@ interface DeviceRoutesDeps {
   readonly now: () => number;
 }
 
-/** Adds no route where no devices are managed. */
+/** Adds no routes on a coordinator without device management. */
 export const deviceRoutes: FastifyPluginAsync<DeviceRoutesDeps> = async (server, { devices, now }) => {
   const { managed, evidence } = devices;
   if (managed === null) return;

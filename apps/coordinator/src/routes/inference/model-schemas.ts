@@ -1,4 +1,7 @@
-/** Schemas of the model list (spec: model list). Descriptions of query parameters complete "<name> must be ...". */
+/**
+ * Schemas of the model list (spec: model list). Descriptions of query parameters are the ends of error messages: "<name> must be
+ * <description>".
+ */
 import { ModelStatisticsSchema } from '@inference/formats';
 import Type, { type TProperties } from 'typebox';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';

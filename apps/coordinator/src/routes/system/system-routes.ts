@@ -1,4 +1,4 @@
-/** Routes of the service: root, health, statistics and the OpenAPI document. */
+/** `systemRoutes`: registers `/`, health, statistics, network status and the OpenAPI document. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import type { NetworkStatusService } from '../../telemetry/statistics/network-status.js';
