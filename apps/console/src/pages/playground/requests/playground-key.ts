@@ -1,4 +1,4 @@
-/** API key of the playground: valid for one hour, only in memory. */
+/** API key of the playground: valid for one hour, stored only in memory. */
 import type { ConsolePlaygroundKey } from '@inference/formats';
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
@@ -37,7 +37,7 @@ export interface KeySource {
   forget(): void;
 }
 
-/** Members of the outcome of a request that decide about the key. `status`: see {@link RequestFailure}. */
+/** Outcome of a request, as far as relevant to the key. `status`: see {@link RequestFailure}. */
 interface Sent {
   readonly kind: string;
   readonly status?: number | null;
