@@ -1,7 +1,8 @@
 /**
- * Shows the page of the current URL. Pages are fetched when first opened and guarded by access.
+ * `Pages`: shows the page of the current URL. The module of a page is loaded when the page is first opened. Pages with restricted access
+ * are shown only to sessions that may open them.
  *
- * Navigation sets the document title and focuses the heading, for screen readers and keyboards.
+ * After navigation, the document title changes and the heading gets the focus, for users of screen readers and keyboards.
  */
 import type { ConsoleMembership } from '@inference/formats';
 import { Component, type ComponentType, lazy, type ReactNode, Suspense, useEffect, useLayoutEffect, useRef } from 'react';

@@ -14,7 +14,7 @@ import { Button, LinkButton } from '../../ui/forms/button.js';
 import { MONEY_KEY, useBalance, useInvalidateMoney } from './balance.js';
 import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 
-/** Micro-USD per click in development mode. */
+/** Amount that one click adds in development mode. */
 const TEST_FUNDS_MICRO_USD = 10_000_000;
 
 /** Permissions that the steps need in an organisation. */

@@ -49,7 +49,7 @@ export function microUsdOf(text: string): number {
   return typed.kind === 'amount' ? typed.microUsd : 0;
 }
 
-/** Text for an input: `12.50` for 12,500,000, `5` for 5,000,000. A fraction has at least two digits. */
+/** Formats micro-USD as input text: 12,500,000 as `12.50`, 5,000,000 as `5`. A fraction has at least two digits. */
 export function formatUsdInput(microUsd: number): string {
   const digits = String(microUsd).padStart(MICRO_DIGITS + 1, '0');
   const whole = digits.slice(0, -MICRO_DIGITS);

@@ -1,4 +1,4 @@
-/** Earnings per day and machine as totals, chart series and CSV. */
+/** Converts earnings per day and machine to totals, a forecast, chart series and CSV. */
 import type { ConsoleEarningDays } from '@inference/formats';
 import { dailySeries, sum } from '../../features/account/daily-series.js';
 import { type DayRange, eachDay } from '../../features/account/utc-days.js';

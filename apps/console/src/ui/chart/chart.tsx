@@ -1,6 +1,6 @@
 /**
- * Chart with its numbers as a table behind a toggle, for screen readers and for exact values. The drawing code is fetched with the
- * first chart; a placeholder reserves its space.
+ * `Chart`: line or bar chart. A button switches to a table of the values, for screen readers and for exact numbers. The drawing code is
+ * loaded with the first chart.
  */
 import { ChartColumn, Table2 } from 'lucide-react';
 import { lazy, Suspense, useId, useState } from 'react';

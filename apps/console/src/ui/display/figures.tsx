@@ -45,17 +45,17 @@ export function formatShort(value: number): string {
   return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value);
 }
 
-/** `1 request`, `2 requests`. */
+/** Formats a number with its noun: `1 request`, `2 requests`. */
 export function pluralize(value: number, singular: string, plural = `${singular}s`): string {
   return `${formatCount(value)} ${value === 1 ? singular : plural}`;
 }
 
-/** At most one decimal place. */
+/** Formats a rate, such as tokens per second, with at most one decimal place. */
 export function formatRate(value: number): string {
   return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
 }
 
-/** `850 ms`, `1.8 s`, `2 min 5 s`. */
+/** Formats a duration: `850 ms`, `1.8 s`, `2 min 5 s`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   // 59,950 ms and more would be rounded to 60.0 s.
@@ -97,7 +97,7 @@ const RELATIVE_UNITS = [
 interface TimeProps {
   /** ISO 8601, or milliseconds. */
   readonly at: string | number;
-  /** `relative`: "3 minutes ago", updated continuously. `exact`: with seconds, to tell rows apart. */
+  /** `relative`: "3 minutes ago", updated continuously. `exact`: with seconds, for lists with several rows per minute. */
   readonly as?: 'relative' | keyof typeof FORMATS;
 }
 
@@ -114,7 +114,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
   );
 }
 
-/** "3 minutes ago", "in 2 hours", "now". `ms` is negative in the past. */
+/** Formats a relative time: "3 minutes ago", "in 2 hours", "now". `ms` is negative for the past. */
 function relative(ms: number): string {
   const seconds = Math.round(ms / 1000);
   for (const [unit, length] of RELATIVE_UNITS) {

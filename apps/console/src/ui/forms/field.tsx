@@ -17,7 +17,7 @@ interface FieldFrameProps {
 }
 
 interface FieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'input'>, 'className' | 'id'> {
-  /** Text inside the end of the input, such as a unit. */
+  /** Text at the end of the input, such as a unit. */
   readonly suffix?: ReactNode;
 }
 

@@ -97,7 +97,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
     };
   });
 
-  // The stricter limit of `authRoutes` is unnecessary: each device code limits its own polling (`slow_down`).
+  // The limit of `authRoutes` is unnecessary here, because polling is limited per device code (`slow_down`).
   add('/oauth/token', TOKEN, publicRoutes, async (form) => {
     if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
       throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);

@@ -30,7 +30,7 @@ interface AuthRoutes {
   readonly queue: SignInQueue;
   readonly devices: KnownBrowsers;
   readonly notices: AccountNotices;
-  /** Whether the coordinator can send mail. */
+  /** Whether the coordinator can send e-mails. */
   readonly mail: boolean;
   readonly log: Log;
 }
@@ -42,7 +42,7 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       url: AUTH_PATH + route.path,
       schema: route.schema,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
-      // Headers are checked before the body is read.
+      // Checks the headers before the body is read.
       onRequest: [
         server.rateLimits.authRoutes,
         (request, reply, done) => {

@@ -33,7 +33,7 @@ interface MoneyRoutes {
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null: no payment processor, so no deposits by card and no automatic payouts. */
+  /** Null: no payment processor, so no checkout and no automatic payouts. */
   readonly processor: PaymentProcessor | null;
   readonly development: boolean;
   readonly now: () => number;

@@ -1,6 +1,6 @@
 /**
- * Schemas of payments and prices (spec: usage entry, balance). Descriptions of parameters are the ends of error messages: "<name> must be
- * <description>".
+ * Schemas of payments and prices (spec: usage entry, balance). Descriptions of parameters complete error messages of the form "<name> must
+ * be <description>".
  */
 import Type, { type Static } from 'typebox';
 

@@ -118,7 +118,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
   };
 }
 
-/** For operators: managed devices with their next command or the reason for none, and counts of report outcomes. */
+/** Route for operators: managed devices with their next command, or the reason for none, and numbers of reports by outcome. */
 export function addDeviceOperations(server: FastifyInstance, managed: Managed, evidence: DeviceManagement['evidence']): void {
   const schema = { response: { 200: DeviceListSchema } };
   server.get(

@@ -64,8 +64,8 @@ export class KeysetPublisher {
     let newest = await repository.newest();
     const { entries, newestRegistrationAt } = await this.#options.providers();
     const providers = sortedProviders(entries);
-    // If a provider has registered again since the keyset was issued, its coordinator may have restarted. The restarted coordinator lacks
-    // the earlier record of the provider, so no coordinator may serve the record that the keyset references.
+    // If a provider registered after the keyset was issued, the coordinator with its earlier record may have stopped. No coordinator could
+    // then serve the record that the keyset references.
     const areRecordsServed = ({ issuedAt }: StoredKeyset): boolean => newestRegistrationAt < issuedAt;
     if (newest !== null && areRecordsServed(newest) && isYounger(newest, KEYSET_MAX_AGE_MS, now)) return toPublishedKeyset(newest);
     const claim = await repository.newestClaim();

@@ -1,6 +1,6 @@
 /**
- * Routes of the inference endpoints, except image generation, and of token counting. `requestInput`, `runJob` and `maxStreamBytes` are
- * shared with the routes for images and for sealed requests.
+ * Routes of all inference endpoints except image generation. Token counting is one of them. The routes for images and for sealed requests
+ * also use `requestInput`, `startSpan`, `runJob` and `maxStreamBytes`.
  */
 import {
   type ApiError,
@@ -97,7 +97,7 @@ function addEndpoint(
   });
 }
 
-/** Body, account and headers of a request. */
+/** Parts of an HTTP request that the parsing of every format needs: body, account, key and headers. */
 export function requestInput(
   request: FastifyRequest,
   key: ApiKey,

@@ -1,5 +1,5 @@
 /**
- * Schemas of the model list (spec: model list). Descriptions of query parameters are the ends of error messages: "<name> must be
+ * Schemas of the model list (spec: model list). Descriptions of query parameters complete error messages of the form "<name> must be
  * <description>".
  */
 import { ModelStatisticsSchema } from '@inference/formats';

@@ -21,7 +21,7 @@ export function readLimit(query: Readonly<Record<string, string | undefined>>): 
   throw new RequestError('invalid_request', 'limit', 'limit must be a whole number from 1 to 200.');
 }
 
-/** Position of the last row of a page, by time and id. */
+/** Position of a page's last row. Lists are sorted by time, then id. */
 interface PageCursor {
   readonly at: number;
   readonly id: string;

@@ -49,7 +49,7 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
 
     server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
       if (error instanceof RequestError) {
-        // Fastify closes the connection if the body is unread. Here, the rest of the body is discarded instead.
+        // After an error of a body parser, Fastify sets `connection: close`. Here, the rest of the body is discarded instead.
         reply.removeHeader('connection');
         // RFC 9110 section 15.5.9: the server closes the connection after 408.
         if (error.code === 'body_too_slow') reply.header('connection', 'close');

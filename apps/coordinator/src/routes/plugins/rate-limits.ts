@@ -25,7 +25,7 @@ interface RateLimitSettings {
   readonly badKeysPerMinute: number;
   /** Requests per address and minute on sign-up and sign-in routes. */
   readonly authPerMinute: number;
-  /** Attempts per client and e-mail address in fifteen minutes, for sign-in and password resets. */
+  /** Sign-in and sign-up attempts per client and e-mail address in fifteen minutes. 0 also disables the limits on e-mails. */
   readonly emailPerQuarter: number;
 }
 
@@ -40,7 +40,7 @@ export interface NetworkCounts {
 }
 
 export interface RateLimits {
-  /** Counts a request with a valid key. False: the limit is exceeded, and the request is answered. */
+  /** Counts a request with a valid key. False: the limit is exceeded, and the error is sent. */
   admitApiKey(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
   /** Seconds until this address may present keys again; null if not blocked. */
   wrongKeyBlockSeconds(request: FastifyRequest): Promise<number | null>;

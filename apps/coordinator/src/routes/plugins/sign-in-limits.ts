@@ -20,7 +20,7 @@ interface SignInLimitOptions {
 
 export interface SignInClient {
   readonly email: string;
-  /** See `clientNetwork`. */
+  /** Network of the client's address, from `networkOf`. */
   readonly network: string;
   /** Id of a browser with an earlier sign-in for this e-mail address; null for an unknown browser. */
   readonly device: string | null;

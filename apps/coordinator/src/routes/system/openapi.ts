@@ -1,4 +1,4 @@
-/** `GET /openapi.json`: the OpenAPI 3.1 document of all documented routes, generated from the schemas of the routes. */
+/** `GET /openapi.json`: the OpenAPI 3.1 document, generated from the schemas of the routes with `tags`. */
 import fastifySwagger from '@fastify/swagger';
 import { INFERENCE_SCHEMAS, STATS_SCHEMAS, STATUS_SCHEMAS } from '@inference/formats';
 import { AttestationFeedSchema, MachineEarningsSchema, ProviderStatusSchema } from '@inference/protocol';

@@ -28,7 +28,7 @@ interface SavedAnswer {
   readonly feed: AttestationFeed;
 }
 
-/** Time in milliseconds. Throws `FeedError` for an invalid feed. */
+/** `now` in milliseconds. Throws `FeedError` for an invalid feed. */
 export function evaluateSavedAnswer({ answer, request, isPasted, feed }: SavedAnswer, now: number): AnswerReportProps {
   const headers = Object.fromEntries(answer.headers);
   const body = isPasted ? restoredBody(answer) : answer.body;
@@ -59,7 +59,7 @@ export function evaluateSavedAnswer({ answer, request, isPasted, feed }: SavedAn
   };
 }
 
-/** Time in milliseconds. Throws `FeedError` for an invalid feed. */
+/** `now` in milliseconds. Throws `FeedError` for an invalid feed. */
 export function evaluateSavedReceipt(
   { saved, request, feed }: { readonly saved: SavedReceipt; readonly request: string; readonly feed: AttestationFeed },
   now: number,

@@ -1,4 +1,4 @@
-/** Thumbnails of the images of a message. */
+/** `ImageList`: thumbnails of the images of a message. */
 import './attachments.css';
 import { X } from 'lucide-react';
 import { useRef } from 'react';

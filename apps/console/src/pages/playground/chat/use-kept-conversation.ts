@@ -16,7 +16,7 @@ export function useKeptConversation(accountId: string, { turns, models, form }: 
   const [failed, setFailed] = useState(false);
   const storedTurns = useRef(-1);
   useEffect(() => {
-    // While a response runs, every piece of text is a change. It is stored at its start and after its end.
+    // A running response changes with each piece of text. To avoid a write per piece, it is stored only at its start and after its end.
     if (!isOn || (isBusy(turns) && storedTurns.current === turns.length)) return;
     storedTurns.current = turns.length;
     setFailed(!storeConversation(window.sessionStorage, accountId, { turns, models, form }));

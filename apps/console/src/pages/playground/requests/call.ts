@@ -9,7 +9,7 @@ import {
   TIMED_OUT,
 } from './problems.js';
 
-/** Includes the time in the request queue. */
+/** Maximum time until the response headers, including the wait in the request queue. */
 const MAX_WAIT_MS = 180_000;
 
 export interface Call {

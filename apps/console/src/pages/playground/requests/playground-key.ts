@@ -7,7 +7,7 @@ import { ApiError } from '../../../api/api-error.js';
 import { CONNECTION_LOST, type Problem, problemFromFailure, type RequestFailure } from './problems.js';
 
 const KEY = ['playground-key'] as const;
-/** Shorter than the lifetime of one hour. */
+/** Time for which a key is reused; shorter than its lifetime of one hour. */
 const FRESH_MS = 55 * 60_000;
 
 export function usePlaygroundKey(): KeySource {

@@ -37,7 +37,7 @@ export function nextSteps(facts: StatusFacts): NextStep[] {
   return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac gets its share of the requests.' }];
 }
 
-/** Steps for causes that block every job and that only the owner can remove. */
+/** Steps for causes that block every job, except {@link TEMPORARY_CAUSES}. */
 function blockingSteps({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   if (status === 'away')
@@ -109,7 +109,7 @@ function lostRequestSteps(facts: StatusFacts): NextStep[] {
   const strain = strainText(host);
   if (strain !== null) steps.push({ code: 'strained', text: strain });
   for (const { id, measured_jobs } of models) {
-    // Recommends another model only if the speed is measured and the model gets no requests.
+    // A smaller model is recommended only if the speed is measured and was no recent reason to choose this provider.
     if (measured_jobs < MIN_MEASURED_JOBS || isServing(id, facts)) continue;
     // Decisions are sorted newest first. Only the newest reflects the current speed.
     const slower = recent.find(({ model }) => model === id);
