@@ -67,10 +67,10 @@ function Guarded({ page }: { readonly page: PageRoute }) {
     }
   }
   // A new key remounts the page when the account changes, here or in another tab. Forms hold data of the previous account.
-  const who = page.access !== 'public' && session.state === 'signed-in' ? `${session.me.id} ${organisationId}` : null;
+  const pageKey = page.access !== 'public' && session.state === 'signed-in' ? `${session.me.id} ${organisationId}` : null;
   return (
     <Suspense fallback={<PageSkeleton />}>
-      <Page key={who} />
+      <Page key={pageKey} />
     </Suspense>
   );
 }

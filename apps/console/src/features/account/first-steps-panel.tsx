@@ -23,7 +23,7 @@ const STEP_PERMISSIONS: readonly Permission[] = ['keys.write', 'billing.read', '
 /** Steps to show. Null: all are done, the role lacks permissions, or reading failed. Undefined: loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const settings = useSettings();
-  const { data: balance, isError: noBalance } = useBalance();
+  const { data: balance, isError: isBalanceError } = useBalance();
   const { organisation } = useActiveAccount();
   const isApplicable = STEP_PERMISSIONS.every((permission) => organisation === null || organisation.permissions.includes(permission));
   const { data: facts, isError } = useQuery({
@@ -43,7 +43,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
       };
     },
   });
-  if (!isApplicable || isError || (noBalance && balance === undefined)) return null;
+  if (!isApplicable || isError || (isBalanceError && balance === undefined)) return null;
   if (balance === undefined || facts === undefined || settings === null) return undefined;
   const steps = firstSteps({ ...facts, balanceMicroUsd: balance.balance_micro_usd, depositMethods: settings.deposits });
   return nextStep(steps) === null ? null : steps;

@@ -29,16 +29,16 @@ export function addDeviceCodeRoutes(
     const account = call.caller.account.id;
     const blockedFor = (await byAccount.count(account)) ?? (await byAddress.count(networkOf(call.address)));
     if (blockedFor !== null) throw new TooManyCodes(blockedFor);
-    const takeBack = async (): Promise<void> => {
+    const refund = async (): Promise<void> => {
       await byAccount.refund(account);
       await byAddress.refund(networkOf(call.address));
     };
     const code = await ask(call.params.user_code ?? '').catch(async (error: unknown) => {
-      await takeBack();
+      await refund();
       throw error;
     });
     if (code === null) throw new RequestError('not_found', null, 'There is no such code. Codes are valid for ten minutes.');
-    await takeBack();
+    await refund();
     return code;
   };
 

@@ -95,7 +95,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   }
   const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
-  const left = leaving(reply);
+  const disconnected = disconnectSignal(reply);
   // Above the limit, the response is the same as for a sent e-mail. An earlier e-mail has a valid link.
   if (route.needsMail && client !== null && !(await signIns.admitMail(client))) return void reply.send(MAIL_SENT);
   const session = needsSession(route) ? await routes.auth.api.getSession({ headers: authHeaders(request) }) : null;
@@ -118,12 +118,12 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   };
   let answer: Response;
   try {
-    if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, left))) {
+    if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, disconnected))) {
       await attempt.refund();
       return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
     }
-    const line = client?.device ?? networkOf(request.ip);
-    answer = await (route.hashes ? routes.queue.run(line, left, handle) : handle());
+    const queueClient = client?.device ?? networkOf(request.ip);
+    answer = await (route.hashes ? routes.queue.run(queueClient, disconnected, handle) : handle());
   } catch (error) {
     await attempt?.refund();
     if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
@@ -149,7 +149,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
     await attempt?.refund();
     return sendError(reply, databaseUnavailable());
   }
-  await pass(answer, reply);
+  await sendAnswer(answer, reply);
 }
 
 const SESSION_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.session_token=[^;]`);
@@ -219,10 +219,10 @@ const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof ap
 };
 
 /** Signal that is aborted when the connection of the client closes. */
-function leaving(reply: FastifyReply): AbortSignal {
-  const left = new AbortController();
-  reply.raw.once('close', () => left.abort(new Error('the client has disconnected')));
-  return left.signal;
+function disconnectSignal(reply: FastifyReply): AbortSignal {
+  const disconnected = new AbortController();
+  reply.raw.once('close', () => disconnected.abort(new Error('the client has disconnected')));
+  return disconnected.signal;
 }
 
 /** Whether the database failed to store a new user. better-auth answers FAILED_TO_CREATE_USER both then and for a taken e-mail address. */
@@ -289,7 +289,7 @@ function authHeaders(request: FastifyRequest): Headers {
 
 const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
 
-async function pass(answer: Response, reply: FastifyReply): Promise<void> {
+async function sendAnswer(answer: Response, reply: FastifyReply): Promise<void> {
   const cookies = answer.headers.getSetCookie();
   if (cookies.length > 0) reply.header('set-cookie', cookies);
   const body = await answer.text();

@@ -63,6 +63,6 @@ function nameBody({ id, name, email }: AccountName) {
   return { id, name, email };
 }
 
-function percentOf(part: number, boundedInteger: number): number {
-  return Number((BigInt(part) * 100n) / BigInt(boundedInteger));
+function percentOf(part: number, whole: number): number {
+  return Number((BigInt(part) * 100n) / BigInt(whole));
 }

@@ -26,12 +26,12 @@ export class FundedAccounts {
     if (known !== undefined && this.#now() < known.until) return known.isFunded;
     const pending = this.#pending.get(accountId);
     if (pending !== undefined) return pending;
-    const answer = this.#ask(accountId, known?.isFunded ?? false).finally(() => this.#pending.delete(accountId));
+    const answer = this.#read(accountId, known?.isFunded ?? false).finally(() => this.#pending.delete(accountId));
     this.#pending.set(accountId, answer);
     return answer;
   }
 
-  async #ask(accountId: string, before: boolean): Promise<boolean> {
+  async #read(accountId: string, before: boolean): Promise<boolean> {
     let isFunded = before;
     try {
       isFunded = (await this.#ledger.balance(accountId)).balance > 0;

@@ -37,7 +37,7 @@ export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server,
     return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
   });
   addStatistics(server, statistics);
-  addNetworkStatus(server, { board: statusBoard, publicOrigin });
+  addNetworkStatus(server, { statusService: statusBoard, publicOrigin });
   addOpenApi(server);
   addHealth(server, { isDraining, database: databaseState, now });
 };

@@ -7,24 +7,24 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export function closePipelined(server: Server): void {
-  const waiting = new WeakMap<Socket, Set<ServerResponse>>();
+  const responsesBySocket = new WeakMap<Socket, Set<ServerResponse>>();
   server.on('request', ({ socket }, response) => {
     if (response.socket !== null) return;
-    const behind = waiting.get(socket) ?? follow(socket);
-    waiting.set(socket, behind);
-    behind.add(response);
-    response.once('socket', () => behind.delete(response));
+    const responses = responsesBySocket.get(socket) ?? responsesClosedWith(socket);
+    responsesBySocket.set(socket, responses);
+    responses.add(response);
+    response.once('socket', () => responses.delete(response));
   });
 }
 
 /** Creates the set of responses to close with the connection. */
-function follow(socket: Socket): Set<ServerResponse> {
-  const behind = new Set<ServerResponse>();
+function responsesClosedWith(socket: Socket): Set<ServerResponse> {
+  const responses = new Set<ServerResponse>();
   socket.once('close', () => {
-    for (const response of behind) {
+    for (const response of responses) {
       response.destroy();
       response.emit('close');
     }
   });
-  return behind;
+  return responses;
 }
