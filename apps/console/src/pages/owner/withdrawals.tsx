@@ -48,7 +48,7 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
   );
 }
 
-/** Maturity dates with their own line; later ones are combined into one line. */
+/** Maximum number of maturity dates with their own line. The amounts of later dates are combined into one line. */
 const MAX_DATES = 10;
 
 /** Dates on which pending earnings mature. */

@@ -1,6 +1,6 @@
 /**
- * `GET /admin/v1/earnings/concentration`: owners whose earnings come mostly from a single paying account. Helps operators to recognise
- * accounts that pay themselves before they approve a withdrawal.
+ * `GET /admin/v1/earnings/concentration`: owners whose earnings come mostly from a single paying account. Operators read the list before
+ * they approve a withdrawal, because such an owner may be paying itself.
  */
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';

@@ -64,7 +64,7 @@ function isAnswerBody(value: Readonly<Record<string, unknown>>): boolean {
 
 function httpAnswer(bytes: Uint8Array): HttpAnswer {
   const { head, body } = splitHead(bytes);
-  // curl also prints interim responses, such as 100 Continue, and redirects. Only the last response counts.
+  // curl also prints interim responses, such as 100 Continue, and redirects. Only the last response is used.
   if (startsWithStatusLine(body)) return httpAnswer(body);
   const [statusLine = '', ...lines] = head.split(/\r?\n/);
   const status = Number(/^HTTP\/[\d.]+ (\d{3})/.exec(statusLine)?.[1] ?? Number.NaN);

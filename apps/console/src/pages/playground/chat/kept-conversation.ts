@@ -117,7 +117,7 @@ function readConversation(text: string, accountId: string): KeptConversation | n
   };
 }
 
-/** `index` gives an id that differs from the ids of new messages. */
+/** Parses a stored turn; null if invalid. `index`: position of the turn, for an id that no new message has. */
 function readTurn(value: unknown, index: number): Turn | null {
   const id = `stored-${index}`;
   if (member(value, 'role') === 'user') return readQuestion(value, id);
