@@ -72,7 +72,7 @@ interface AddressBar {
 }
 
 /**
- * Reads and stores the account in the page address, as in links of e-mails. Null: no account in the address.
+ * Takes the account id from the page address, where links in e-mails put it, and stores the id for this tab. Null: none in the address.
  *
  * Removes the parameter from the address; otherwise a reload would undo a later switch.
  */

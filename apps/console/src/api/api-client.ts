@@ -1,7 +1,8 @@
 /**
  * `api`: JSON requests of all pages to the coordinator, on the same origin. Every request has a deadline.
  *
- * Against cross-site requests, the coordinator requires the browser's `Origin` header and the JSON content type. The session is a cookie.
+ * The session is a cookie. To prevent cross-site request forgery, the coordinator requires the browser's `Origin` header and the JSON
+ * content type.
  */
 import { ACCOUNT_HEADER, activeAccountId } from './active-account.js';
 import { ApiError, ConnectionError, readError } from './api-error.js';
@@ -23,10 +24,9 @@ const TIMEOUT_MS = 30_000;
 /** Error codes of a changed session: signed out, or no longer a member. */
 const SESSION_CODES: ReadonlySet<string> = new Set(['not_signed_in', 'not_a_member']);
 
-/** Called after an error with a code of {@link SESSION_CODES}. */
 const sessionListeners = new Set<() => void>();
 
-/** Registers a listener for errors of a changed session, of all methods. Returns a function to remove the listener. */
+/** Registers a listener, called after any request fails with a code of {@link SESSION_CODES}. Returns a function to remove the listener. */
 export function onSessionChange(listener: () => void): () => void {
   sessionListeners.add(listener);
   return () => sessionListeners.delete(listener);
@@ -84,7 +84,7 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
   }
 }
 
-/** Error for a response without the requested account: a coordinator of an earlier version changed the personal account. */
+/** Error for a response that does not repeat the requested account id: a coordinator of an earlier version used the personal account. */
 function wrongAccount({ status, headers }: Response): ApiError {
   const message =
     'This coordinator is being updated and changed your personal account instead of the organisation. Check your personal account, then try again.';

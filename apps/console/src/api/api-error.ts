@@ -36,7 +36,7 @@ export class ApiError extends DisplayableError implements ApiErrorFields {
     return `Too many requests. Try again in ${this.retryAfter} seconds.`;
   }
 
-  /** Request id for a report to support; null for 4xx, errors of the request itself. */
+  /** Request id to quote to the operator. Null for 4xx, which report a fault of the request. */
   get supportId(): string | null {
     return this.status >= 500 ? this.requestId : null;
   }

@@ -19,7 +19,7 @@ export function createQueryClient(): QueryClient {
   });
 }
 
-/** Whether to retry without the user: not for 4xx, nor for a `retry-after` above 5 s. */
+/** Whether to retry automatically: not after 4xx, and not if `retry-after` exceeds 5 seconds. */
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   return error.status >= 500 && (error.retryAfter ?? 0) <= 5;

@@ -1,6 +1,6 @@
 /**
- * `SessionProvider` and hooks: session and settings of the coordinator, fetched once for all pages. The tabs of a browser share one
- * session: signing in or out is broadcast to the other tabs.
+ * `SessionProvider` and hooks: the user's session and the coordinator's settings, fetched once for all pages. All tabs of a browser share
+ * one session, so each sign-in or sign-out is broadcast to the other tabs.
  */
 import type { ConsoleMe, ConsoleMembership, ConsoleSessionState, ConsoleSettings, Permission } from '@inference/formats';
 import { type Query, type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';

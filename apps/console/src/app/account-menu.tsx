@@ -1,4 +1,4 @@
-/** Menu of the signed-in account with sign-out, or links to sign in and sign up. */
+/** `AccountMenu`: menu of the active account with sign-out, or links to sign in and sign up. */
 import type { ConsoleMe } from '@inference/formats';
 import { Building2, CircleUser } from 'lucide-react';
 import { lazy, type ReactNode, Suspense } from 'react';
@@ -28,7 +28,6 @@ export function AccountMenu({ compact = false }: { readonly compact?: boolean })
   return <ActiveAccountMenu me={session.me} compact={compact} />;
 }
 
-/** Labelled with the name of the active account. */
 function ActiveAccountMenu({ me, compact }: { readonly me: ConsoleMe; readonly compact: boolean }) {
   const organisation = useOrganisationOf(me);
   const name = organisation?.name ?? me.name;
@@ -50,7 +49,7 @@ function AccountSkeleton({ compact }: { readonly compact: boolean }) {
 const SignedInMenu = lazy(() =>
   import('./signed-in-menu.js').then(
     ({ SignedInMenu: Loaded }) => ({ default: Loaded }),
-    // Offline, or after a deployment: the account page can sign out too.
+    // The module cannot be loaded offline, or after a deployment. The account page has a sign-out too.
     () => ({ default: AccountLink }),
   ),
 );

@@ -1,4 +1,4 @@
-/** `IncidentBanner`: shows the newest incident that the user has not dismissed. Overlays the end of the page without moving content. */
+/** `IncidentBanner`: shows the newest incident that the user has not dismissed, in a bar that overlays the bottom of the page. */
 import './incident-banner.css';
 import type { Incident } from '@inference/formats';
 import { CircleAlert, X } from 'lucide-react';

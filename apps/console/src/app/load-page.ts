@@ -1,11 +1,11 @@
 /**
  * `loadPage`: loads the JavaScript module of a page.
  *
- * After an upgrade of the console, an open tab asks for modules that no longer exist. The whole document is then reloaded, once.
+ * After a deployment, an open tab requests modules that no longer exist. `loadPage` then reloads the whole document, once.
  */
 import { DisplayableError } from '../ui/feedback/displayable-error.js';
 
-/** The module of a page could not be loaded, also after a reload. */
+/** Error of a page whose module could not be loaded, even after a reload. */
 export class PageLoadError extends DisplayableError {
   override readonly displayText: string;
   override readonly supportId = null;
@@ -18,7 +18,7 @@ export class PageLoadError extends DisplayableError {
   }
 }
 
-/** Parts of the browser that tests replace. */
+/** Browser functions, which tests replace. */
 interface Browser {
   readonly isOnline: () => boolean;
   /** Reloads the document. */

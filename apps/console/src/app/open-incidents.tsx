@@ -27,7 +27,7 @@ export function OpenIncidents() {
   );
 }
 
-/** Its code is loaded only when there is an incident. */
+/** Loaded only while an incident is open. */
 const IncidentBanner = lazy(() =>
   import('./incident-banner.js').then(
     ({ IncidentBanner: Loaded }) => ({ default: Loaded }),

@@ -1,7 +1,8 @@
 /**
- * Shows the page of the current URL. Pages are fetched when first opened and guarded by access.
+ * `Pages`: shows the page of the current URL. The module of a page is loaded when the page is first opened. Pages with restricted access
+ * are shown only to sessions that may open them.
  *
- * Navigation sets the document title and focuses the heading, for screen readers and keyboards.
+ * After navigation, the document title changes and the heading gets the focus, for users of screen readers and keyboards.
  */
 import type { ConsoleMembership } from '@inference/formats';
 import { Component, type ComponentType, lazy, type ReactNode, Suspense, useEffect, useLayoutEffect, useRef } from 'react';
@@ -37,7 +38,7 @@ export function Pages() {
   );
 }
 
-/** Marks the module as loaded: from now on, its pages show without waiting. */
+/** Registers the component of a loaded page module. The pages of the module then render at once. */
 export function keepLoaded(load: PageRoute['load'], Page: ComponentType): void {
   for (const page of PAGES) if (page.load === load) LOADED.set(page, Page);
 }
@@ -46,7 +47,7 @@ function lazyPage(page: PageRoute): ComponentType {
   return lazy(async () => ({ default: (await loadPage(page.path, page.load)).Page }));
 }
 
-/** Shows the page if access allows. Otherwise redirects to sign-in and back. */
+/** Shows the page if the session may open it. Visitors are redirected to sign-in; others see which access they lack. */
 function Guarded({ page }: { readonly page: PageRoute }) {
   const session = useSession();
   const [location] = useLocation();
@@ -66,10 +67,10 @@ function Guarded({ page }: { readonly page: PageRoute }) {
     }
   }
   // A new key remounts the page when the account changes, here or in another tab. Forms hold data of the previous account.
-  const who = page.access !== 'public' && session.state === 'signed-in' ? `${session.me.id} ${organisationId}` : null;
+  const pageKey = page.access !== 'public' && session.state === 'signed-in' ? `${session.me.id} ${organisationId}` : null;
   return (
     <Suspense fallback={<PageSkeleton />}>
-      <Page key={who} />
+      <Page key={pageKey} />
     </Suspense>
   );
 }

@@ -1,4 +1,4 @@
-/** Frame of every page: navigation, account menu, theme. Wide screens show a sidebar, narrow screens a drawer. */
+/** `Shell`: frame of every page with navigation, account menu and theme switch. Wide screens have a sidebar, narrow screens a drawer. */
 import { RotateCw } from 'lucide-react';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'wouter';

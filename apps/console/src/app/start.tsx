@@ -5,7 +5,7 @@ import { createQueryClient } from '../api/query-client.js';
 import { App } from './app.js';
 import { loadPrerenderedDocument } from './prerendered-document.js';
 
-/** Renders into `root`. On the address of a document, waits until React can replace the prerendered text by the same text. */
+/** Renders into `root`. On a documentation page, first loads the document, so that React renders the text that is already prerendered. */
 export async function start(root: HTMLElement): Promise<void> {
   const queryClient = createQueryClient();
   if (root.querySelector('[data-prerendered]') !== null) await loadPrerenderedDocument(queryClient);

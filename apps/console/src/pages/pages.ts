@@ -33,7 +33,7 @@ import {
 import type { PageRoute } from '../routing/page-route.js';
 import { PATHS } from '../routing/paths.js';
 
-/** Loads the module of the page that shows documents. */
+/** Loads the module of the page for documents. Also used before the first rendering; see `prerendered-document.ts`. */
 export const loadDocumentPage = () => import('./docs/document-page.js');
 
 export const PAGES: readonly PageRoute[] = [

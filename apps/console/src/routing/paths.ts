@@ -51,7 +51,7 @@ export const PATHS = {
   adminHealth: '/admin/health',
 } as const;
 
-/** The document that takes a Mac owner from nothing to earning. */
+/** Guide for Mac owners, from installation to earnings. */
 export const PROVIDER_GUIDE = '/docs/provider-guide';
 
 /** Path of a detail page: `pathWithId(PATHS.machine, id)`. */

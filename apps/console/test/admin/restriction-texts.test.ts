@@ -1,4 +1,4 @@
-/** Restrictions of machines: no past time as the end of a probation. */
+/** Texts about restrictions of machines: planned end and reason. */
 import { expect, test } from 'vitest';
 import { restrictionEnd, restrictionReason } from '../../src/pages/admin/providers/restriction-texts.js';
 

@@ -1,4 +1,4 @@
-/** The account that a mailed link selects. */
+/** A link in a mail selects the account with `account_id` in its query. */
 import { expect, it } from 'vitest';
 import { activeAccountId, takeFromAddress } from '../../src/api/active-account.js';
 
@@ -19,6 +19,6 @@ it('is taken from the address once, and leaves the rest of it', () => {
   expect(bar.location.href).toBe('https://console.test/balance?range=7#top');
   expect(takeFromAddress(bar)).toBeNull();
   expect(takeFromAddress(addressBar('https://console.test/balance?account_id='))).toBeNull();
-  // Without a browser, the personal account.
+  // Without a browser, no organisation is selected.
   expect([takeFromAddress({}), activeAccountId()]).toEqual([null, null]);
 });

@@ -1,4 +1,4 @@
-/** Loading of a page's module after a release and offline. */
+/** Loading of page modules when a release has replaced them, and offline. */
 import { beforeEach, expect, it } from 'vitest';
 import { loadPage } from '../../src/app/load-page.js';
 import { errorText } from '../../src/ui/feedback/error-state.js';

@@ -80,7 +80,7 @@ describe('first requests', () => {
     expect(proxyCommand(facts.base)).toContain('inference-verify proxy --base-url https://gateway.example --listen 127.0.0.1:8086');
     expect(throughProxy.map(({ id }) => id)).toEqual(['proxy-curl', 'proxy-claude-code']);
     for (const { id, code } of throughProxy) {
-      // A request to the coordinator itself would leave the computer in plain mode.
+      // A request straight to the coordinator would not be end-to-end encrypted.
       expect(code, id).not.toContain('gateway.example');
       expect(code, id).toContain('http://127.0.0.1:8086');
       expect(code, id).toContain('KEY');

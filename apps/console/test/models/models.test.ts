@@ -36,7 +36,6 @@ describe('prices of a model', () => {
     expect(pricesOf(model('a'))).toEqual({ input: 50_000, cachedInput: 10_000, output: 200_000, image: null });
     expect(pricesOf(VECTORS)).toMatchObject({ input: 50_000, output: null });
     expect(pricesOf(PAINTER)).toEqual({ input: null, cachedInput: null, output: null, image: 2000 });
-    // 0.07 × 10⁶ is not whole in floating point.
     expect(pricesOf(model('a', { pricing: { ...model('a').pricing, prompt: '0.00000007' } })).input).toBe(70_000);
   });
 });

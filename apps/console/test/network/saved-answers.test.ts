@@ -8,7 +8,7 @@ import { InputError, readInput } from '../../src/pages/network/verify/read-input
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** What `curl -i` writes. */
+/** A response as `curl -i` prints it: status line, headers, body. */
 function curlOutput({ headers, body }: KeptAnswer, lineEnd = '\r\n'): Uint8Array {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return Buffer.concat([utf8(`${['HTTP/1.1 200 OK', ...lines, '', ''].join(lineEnd)}`), body]);
@@ -27,13 +27,13 @@ function evaluate(kept: KeptAnswer, { input = curlOutput(kept), request = kept.r
   return evaluateSavedAnswer({ answer: read.answer, request, isPasted, feed: feed as AttestationFeed }, NOW);
 }
 
-/** A text area has line feeds only, and pasting may add some. */
+/** The same text as pasted into a text area: line feeds without carriage returns, and extra line ends. */
 const pasted = (kept: KeptAnswer): Uint8Array =>
   utf8(`\n${new TextDecoder().decode(curlOutput(kept)).replaceAll('\r\n', '\n').trimEnd()}\n`);
 
 const VERIFIED: ReadonlySet<Verdict> = new Set(['hardware', 'simulated', 'claimed']);
 
-/** Refused only by the nonce, the endpoint or the images at URLs, which the page does not know and names as not checked. */
+/** Forgeries that this page cannot notice, because a saved response lacks the nonce, the endpoint or the images at URLs. */
 const NEEDS_MORE = [
   'plain: the receipt names another nonce',
   'stream: the receipt names another nonce',
@@ -51,7 +51,7 @@ describe('an answer with its headers', () => {
         const { verdict } = evaluate(answer);
         if (VERIFIED.has(verdict) !== (expected === 'verified')) differing.push(name);
       } catch (error) {
-        // Input that names no machine, and invalid feeds, are refused before.
+        // Input without a machine id and invalid feeds throw instead.
         if (expected !== 'refused' || !(error instanceof Error)) differing.push(name);
       }
     }

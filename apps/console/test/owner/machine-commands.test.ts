@@ -1,4 +1,4 @@
-/** Ids of commands to a machine: a retry is the same command, another choice is not. */
+/** Idempotency ids of commands to a machine: a retry repeats the id, another choice gets a new one. */
 import { describe, expect, it } from 'vitest';
 import { CommandIds } from '../../src/pages/owner/machine-commands.js';
 
@@ -18,7 +18,7 @@ describe('the id of a command', () => {
   it('changes with the choice', () => {
     const commands = ids();
     expect([commands.idFor('pause hour'), commands.idFor('pause day'), commands.idFor('pause hour')]).toEqual(['id-1', 'id-2', 'id-3']);
-    // A late answer to an earlier command says nothing about the present one.
+    // A late response to an earlier command does not complete the current one.
     commands.answered('id-1');
     expect(commands.idFor('pause hour')).toBe('id-3');
   });

@@ -1,4 +1,4 @@
-/** Pages of one machine keep refreshing after an error that may pass. */
+/** Pages of one machine keep refreshing after temporary errors. */
 import { expect, test } from 'vitest';
 import { ApiError } from '../../src/api/api-error.js';
 import { machineRefreshMs } from '../../src/features/machines/machine-refresh.js';

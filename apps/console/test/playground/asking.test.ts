@@ -56,7 +56,7 @@ describe('asking a model', () => {
     answer = (request, response) => {
       seen = request;
       response.writeHead(200, SSE);
-      // Chunk boundary inside a character.
+      // Cuts the body inside a UTF-8 character.
       const bytes = Buffer.from(body);
       const cut = bytes.indexOf(0xc3) + 1;
       response.write(bytes.subarray(0, cut));

@@ -35,9 +35,9 @@ describe('attached images', () => {
     const paste = (types: string[], ...files: File[]) => pastedImages({ types, files: files as unknown as FileList });
     const png = file('image/png');
     expect(paste(['Files'], png, file('application/pdf'))).toEqual([png]);
-    // A file that was copied in a file manager.
+    // Image file copied in a file manager.
     expect(paste(['text/plain', 'Files'], png)).toEqual([png]);
-    // Cells of a spreadsheet.
+    // Spreadsheet cells, which some programs also copy as an image.
     expect(paste(['text/plain', 'text/html', 'Files'], png)).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type MarkdownNode, parseMarkdown } from '../../src/pages/playground/markdown/parse-markdown.js';
 
-/** Nodes as markup, to compare at a glance. */
+/** Nodes as compact markup, which makes expected values readable. */
 function markup(nodes: readonly MarkdownNode[]): string {
   return nodes.map(markupOf).join('');
 }

@@ -1,4 +1,4 @@
-/** Balance query, and the common key prefix of all queries about money, which a payment invalidates together. */
+/** Balance query, and the key prefix that all queries about money share. A payment invalidates them together. */
 import type { ConsoleBalance } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';

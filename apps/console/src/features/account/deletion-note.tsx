@@ -1,4 +1,4 @@
-/** `DeletionNote`: lists the data that an account's deletion erases, and the data that remain, before the deletion. */
+/** `DeletionNote`: warning before the deletion of an account. Lists the data that is erased and the data that remains. */
 import { Link } from 'wouter';
 
 export function DeletionNote() {

@@ -14,7 +14,7 @@ import { Button, LinkButton } from '../../ui/forms/button.js';
 import { MONEY_KEY, useBalance, useInvalidateMoney } from './balance.js';
 import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 
-/** Micro-USD per click in development mode. */
+/** Amount that one click adds in development mode. */
 const TEST_FUNDS_MICRO_USD = 10_000_000;
 
 /** Permissions that the steps need in an organisation. */
@@ -23,7 +23,7 @@ const STEP_PERMISSIONS: readonly Permission[] = ['keys.write', 'billing.read', '
 /** Steps to show. Null: all are done, the role lacks permissions, or reading failed. Undefined: loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const settings = useSettings();
-  const { data: balance, isError: noBalance } = useBalance();
+  const { data: balance, isError: isBalanceError } = useBalance();
   const { organisation } = useActiveAccount();
   const isApplicable = STEP_PERMISSIONS.every((permission) => organisation === null || organisation.permissions.includes(permission));
   const { data: facts, isError } = useQuery({
@@ -43,13 +43,13 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
       };
     },
   });
-  if (!isApplicable || isError || (noBalance && balance === undefined)) return null;
+  if (!isApplicable || isError || (isBalanceError && balance === undefined)) return null;
   if (balance === undefined || facts === undefined || settings === null) return undefined;
   const steps = firstSteps({ ...facts, balanceMicroUsd: balance.balance_micro_usd, depositMethods: settings.deposits });
   return nextStep(steps) === null ? null : steps;
 }
 
-/** Lets the page create the API key. If absent, the step links to the quick start. */
+/** Button of the step "Use the API" on a page that creates API keys. Without it, the step links to the quick start. */
 export interface KeyAction {
   readonly busy: boolean;
   readonly create: () => void;

@@ -4,14 +4,14 @@ import { api } from '../../api/api-client.js';
 
 export interface ModelEntry {
   readonly id: string;
-  /** Absent while a coordinator of an earlier version answers. */
+  /** Absent from coordinators of earlier versions. */
   readonly architecture?: { readonly input_modalities: readonly string[] };
   readonly metadata: {
     readonly model_type: string;
     readonly display_name?: string | null;
     readonly provider_count: number;
     readonly trust_level: string;
-    /** Of image models. */
+    /** Only for image models. */
     readonly sizes?: readonly string[];
     readonly max_images?: number;
   };

@@ -1,4 +1,4 @@
-/** Amounts in US dollars typed by users, converted to whole micro-USD. Conversion moves digits and never uses floating point. */
+/** Parses amounts in US dollars that users type, as whole micro-USD. Conversion shifts decimal digits, without floating point. */
 import { formatUsd } from '../../ui/display/figures.js';
 
 /** Limit of the console API: one million dollars. */
@@ -7,7 +7,7 @@ const MICRO_DIGITS = 6;
 
 type ParsedAmount =
   | { readonly kind: 'amount'; readonly microUsd: number }
-  /** Sentence for the user. */
+  /** `problem`: error message for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
 
 /**
@@ -35,7 +35,7 @@ interface UsdLimits {
   readonly max?: number;
 }
 
-/** Validation rule for react-hook-form: true, or a sentence for the user. */
+/** Validation rule for react-hook-form: true, or an error message for the user. */
 export function checkUsd(text: string, { places = 2, min = 1, max = MAX_MICRO_USD }: UsdLimits = {}): true | string {
   const typed = parseUsd(text, places, { zero: min === 0 });
   if (typed.kind === 'refused') return typed.problem;
@@ -49,7 +49,7 @@ export function microUsdOf(text: string): number {
   return typed.kind === 'amount' ? typed.microUsd : 0;
 }
 
-/** Text for an input: `12.50` for 12,500,000, `5` for 5,000,000. A fraction has at least two digits. */
+/** Formats micro-USD as input text: 12,500,000 as `12.50`, 5,000,000 as `5`. A fraction has at least two digits. */
 export function formatUsdInput(microUsd: number): string {
   const digits = String(microUsd).padStart(MICRO_DIGITS + 1, '0');
   const whole = digits.slice(0, -MICRO_DIGITS);

@@ -1,4 +1,4 @@
-/** Input of an amount in US dollars. */
+/** `UsdField`: input of an amount in US dollars. */
 import type { ComponentProps } from 'react';
 import { Field } from '../../ui/forms/field.js';
 

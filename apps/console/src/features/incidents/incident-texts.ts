@@ -1,4 +1,4 @@
-/** Labels of incidents and maintenance. Impacts are in the order of severity, statuses in the order of time. */
+/** Labels of incidents and maintenance. Forms list them in this order: impacts by severity, statuses in the order in which they occur. */
 import type { Incident } from '@inference/formats';
 import type { Tone } from '../../ui/feedback/note.js';
 

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { Badge, Card } from '../../ui/display/page.js';
 import { COMPONENTS, IMPACTS, STATUSES } from './incident-texts.js';
 
-/** Days that are listed even without an incident, today included. */
+/** Number of days, including today, that are listed even without an incident. */
 const RECENT_DAYS = 14;
 const DAY_MS = 86_400_000;
 const UTC = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
@@ -16,7 +16,7 @@ interface IncidentViewProps {
   readonly incident: Incident;
   /** Buttons below the updates, for operators. */
   readonly actions?: ReactNode;
-  /** Button beside each update, for operators. */
+  /** Button next to each update, for operators. */
   readonly updateAction?: (update: IncidentUpdate) => ReactNode;
 }
 
@@ -75,7 +75,7 @@ export function IncidentUpdates({ incident: { updates }, action }: IncidentUpdat
   );
 }
 
-/** Shows a time in UTC and in the reader's time zone. Only once if both are equal. */
+/** Shows a time in UTC and, if different, in the user's time zone. */
 function BothTimes({ at }: { readonly at: string }) {
   const date = new Date(at);
   const local = LOCAL.format(date);

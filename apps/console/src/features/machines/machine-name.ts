@@ -1,4 +1,4 @@
-/** Name of a machine that its owner has not named. */
+/** Display name of a machine: the name from its owner, else the chip, else the short provider id. */
 
 interface Nameable {
   readonly provider_id: string;

@@ -144,7 +144,7 @@ const LEVEL_ABOUT: Readonly<Record<string, string>> = {
 
 const SIMULATION_ABOUT = 'This machine is simulated: no check says anything about a real Mac.';
 
-/** A passed check of a simulation proves nothing. */
+/** Shown instead of "passed" for a simulated machine, whose checks prove nothing. */
 const SIMULATED: StatusLabel = { label: 'Simulated', tone: 'warn' };
 
 function TrustParts({ level, parts, simulated }: TrustPartsProps) {

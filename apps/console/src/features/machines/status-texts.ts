@@ -1,4 +1,4 @@
-/** Display texts for codes of the coordinator. Unknown codes are shown with spaces instead of underscores. */
+/** Labels and texts for the status codes of machines. Unknown codes are shown with spaces instead of underscores. */
 import type { Tone } from '../../ui/feedback/note.js';
 
 export interface StatusLabel {
@@ -78,7 +78,7 @@ export const modelStateText = texts({
   on_demand: 'Loads on demand',
 });
 
-const LEFT: Readonly<Record<string, string>> = {
+const DISCONNECT_TEXTS: Readonly<Record<string, string>> = {
   stopped: 'The agent was stopped on the Mac.',
   closed: 'The connection was lost: the Mac sleeps, is offline, or its agent ended.',
   replaced: 'The machine reconnected.',
@@ -87,7 +87,7 @@ const LEFT: Readonly<Record<string, string>> = {
 
 /** Reason why a session ended. */
 export function disconnectText(code: string): string {
-  return LEFT[code] ?? `The coordinator ended the connection: ${humanizeCode(code)}.`;
+  return DISCONNECT_TEXTS[code] ?? `The coordinator ended the connection: ${humanizeCode(code)}.`;
 }
 
 const CONDITIONS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** The public model catalogue, from `GET /v1/network/models`: models served now, with prices and measurements. */
+/** `useCatalogue`: public list of the models served now, with prices and measurements, from `GET /v1/network/models`. */
 import type { ModelStatistics } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
@@ -21,12 +21,12 @@ export interface CatalogueModel {
     readonly model_type: 'text' | 'embedding' | 'image';
     readonly quantization: string;
     readonly provider_count: number;
-    /** Absent while a coordinator of an earlier version takes part. */
+    /** Absent from coordinators of earlier versions. */
     readonly hardware_providers?: number;
-    /** Of image models. */
+    /** Only for image models. */
     readonly sizes?: readonly string[];
     readonly max_images?: number;
-    /** Of models that read images. */
+    /** Only for models that read images. */
     readonly max_input_images?: number;
     readonly max_image_tokens?: number;
   };

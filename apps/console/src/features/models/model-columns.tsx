@@ -12,12 +12,11 @@ type ModelColumn = Column<CatalogueModel>;
 
 const NONE = '–';
 
-/** An amount, or a dash. */
 function price(microUsd: number | null): string {
   return microUsd === null ? NONE : formatUsd(microUsd);
 }
 
-/** Name, prices and context, the first facts that a visitor compares. */
+/** Columns for name, prices and context length. */
 export const PRICE_COLUMNS: readonly ModelColumn[] = [
   {
     key: 'model',
@@ -57,7 +56,7 @@ export const PRICE_COLUMNS: readonly ModelColumn[] = [
   },
 ];
 
-/** Measurements of the last day and of thirty days. */
+/** Columns for latency, throughput, uptime and number of machines. */
 export const MEASUREMENT_COLUMNS: readonly ModelColumn[] = [
   {
     key: 'first-token',

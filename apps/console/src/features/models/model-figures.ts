@@ -1,6 +1,6 @@
-/** Display texts of measured times, speeds and uptimes. */
+/** Formats of measured durations, uptimes and context lengths. */
 
-/** `320 ms`, `1.4 s`, `12 s`. */
+/** Formats a duration: `320 ms`, `1.4 s`, `12 s`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   return `${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000)} s`;
@@ -13,7 +13,7 @@ export function formatUptime(share: number): string {
   return `${(hundredths / 100).toFixed(2)}%`;
 }
 
-/** `32,768` tokens as `32K`: powers of two in units of 1024. */
+/** Formats a context length: multiples of 1024 tokens as `32K`, others as `32,000`. */
 export function formatContext(tokens: number): string {
   return tokens >= 1024 && tokens % 1024 === 0 ? `${tokens / 1024}K` : new Intl.NumberFormat('en').format(tokens);
 }

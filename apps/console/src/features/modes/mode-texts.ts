@@ -1,6 +1,6 @@
-/** Texts about plain and end-to-end mode. No text claims more than docs/security-model.md. */
+/** Texts about plain and end-to-end mode. They must not claim more than docs/security-model.md. */
 
-/** The promise of end-to-end mode, with its limit. */
+/** Statement of the guarantee of end-to-end mode and its limit. */
 export const END_TO_END_PROMISE =
   "End-to-end encrypted between your program and the machine that answers. Our servers relay it and cannot read it. The machine's owner could, with a changed program; we prove which Mac and its protections, not which program.";
 

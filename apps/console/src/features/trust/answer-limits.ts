@@ -1,7 +1,7 @@
-/** Limits of the verification of an answer. */
+/** `answerLimits`: sentences on what the verification of an answer does not prove. */
 import type { EnclaveEvidence } from '@inference/protocol';
 
-/** Limits of verification in a browser, for every result. */
+/** Limits that apply to every answer. */
 const NOT_PROVED: readonly string[] = [
   'That the named model was used. The machine signs the name; its weights cannot be inspected.',
   'That the key is in the attested Mac: another machine could relay requests to it.',
@@ -12,7 +12,7 @@ const PLAIN_MODE_LIMIT = 'That nobody read the conversation in the memory of the
 /** Limits in end-to-end mode, where only the client and its candidates see the content. */
 const END_TO_END_LIMIT = 'That nobody read the conversation in the memory of the machine.';
 
-/** Additional first limit, by the evidence for the Secure Enclave of the machine. */
+/** Additional limit, listed first, by the evidence for the machine's Secure Enclave. */
 const NOT_PROVED_OF_ENCLAVE: Readonly<Record<EnclaveEvidence, string | null>> = {
   simulated: 'Anything about hardware: this machine has a simulated enclave, as in development networks. Its key is stored in software.',
   claimed: 'That the machine has a Secure Enclave. The machine claims one, but no Apple certificate confirms the claim.',

@@ -1,4 +1,4 @@
-/** Report on a verified answer: machine, passed checks, checks that could not run, and remaining limits. */
+/** `AnswerReport`: report on the verification of an answer, with machine, checks, checks that could not run, and remaining limits. */
 import './trust.css';
 import { Check, X } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -15,7 +15,7 @@ export interface AnswerReportProps {
   /** Facts about the machine and its answer. */
   readonly facts: readonly { readonly label: string; readonly value: ReactNode }[];
   readonly lines: readonly CheckLine[];
-  /** Checks that the input did not allow. */
+  /** Checks that could not run, because the input lacks something. */
   readonly notChecked?: readonly string[];
   readonly notProved: readonly string[];
 }

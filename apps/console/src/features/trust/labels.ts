@@ -8,7 +8,7 @@ interface Label {
   readonly meaning: string;
 }
 
-/** Labels of a claim's result (`FindingResult` of packages/verifier). */
+/** Labels for the result of one claim (`FindingResult` of packages/verifier). `word`: only the coordinator states the claim. */
 export const RESULT_LABELS: Readonly<Record<'reproduced' | 'simulated' | 'word' | 'contradicted', Label>> = {
   reproduced: {
     label: 'Reproduced',
@@ -39,7 +39,7 @@ export const STATE_LABELS: Readonly<Record<PartState, Label>> = {
   failed: { label: 'Failed', tone: 'bad', meaning: 'The evidence is invalid, or a protection is off.' },
 };
 
-/** Labels of a verification step's result, which summarises its claims. */
+/** Labels for the result of a verification step, which summarises the claims of the step. */
 export const STEP_LABELS = {
   passed: { label: 'Passed', tone: 'good', meaning: 'The evidence supports every claim of the step.' },
   not_claimed: { label: 'Not claimed', tone: 'neutral', meaning: 'The record claims nothing here, so nothing was proved.' },

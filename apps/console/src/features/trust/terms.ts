@@ -1,4 +1,4 @@
-/** `TERMS`: terms for `Legend`, by topic. Labels come from the same tables as the labels on pages. */
+/** `TERMS`: terms and meanings for `Legend`, by topic. The labels come from the tables that pages use too. */
 import { RESULT_LABELS, STATE_LABELS, STEP_LABELS, TRUST_LEVELS } from './labels.js';
 import { VERDICTS } from './verdicts.js';
 

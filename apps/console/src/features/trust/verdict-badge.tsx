@@ -1,4 +1,4 @@
-/** `VerdictBadge`: says whether a machine or an answer is verified. Pages use no other element for this. */
+/** Badges for verdicts. Every page uses these badges to show whether a machine or an answer is verified. */
 import './trust.css';
 import { CircleHelp, type LucideIcon, PenLine, ShieldAlert, ShieldCheck } from 'lucide-react';
 import { formatCount } from '../../ui/display/figures.js';
@@ -19,7 +19,7 @@ const ICONS: Readonly<Record<Verdict, LucideIcon>> = {
 
 interface VerdictBadgeProps {
   readonly verdict: Verdict;
-  /** Number of machines with this verdict, where several are summarised. */
+  /** Number of machines with this verdict, in a summary of several machines. */
   readonly count?: number;
 }
 
@@ -37,7 +37,7 @@ export function VerdictBadge({ verdict, count }: VerdictBadgeProps) {
 interface MachineVerdictBadgeProps extends Pick<VerdictBadgeProps, 'count'> {
   /** Trust level; null or `none`: not trusted. */
   readonly trustLevel: string | null;
-  /** The machine says that its enclave is simulated; absent: not known. */
+  /** Whether the machine reports a simulated enclave. Absent: unknown. */
   readonly simulated?: boolean;
 }
 

@@ -48,14 +48,14 @@ export const VERDICTS: Readonly<Record<Verdict, VerdictText>> = {
   unverified: { label: 'Not verified', tone: 'warn', meaning: 'Evidence was missing, so nothing was proved and nothing contradicted.' },
 };
 
-/** Root of the network's certificates: Apple's, simulated, or `unknown` if unreadable. */
+/** Trust anchor of the network's certificate chains. `unknown`: the attestation feed could not be read. */
 export type AnchorKind = 'apple' | 'simulated' | 'unknown';
 
 /**
  * Verdict on a machine by its trust level.
  *
- * Not every API says whether a machine is simulated. The anchor then decides: the coordinator grants `hardware` only if enclave and
- * certificates are both simulated or both real.
+ * Not every API reports whether a machine is simulated. The anchor then decides, because the coordinator never mixes the two: it grants
+ * `hardware` only if enclave and certificates are both simulated or both real.
  */
 export function machineVerdict(trustLevel: string | null, anchor: AnchorKind, simulated = false): Verdict {
   if (trustLevel === null || trustLevel === 'none') return 'untrusted';

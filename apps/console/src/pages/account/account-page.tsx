@@ -1,4 +1,4 @@
-/** `/account`: name, email address, password, second factors, sessions, deletion. */
+/** `/account`: cards for name, email address, password, second factors, sessions, data download and deletion. */
 import './account.css';
 import { useSearch } from 'wouter';
 import { useMe, useSettings } from '../../api/session.js';

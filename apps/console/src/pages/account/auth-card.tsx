@@ -1,4 +1,4 @@
-/** Shared pieces of the pages for signing in and of the account page. */
+/** Elements and validation rules that the sign-in pages and the account page share. */
 import './account.css';
 import type { ComponentProps, ReactNode } from 'react';
 import { useSettings } from '../../api/session.js';
@@ -27,7 +27,7 @@ export function AuthCard({ title, about, children, footer }: AuthCardProps) {
   );
 }
 
-/** Note about a mailed link. In development mode the coordinator logs mails instead of sending them. */
+/** Note about a link sent by e-mail. In development mode, the coordinator logs e-mails instead of sending them. */
 export function MailNote({ sent }: { readonly sent: string }) {
   const settings = useSettings();
   return (
@@ -42,10 +42,10 @@ export function MailNote({ sent }: { readonly sent: string }) {
   );
 }
 
-/** Catches typing errors only; the mail proves the address. */
+/** Catches only typing errors. The verification e-mail proves the address. */
 export const EMAIL_PATTERN = { value: /^\S+@\S+\.\S+$/, message: 'Enter a valid email address.' };
 
-/** `min`: characters, from the settings of the coordinator. */
+/** `min`: minimum number of characters, from the settings of the coordinator. */
 export function newPasswordRules(min: number) {
   return {
     required: 'Choose a password.',
@@ -54,15 +54,15 @@ export function newPasswordRules(min: number) {
   };
 }
 
-/** Rules of the password that confirms a change of the account. */
+/** Rules for the password with which the user confirms a change. */
 export const CONFIRMING_PASSWORD_RULES = { required: 'Enter your password to continue.' };
 
-/** Password of an existing account. */
+/** Field for the current password. */
 export function PasswordField(props: ComponentProps<typeof Field>) {
   return <Field type="password" autoComplete="current-password" {...props} />;
 }
 
-/** `minCharacters`: from the settings of the coordinator. */
+/** Field for a new password. `minCharacters`: from the settings of the coordinator. */
 export function NewPasswordField({ minCharacters, ...props }: ComponentProps<typeof Field> & { readonly minCharacters: number }) {
   return <Field type="password" autoComplete="new-password" hint={`At least ${minCharacters} characters.`} {...props} />;
 }

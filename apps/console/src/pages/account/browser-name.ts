@@ -1,4 +1,4 @@
-/** Browser and operating system of a session, from its user agent. */
+/** `browserName`: browser and operating system of a session, such as `Firefox on macOS`, from its user agent. */
 
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],

@@ -1,4 +1,4 @@
-/** Attributes and rules of the field for a code of an authenticator app. */
+/** Attributes and validation rules of the field for codes from an authenticator app. */
 export const CODE_FIELD = { inputMode: 'numeric', autoComplete: 'one-time-code', maxLength: 8 } as const;
 export const CODE_RULES = {
   required: 'Enter the code from your authenticator app.',

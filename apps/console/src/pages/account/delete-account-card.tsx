@@ -1,4 +1,4 @@
-/** Deletes the account after asking for the password. Cannot be undone. */
+/** `DeleteAccountCard`: card that deletes the account after asking for the password. */
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../../api/api-client.js';

@@ -1,4 +1,4 @@
-/** Cards of the account page with one form each: name, email address, password. */
+/** `NameCard`, `EmailCard` and `PasswordCard` of the account page. */
 import type { ConsoleMe } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';

@@ -1,7 +1,7 @@
 /** `QrCode`: QR code as SVG. Loaded separately, because only one dialog shows it. */
 import encodeQR from 'qr';
 
-/** Width of the light border that scanners need, in modules (ISO/IEC 18004). */
+/** Width of the quiet zone, which scanners need, in modules (ISO/IEC 18004). */
 const BORDER = 4;
 
 export function QrCode({ text, label }: { readonly text: string; readonly label: string }) {

@@ -1,4 +1,4 @@
-/** Requests a password reset link; opened by such a link (`?token=`), sets the new password. */
+/** `/reset-password`: requests a link by e-mail. Opened from the link (`?token=`), the page sets the new password. */
 import { useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';

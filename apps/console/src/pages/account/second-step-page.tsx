@@ -1,4 +1,4 @@
-/** `/sign-in/two-factor`: second step of signing in, by a code of the authenticator app or a backup code. */
+/** `/sign-in/two-factor`: second step of signing in, with a code from the authenticator app or a backup code. */
 import { useState } from 'react';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';

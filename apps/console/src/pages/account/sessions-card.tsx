@@ -1,4 +1,4 @@
-/** Sessions of the account, with buttons to sign out one session or all other sessions. */
+/** `SessionsCard`: lists the sessions of the account. The user can sign out one session, or all except the current one. */
 import type { ConsoleSession, ConsoleSessionList } from '@inference/formats';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

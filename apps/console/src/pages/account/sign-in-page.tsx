@@ -1,4 +1,4 @@
-/** Signs in with email address and password, or with a passkey, then returns to the requested page. */
+/** `/sign-in`: signs in with email address and password, or with a passkey, then opens the page in `?next=`. */
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';
@@ -76,12 +76,12 @@ export function Page() {
   );
 }
 
-/** Lists passkeys among the suggestions of the email field while the page is shown. */
+/** While the page is shown, the browser offers passkeys among the suggestions of the email field. */
 function usePasskeyAutofill(finish: () => Promise<void>): void {
   const onSignedIn = useEffectEvent(finish);
   useEffect(() => {
     if (!canUsePasskeys()) return;
-    // Failures show nothing: nobody asked for a passkey.
+    // Failures are not shown, because the user did not request a passkey.
     void signInByAutofill().then(
       (isSignedIn) => (isSignedIn ? onSignedIn() : undefined),
       () => {},
@@ -90,7 +90,7 @@ function usePasskeyAutofill(finish: () => Promise<void>): void {
   }, []);
 }
 
-/** Better Auth has no code for an unverified address: status 403 with this message. */
+/** Whether the address is unverified. better-auth has no error code for that, only status 403 with a message. */
 function isUnverified(error: unknown): boolean {
   return error instanceof ApiError && error.status === 403 && /verif/i.test(error.message);
 }

@@ -1,4 +1,4 @@
-/** Creates an account and signs in. */
+/** `/sign-up`: creates an account, then signs in or asks the user to verify the email address. */
 import { useState } from 'react';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';

@@ -2,7 +2,7 @@
 import { api } from '../../api/api-client.js';
 import { DisplayableError } from '../../ui/feedback/displayable-error.js';
 
-/** The browser's dialog was closed, or the authenticator refused. */
+/** Error after the user closed the browser's dialog, or the authenticator refused. */
 class PasskeyError extends DisplayableError {
   readonly supportId = null;
 
@@ -22,7 +22,7 @@ export function canUsePasskeys(): boolean {
   return window.isSecureContext && window.PublicKeyCredential !== undefined && !isAddress;
 }
 
-/** Creates a passkey and registers the passkey for the account. */
+/** Creates a passkey and registers it for the account. Throws PasskeyError and the errors of `api`. */
 export async function addPasskey({ name, password }: { readonly name: string; readonly password: string }): Promise<void> {
   const optionsJSON = await api.post<CreationOptions>('/console/auth/passkey/generate-register-options', { password });
   const { startRegistration } = await import('@simplewebauthn/browser');
@@ -33,7 +33,7 @@ export async function addPasskey({ name, password }: { readonly name: string; re
   await api.post('/console/auth/passkey/verify-registration', { name, response });
 }
 
-/** Signs in with a passkey that the user chooses. */
+/** Signs in with a passkey, which the user chooses in a dialog of the browser. */
 export async function signInWithPasskey(): Promise<void> {
   const optionsJSON = await requestOptions();
   const { startAuthentication } = await import('@simplewebauthn/browser');
@@ -43,7 +43,7 @@ export async function signInWithPasskey(): Promise<void> {
   await api.post('/console/auth/passkey/verify-authentication', { response });
 }
 
-/** Offers passkeys among the suggestions of the email field. Resolves to true once the user signed in; false: not supported, or ended. */
+/** Offers passkeys among the suggestions of the email field. True: the user signed in. False: not supported, or cancelled. */
 export async function signInByAutofill(): Promise<boolean> {
   const library = await import('@simplewebauthn/browser');
   if (!(await library.browserSupportsWebAuthnAutofill())) return false;
@@ -60,6 +60,6 @@ export async function cancelAutofill(): Promise<void> {
 
 async function requestOptions(): Promise<RequestOptions> {
   const options = await api.get<RequestOptions>('/console/auth/passkey/generate-authenticate-options');
-  // A passkey counts as two factors, so the authenticator must verify the user (PIN, fingerprint or face).
+  // A passkey replaces both factors, so the authenticator must verify the user (PIN, fingerprint or face).
   return { ...options, userVerification: 'required' };
 }

@@ -1,4 +1,4 @@
-/** Queries of the admin pages and their refresh intervals. */
+/** Queries of the operators' pages, and their refresh intervals. */
 import type {
   AdminAccount,
   AdminAccountView,
@@ -27,7 +27,7 @@ const ADMIN_KEY = ['admin'] as const;
 const LIVE_MS = 5000;
 const HISTORY_MS = 30_000;
 
-/** Returns a function to call after a change by an operator: shows a message and fetches all data of the admin pages again. */
+/** Returns a function to call after a change by an operator. It shows a message and refetches all data of the operators' pages. */
 export function useReportChange(): (done: string) => Promise<void> {
   const queryClient = useQueryClient();
   const toast = useToast();
@@ -45,7 +45,7 @@ export function useHealth() {
   });
 }
 
-/** Figures over time, which gain a point per minute at most. */
+/** Time series of health figures. New points appear once per minute at most. */
 export function useHealthHistory(range: AdminHealthHistory['range']) {
   return useQuery({
     queryKey: [...ADMIN_KEY, 'health-history', range],
@@ -82,7 +82,7 @@ export function usePrices() {
   });
 }
 
-/** Model ids may contain slashes, which must be escaped in the path. */
+/** Escapes slashes, which model ids may contain. */
 export function pricePath(model: string): string {
   return `/admin/v1/prices/${encodeURIComponent(model)}`;
 }

@@ -1,4 +1,4 @@
-/** `/balance`: balance, adding credits, deposits and billing details, also the page after a checkout at the payment service. */
+/** `/balance`: balance, adding credits, deposits and billing details. The payment service returns to this page after a checkout. */
 import './client.css';
 import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
@@ -99,10 +99,10 @@ function DepositHistory() {
   );
 }
 
-/** Interval of queries while a payment is not confirmed, in milliseconds. */
+/** Polling interval until a payment is confirmed, in milliseconds. */
 const POLL_MS = 2000;
 
-/** Result of a payment, after the payment service sent the browser back: with `?deposit=<id>`, or with `?cancelled`. */
+/** Result of a checkout. The payment service returns with `?deposit=<id>` or `?cancelled`. */
 function CheckoutReturn() {
   const query = new URLSearchParams(useSearch());
   const id = query.get('deposit');
@@ -116,7 +116,7 @@ function CheckoutReturn() {
   return id === null ? null : <DepositStatus id={id} />;
 }
 
-/** State of one deposit, polled while open: the payment service confirms over a webhook, often after the browser's return. */
+/** State of one deposit. Polled while open, because the payment service often confirms, by webhook, after the browser's return. */
 function DepositStatus({ id }: { readonly id: string }) {
   const invalidateMoney = useInvalidateMoney();
   const { data: deposit } = useQuery({

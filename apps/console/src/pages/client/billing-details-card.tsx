@@ -1,4 +1,4 @@
-/** Sets the name, address and tax ID on the receipts of the account. */
+/** `BillingDetailsCard`: form for the name, address and tax ID on the account's deposit receipts. */
 import type { ConsoleBillingDetails, UpdateBillingDetails } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';

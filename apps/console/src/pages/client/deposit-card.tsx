@@ -1,4 +1,4 @@
-/** Adds credits through the page of the payment service, or test funds in development mode. */
+/** `DepositCard`: adds credits through the checkout page of the payment service, or test funds in development mode. */
 import type { ConsoleNewDeposit } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { useForm } from 'react-hook-form';
@@ -46,7 +46,7 @@ export function DepositCard() {
   if (settings === null) return null;
   const methods = settings.deposits;
   const min = settings.min_deposit_micro_usd;
-  // After a redirect to the payment service the button stays busy until the page is left.
+  // While the browser leaves for the payment service, the button stays busy.
   const isBusy = (method: DepositMethod): boolean =>
     deposit.variables?.method === method && (deposit.isPending || (deposit.data?.checkout_url ?? null) !== null);
   const submitWith = (method: DepositMethod) =>

@@ -104,7 +104,7 @@ function Receipt({ receipt }: { readonly receipt: ConsoleDepositReceipt }) {
   );
 }
 
-/** Credits of the operator and test funds are not payments. */
+/** Deposits by the operator and test funds are not payments, so their label is "Amount credited". */
 function amountLabel({ state, source }: ConsoleDeposit): string {
   if (state !== 'paid') return 'Amount';
   return source === 'stripe' ? 'Amount paid' : 'Amount credited';

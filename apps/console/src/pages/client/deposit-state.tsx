@@ -1,4 +1,4 @@
-/** Method and state of a deposit, for lists and receipts. */
+/** Texts for the methods of deposits, and the badge `DepositState`, for lists and receipts. */
 import type { ConsoleDeposit } from '@inference/formats';
 import { formatUsd } from '../../ui/display/figures.js';
 import { Badge } from '../../ui/display/page.js';

@@ -1,4 +1,4 @@
-/** First requests in end-to-end mode. */
+/** `EndToEndRequest`: example requests in end-to-end mode, for the quick start. */
 import { Link } from 'wouter';
 import { useSettings } from '../../api/session.js';
 import { END_TO_END_PROMISE } from '../../features/modes/mode-texts.js';

@@ -1,7 +1,7 @@
 /** Code snippets for end-to-end mode: a verified fetch for JavaScript SDKs, and a local proxy for all other programs. */
 import { curlSnippet, QUESTION, type Snippet, type SnippetFacts } from './snippets.js';
 
-/** Address that the proxy listens on. */
+/** Address and port of the local proxy. */
 const PROXY = '127.0.0.1:8086';
 
 /** Command that starts the proxy for a coordinator. */
@@ -9,7 +9,7 @@ export function proxyCommand(base: string): string {
   return `npx --package @inference/client inference-verify proxy --base-url ${base} --listen ${PROXY}`;
 }
 
-/** First requests in end-to-end mode. All but the first snippet use the proxy. */
+/** Example requests in end-to-end mode. All snippets except the first use the proxy. */
 export function endToEndSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const text = JSON.stringify;
   return [

@@ -1,4 +1,4 @@
-/** Failed requests that match the filters, newest first. */
+/** `FailedTable`: failed requests that match the filters of the usage page, newest first. */
 import type { ConsoleFailedRequest } from '@inference/formats';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { MONEY_KEY } from '../../features/account/balance.js';
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<ConsoleFailedRequest>[] = [
   { key: 'latency', header: 'Latency', numeric: true, cell: ({ latency_ms }) => formatDuration(latency_ms) },
 ];
 
-/** Needs `key={query}`: another filter is another list. */
+/** Must be rendered with `key={query}`. Otherwise rows of the previous filter would stay visible. */
 export function FailedTable({ query, onList }: { readonly query: string; readonly onList: (list: RequestList) => void }) {
   const list = usePaginatedQuery<ConsoleFailedRequest>([...MONEY_KEY, 'usage-failed', query], '/console/v1/usage/failed', {
     ...Object.fromEntries(new URLSearchParams(query)),

@@ -1,9 +1,9 @@
-/** Code snippets beyond a first request: streaming, tools, verification, keys from the environment, and programs. */
+/** Code snippets for the quick start: streaming, tools, keys in the environment, verification, and settings of programs. */
 import { QUESTION, type Snippet, type SnippetFacts } from './snippets.js';
 
 const text = JSON.stringify;
 
-/** Start of a script with the OpenAI SDK. */
+/** First lines of a script with the OpenAI SDK. */
 function openAiClient({ base, key }: SnippetFacts): string {
   return `import OpenAI from 'openai';
 
@@ -11,7 +11,7 @@ const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
 `;
 }
 
-/** Snippets for the features that applications usually need next. */
+/** Snippets for features that applications usually need after the first request. */
 export function featureSnippets(facts: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const { base, key, model } = facts;
   const body = text({ model, messages: [{ role: 'user', content: QUESTION }] });
@@ -83,7 +83,7 @@ export ANTHROPIC_MODEL=${model}`,
   ];
 }
 
-/** Settings of coding agents and frameworks. */
+/** Snippets with the settings of coding agents and frameworks. */
 export function programSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   return [
     {

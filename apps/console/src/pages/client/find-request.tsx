@@ -1,4 +1,4 @@
-/** Form of the usage page that opens one request by an id from a response or its headers. */
+/** `FindRequest`: form of the usage page that opens one request by id. Responses contain the id in their body or headers. */
 import { useLocation } from 'wouter';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Button } from '../../ui/forms/button.js';

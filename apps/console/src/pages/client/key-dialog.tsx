@@ -1,4 +1,4 @@
-/** Form of an API key, new or existing, and the dialog that shows a new key once. */
+/** `KeyDialog`: form for a new or existing API key. `NewKeyDialog`: shows the secret of a new key, once. */
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { api } from '../../api/api-client.js';
 import { useModels } from '../../features/account/models.js';
@@ -25,7 +25,7 @@ const BUDGET_PERIODS = [
 interface KeyDialogProps {
   readonly editing: ConsoleKey | 'new';
   readonly onClose: () => void;
-  /** `created` is null after an edit. */
+  /** `created`: the new key; null after an edit. */
   readonly onDone: (created: ConsoleNewKey | null) => Promise<void>;
 }
 
@@ -75,7 +75,7 @@ export function KeyDialog({ editing, onClose, onDone }: KeyDialogProps) {
 }
 
 interface ModelChoiceProps {
-  /** Empty: all. */
+  /** Empty: all models. */
   readonly chosen: readonly string[];
   readonly onChange: (models: readonly string[]) => void;
 }

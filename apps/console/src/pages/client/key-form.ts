@@ -1,4 +1,4 @@
-/** Fields of the key form, and the conversion to a request body. */
+/** Fields of the form for API keys, and conversions from a key and to a request body. */
 import type { BudgetPeriod, ConsoleKey, CreateKey, SignatureForm } from '@inference/formats';
 import { formatUsdInput, parseUsd } from '../../features/account/usd-amount.js';
 
@@ -9,11 +9,11 @@ export interface KeyForm {
   /** US dollars per period; empty: no budget. */
   readonly budget: string;
   readonly budgetPeriod: BudgetPeriod;
-  /** Last day of validity (local time); empty: no expiry. */
+  /** Last day of validity, in the browser's time zone; empty: no expiry. */
   readonly expiresOn: string;
   /** Empty: all models. */
   readonly models: readonly string[];
-  /** Where chat streams carry their signatures; absent: as an event. */
+  /** Whether streams contain their signature as an event or as a comment. Absent: event. */
   readonly signatureForm?: SignatureForm;
 }
 
@@ -66,7 +66,7 @@ export function keyForm(key: ConsoleKey): KeyForm {
   };
 }
 
-/** Last second of a local day, in milliseconds. */
+/** Last second of a day in the browser's time zone, in milliseconds. Null: not a valid day. */
 function endOfDay(text: string): number | null {
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? [];
   if (year === undefined) return null;

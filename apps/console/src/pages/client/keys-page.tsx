@@ -99,7 +99,7 @@ interface KeyActions {
   readonly onRevoke: (key: ConsoleKey) => void;
 }
 
-/** `isShared`: keys of an organisation, which name their creator. */
+/** `isShared`: whether the keys belong to an organisation. The table then shows who created each key. */
 function keyColumns(
   actions: KeyActions,
   { canWrite, isShared }: { readonly canWrite: boolean; readonly isShared: boolean },

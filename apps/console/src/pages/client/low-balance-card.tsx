@@ -1,4 +1,4 @@
-/** Sets the balance below which the account gets an email. */
+/** `LowBalanceCard`: sets the balance below which the account gets an email. */
 import type { ConsoleLowBalanceAlert } from '@inference/formats';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useForm } from 'react-hook-form';

@@ -1,4 +1,4 @@
-/** `/quick-start`: base URL, API key, and a first request in several languages to copy. */
+/** `/quick-start`: base URL, API key, and example requests in several languages to copy. */
 import './client.css';
 import type { ConsoleNewKey } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
@@ -155,13 +155,13 @@ const END_TO_END = 'end-to-end';
 
 interface RequestsProps {
   readonly facts: SnippetFacts;
-  /** Null: no model draws images. */
+  /** Null: no model generates images. */
   readonly imageModel: string | null;
   /** Null: no model reads images. */
   readonly visionModel: string | null;
 }
 
-/** A tab per language, and a tab for end-to-end mode. The URL names the selected tab. */
+/** Tabs with one example request per language, and one tab for end-to-end mode. The URL contains the selected tab. */
 function Requests({ facts, imageModel, visionModel }: RequestsProps) {
   const [first, ...others] = textSnippets(facts);
   const snippets = [

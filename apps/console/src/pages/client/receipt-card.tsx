@@ -1,4 +1,4 @@
-/** Card with the signed receipt of a request: explanation, download and verification. */
+/** `ReceiptCard`: signed receipt of a request, with download and a link to its verification. */
 import { BadgeCheck, Download } from 'lucide-react';
 import { PATHS } from '../../routing/paths.js';
 import { formatDuration } from '../../ui/display/figures.js';
@@ -9,7 +9,7 @@ import { Button, LinkButton } from '../../ui/forms/button.js';
 import type { SignedReceipt } from './request-receipt.js';
 
 interface ReceiptCardProps {
-  /** Data is null if none is stored. */
+  /** `data` null: no receipt is stored. */
   readonly receipt: { readonly data: SignedReceipt | null | undefined; readonly error: unknown; readonly refetch: () => unknown };
 }
 

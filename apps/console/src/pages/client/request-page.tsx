@@ -129,7 +129,7 @@ function Header({ badge, at }: { readonly badge: ReactNode; readonly at: string 
   );
 }
 
-/** Facts of every request, and additional facts of this page. */
+/** Facts about a completed or failed request. `children`: further facts. */
 function RequestCard({ request, children }: { readonly request: ConsoleRequest; readonly children: ReactNode }) {
   return (
     <Card title="The request">
@@ -158,7 +158,7 @@ function RequestCard({ request, children }: { readonly request: ConsoleRequest; 
   );
 }
 
-/** Null: none is stored. */
+/** Null: no receipt is stored. */
 async function findReceipt(id: string, signal: AbortSignal): Promise<SignedReceipt | null> {
   try {
     return await api.get<SignedReceipt>(`/v1/receipts/${encodeURIComponent(id)}`, { signal });

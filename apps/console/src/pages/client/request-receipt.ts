@@ -1,4 +1,4 @@
-/** Signed receipt in the response of `GET /v1/receipts/{id}`. */
+/** Type of the response of `GET /v1/receipts/{id}`, and texts for its finish reasons. */
 import type { E2eReceipt, Receipt } from '@inference/protocol';
 
 export interface SignedReceipt {

@@ -1,9 +1,9 @@
-/** Code snippets for a first request, with the actual base URL, model and key. */
+/** Code snippets with example requests, which contain the actual base URL, model and key. */
 
 export interface SnippetFacts {
   /** Origin of the API, without `/v1`. */
   readonly base: string;
-  /** API key or its placeholder; never a stored key. */
+  /** A key that was just created, or the placeholder. The console never knows other keys. */
   readonly key: string;
   readonly model: string;
 }
@@ -11,7 +11,7 @@ export interface SnippetFacts {
 export interface Snippet {
   readonly id: string;
   readonly title: string;
-  /** Installation command or place of use; null if neither applies. */
+  /** Installation command, or text above the code; null: none. */
   readonly before: string | null;
   readonly code: string;
   /** Command that starts the program with these settings. */
@@ -21,7 +21,7 @@ export interface Snippet {
 export const KEY_PLACEHOLDER = 'YOUR_API_KEY';
 export const QUESTION = 'What is the capital of France?';
 
-/** First request with curl. */
+/** Example request with curl. */
 export function curlSnippet({ base, key, model }: SnippetFacts): Snippet {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: QUESTION }] });
   return {
@@ -35,7 +35,7 @@ export function curlSnippet({ base, key, model }: SnippetFacts): Snippet {
   };
 }
 
-/** First requests with a text model. */
+/** Example requests to a text model. */
 export function textSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const text = JSON.stringify;
   return [
@@ -101,7 +101,7 @@ print(answer.content)`,
   ];
 }
 
-/** The first request with an image model. */
+/** Example request to an image model. */
 export function imageSnippet({ base, key, model }: SnippetFacts): Snippet {
   const body = JSON.stringify({ model, prompt: 'a red square on a blue background' });
   return {
@@ -115,7 +115,7 @@ export function imageSnippet({ base, key, model }: SnippetFacts): Snippet {
   };
 }
 
-/** A question about an image, which is drawn first if there is an image model. */
+/** Example request about an image. With an image model, the code first generates the image; otherwise it reads a file. */
 export function visionSnippet({ base, key, model }: SnippetFacts, imageModel: string | null): Snippet {
   const text = JSON.stringify;
   const image =

@@ -1,4 +1,4 @@
-/** Card with the usage by day or hour and model, for the filters of the page. */
+/** `UsageChartCard`: chart of the usage by model, per day or hour, for the filters of the usage page. */
 import type { ConsoleUsageDays, ConsoleUsageHours } from '@inference/formats';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -26,13 +26,13 @@ const BUCKETS: readonly { readonly value: Bucket; readonly label: string }[] = [
   { value: 'hour', label: 'Hourly' },
   { value: 'day', label: 'Daily' },
 ];
-/** Usage over more days has too many hours for one chart. */
+/** Maximum days for the chart by hour. More hours would not fit into one chart. */
 const MAX_HOURLY_DAYS = 7;
 
 interface UsageChartCardProps {
   readonly filter: UsageFilter;
   readonly usage: ConsoleUsageDays | undefined;
-  /** Models of the range under any filter, for stable colours. */
+  /** Models used in the range under any filter, so that colours do not depend on the filter. */
   readonly models: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export function UsageChartCard({ filter, usage, models }: UsageChartCardProps) {
     enabled: selectedBucket === 'hour',
     placeholderData: keepPreviousData,
   });
-  // The daily chart stays until the hours have arrived.
+  // The chart by day stays visible until the hours are loaded.
   const bucket = selectedBucket === 'hour' && chosen === 'hour' && hours.isPending && !hours.isError ? 'day' : selectedBucket;
   const rows = bucket === 'hour' ? hours.data?.data : usage?.data;
   const chart =

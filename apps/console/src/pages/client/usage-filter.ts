@@ -12,7 +12,7 @@ export interface UsageFilter {
 }
 
 const DEFAULT_DAYS = 30;
-/** Limit of the console API. */
+/** Maximum days that the console API accepts. */
 const MAX_DAYS = 366;
 
 /** Reads filters from a URL query. Invalid values are ignored, because people edit URLs by hand. */
@@ -39,7 +39,7 @@ export function filterQuery({ from, to, model, key }: UsageFilter): URLSearchPar
 
 const FILTERS = ['from', 'to', 'model', 'key'];
 
-/** Replaces the filters in a URL query. Other parameters stay. */
+/** Replaces the filters in a URL query, and retains other parameters. */
 export function withFilter(search: string, filter: UsageFilter): URLSearchParams {
   const query = new URLSearchParams(search);
   for (const name of FILTERS) query.delete(name);

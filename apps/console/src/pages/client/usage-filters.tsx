@@ -1,4 +1,4 @@
-/** Filters of the usage page: range of days, model, key. */
+/** `UsageFilters`: form fields for the filters of the usage page: range of days, model and key. */
 import type { ConsoleKeyPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';

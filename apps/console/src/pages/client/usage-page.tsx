@@ -1,4 +1,4 @@
-/** `/usage`: totals, a chart by day or hour and model, and every request, for the filters in the URL. */
+/** `/usage`: totals, a chart by model, and lists of completed and failed requests, for the filters in the URL. */
 import './client.css';
 import type { ConsoleUsageDays } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
@@ -32,7 +32,7 @@ export function Page() {
     queryFn: ({ signal }) => api.get<ConsoleUsageDays>(`/console/v1/usage/days?${query}`, { signal }),
     placeholderData: (before) => before,
   });
-  // The choice of models is independent of the selected model and key.
+  // The options of the model filter do not depend on the selected model and key.
   const { data: all } = useQuery({
     queryKey: [...MONEY_KEY, 'usage-models', filter.from, filter.to],
     queryFn: async ({ signal }) => {
@@ -42,7 +42,7 @@ export function Page() {
     placeholderData: (before) => before,
   });
   const [list, setList] = useUrlChoice<RequestList>('list', REQUEST_LISTS);
-  // List and order do not change.
+  // Retains the parameters for list and sort order.
   const show = (next: UsageFilter): void => navigate(`${PATHS.usage}?${withFilter(search, next)}`, { replace: true });
   const totals = days.data && usageTotals(days.data.data);
   return (

@@ -1,6 +1,6 @@
 /**
- * Usage by day or hour and model as chart series and totals. The axis reaches from the first to the last data; buckets between without
- * usage are zero, and small models share one series.
+ * Converts usage per day or hour to chart series by model, and to totals. The axis extends from the first to the last bucket with usage.
+ * Models beyond the maximum share one series.
  */
 import type { ConsoleUsageDays, ConsoleUsageHours } from '@inference/formats';
 import { bucketSeries, sum } from '../../features/account/daily-series.js';
@@ -11,13 +11,13 @@ export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
 
 interface UsageSeries {
   readonly name: string;
-  /** Index: bucket. */
+  /** One value per label. */
   readonly values: readonly number[];
   readonly colour: number;
 }
 
 interface UsageChart {
-  /** Days or hours, as shown. */
+  /** Display texts of the days or hours. */
   readonly labels: readonly string[];
   /** Largest total first. */
   readonly series: readonly UsageSeries[];
@@ -27,16 +27,16 @@ type UsageDay = ConsoleUsageDays['data'][number];
 type UsageHour = ConsoleUsageHours['data'][number];
 type ModelUsage = Omit<UsageHour, 'hour'>;
 
-/** Models with their own colour; the others share one series. */
+/** Maximum number of series. Of more models, the smallest share the last series. */
 export const MAX_SERIES = COLOUR_COUNT;
 export const OTHERS = 'Other models';
 
-/** `models`: models of the range under any filter. Each model keeps its colour under every filter. */
+/** Chart by day. `models`: models used in the range under any filter, so that a model has the same colour under every filter. */
 export function dailyChart(rows: readonly UsageDay[], measure: Measure, models: readonly string[] = modelsUsed(rows)): UsageChart {
   return chartOf(rows, measure, models, { of: ({ day }) => day, all: (from, to) => eachDay({ from, to }), label: shortDay });
 }
 
-/** Like {@link dailyChart}, by hour. */
+/** Like {@link dailyChart}, but by hour. */
 export function hourlyChart(rows: readonly UsageHour[], measure: Measure, models: readonly string[] = modelsUsed(rows)): UsageChart {
   return chartOf(rows, measure, models, { of: ({ hour }) => hour, all: eachHour, label: shortHour });
 }
@@ -77,7 +77,7 @@ export function usedDays(rows: readonly UsageDay[]): DayRange | null {
   return from === undefined || to === undefined ? null : { from, to };
 }
 
-/** Both are undefined for an empty list. ISO 8601 texts sort by time. */
+/** First and last bucket; undefined for an empty list. ISO 8601 texts sort by time. */
 function rangeOf(buckets: readonly string[]): readonly [string | undefined, string | undefined] {
   const sorted = buckets.toSorted();
   return [sorted[0], sorted.at(-1)];

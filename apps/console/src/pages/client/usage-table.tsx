@@ -1,4 +1,4 @@
-/** Completed requests that match the filters, sorted by a column. */
+/** `UsageTable`: completed requests that match the filters of the usage page, sorted by a column. Shares parts with `failed-table.tsx`. */
 import type { ConsoleUsageEntry, SortOrder, UsageSort } from '@inference/formats';
 import { Link } from 'wouter';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
@@ -21,7 +21,7 @@ interface ListChoiceProps {
   readonly onList: (list: RequestList) => void;
 }
 
-/** Choice between completed and failed requests. */
+/** Switch between completed and failed requests. */
 export function ListChoice({ list, onList }: ListChoiceProps) {
   return (
     <Segmented<RequestList>
@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
 
 const SORTS = ['time', 'model', 'tokens', 'cost', 'latency'] as const satisfies readonly UsageSort[];
 
-/** Sort orders of the URL. Phones show a menu instead of sortable headers. */
+/** Sort orders, as in the URL. Narrow screens show them as a menu instead of sortable headers. */
 const ORDERS = [
   { value: 'time-desc', label: 'Newest first' },
   { value: 'time-asc', label: 'Oldest first' },
@@ -77,7 +77,7 @@ const ORDERS = [
 type Order = (typeof ORDERS)[number]['value'];
 const ORDER_VALUES = ['time-desc', ...ORDERS.map(({ value }) => value)] as const;
 
-/** Needs `key={query}`: another filter is another list. */
+/** Must be rendered with `key={query}`. Otherwise rows of the previous filter would stay visible. */
 export function UsageTable({ query, onList }: { readonly query: string; readonly onList: (list: RequestList) => void }) {
   const [chosen, setChosen] = useUrlChoice<Order>('sort', ORDER_VALUES);
   const sort = SORTS.find((key) => chosen.startsWith(key)) ?? 'time';

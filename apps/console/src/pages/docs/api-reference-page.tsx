@@ -1,4 +1,4 @@
-/** `/api-reference`: the OpenAPI document of the coordinator, by area. */
+/** `/api-reference`: reference of the public API, generated from the coordinator's OpenAPI document. */
 import './docs.css';
 import './api-reference.css';
 import { useQuery } from '@tanstack/react-query';

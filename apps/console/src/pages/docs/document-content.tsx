@@ -1,4 +1,4 @@
-/** Elements of a rendered document: links of the console, code with a copy button, tables that scroll. */
+/** `DocumentContent`: renders a document, with links within the console, copy buttons for code, and scrollable tables. */
 /// <reference path="./documents.d.ts" />
 
 import type { BuiltDocument } from 'virtual:documents';
@@ -31,7 +31,7 @@ export function DocumentContent({ tree, fileUrls }: ContentProps) {
               <table {...table} />
             </div>
           ),
-          // A header cell without text would be read as a nameless column.
+          // Screen readers would announce a header cell without text as a column without a name.
           th: ({ node, ...cell }) => (node?.children.length === 0 ? <td /> : <th scope="col" {...cell} />),
         },
       }),

@@ -1,4 +1,4 @@
-/** `/docs/…`: documents of the repository, with a search over all of them. `/docs` is the list by reader. */
+/** `/docs/…`: documents of the repository, with a search over all. `/docs` lists them by audience. */
 /// <reference path="./documents.d.ts" />
 import './docs.css';
 import { type BuiltDocument, DOCUMENTS } from 'virtual:documents';
@@ -15,7 +15,7 @@ import { useUrlText } from '../../ui/navigation/url-state.js';
 import { DocumentContent } from './document-content.js';
 import { SearchResults } from './search-results.js';
 
-/** Loads the document before the page renders. */
+/** Loads the document of a path into the query cache. Used before the first rendering; see `prerendered-document.ts`. */
 export async function prefetchDocument(queryClient: QueryClient, location: string): Promise<void> {
   const path = pathOf(location);
   const load = loaderOf(path);
@@ -57,7 +57,7 @@ interface LoadedDocumentProps {
 
 function LoadedDocument({ path, load }: LoadedDocumentProps) {
   const { data, error } = useQuery(documentQuery(path, load));
-  // Files of a previous release no longer exist, so the whole console is loaded again.
+  // After a deployment, the files of the previous release no longer exist. A retry therefore reloads the whole console.
   if (error !== null) return <ErrorState level={1} what="This document" error={error} onRetry={() => window.location.reload()} />;
   return data === undefined ? <PageSkeleton /> : <Document document={data} isIndex={path === PATHS.docs} />;
 }
@@ -107,7 +107,7 @@ function Document({ document, isIndex }: { readonly document: BuiltDocument; rea
   );
 }
 
-/** Open where the window has room for a second column. */
+/** Table of contents. Initially open if the window has room for a second column. */
 function Contents({ contents }: { readonly contents: BuiltDocument['contents'] }) {
   return (
     <nav className="document-contents" aria-label="On this page">

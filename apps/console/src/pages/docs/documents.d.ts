@@ -1,6 +1,6 @@
-/** Modules that the build makes from the Markdown of the repository (`build/documents`). */
+/** Types of the virtual modules that the build generates from the Markdown of the repository (`build/documents`). */
 declare module 'virtual:documents' {
-  /** Loads a document, by the path of its page. */
+  /** Functions that load a document, by path of its page. */
   export const DOCUMENTS: Readonly<Record<string, () => Promise<{ readonly document: BuiltDocument }>>>;
 
   export interface BuiltDocument {
@@ -15,7 +15,7 @@ declare module 'virtual:documents' {
 declare module 'virtual:documents/search' {
   /** Sections of all documents. */
   export const SECTIONS: readonly {
-    /** Page with the anchor of the section. */
+    /** URL of the section: path of the page with an anchor. */
     readonly href: string;
     /** Title of the document. */
     readonly document: string;

@@ -1,6 +1,6 @@
-/** Characters of an excerpt. */
+/** Maximum characters of an excerpt. */
 const LENGTH = 180;
-/** Characters before the first match. */
+/** Maximum characters before the first match. */
 const LEAD = 60;
 
 /** Excerpt of a text around the first matching word. */

@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that the reference shows. */
+/** Types for the parts of an OpenAPI 3.1 document that the API reference shows, and functions that read them. */
 
 export interface OpenApiDocument {
   readonly info: { readonly version: string };
@@ -13,7 +13,7 @@ export interface Operation {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };
   readonly responses: Readonly<Record<string, ResponseObject>>;
-  /** Absent: an API key. Empty: no credentials. */
+  /** Absent: requires an API key. Empty: requires no credentials. */
   readonly security?: readonly unknown[];
   readonly 'x-codeSamples'?: readonly { readonly label: string; readonly source: string }[];
 }
@@ -36,7 +36,7 @@ interface MediaType {
   readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value: unknown }>>;
 }
 
-/** JSON Schema. */
+/** Subset of JSON Schema. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -50,7 +50,7 @@ export interface Schema {
 }
 
 interface NamedOperation {
-  /** Anchor. */
+  /** HTML id, for links to the operation. */
   readonly id: string;
   readonly method: string;
   readonly path: string;
@@ -78,7 +78,7 @@ export function resolveSchema(schema: Schema, schemas: Schemas): Schema {
   return name === undefined ? schema : (schemas[name] ?? {});
 }
 
-/** Type in words, such as `array of string or null`. */
+/** Describes a type, such as `array of string or null`. */
 export function typeText(schema: Schema): string {
   if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? 'object';
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -89,7 +89,7 @@ export function typeText(schema: Schema): string {
   return [schema.type].flat().join(' or ');
 }
 
-/** Schema with members within a schema: of the object, of the items of an array, or of the first alternative with members. */
+/** Finds the object schema in a schema: the schema itself, the items of an array, or the first alternative that is an object. */
 export function objectWithin(schema: Schema, schemas: Schemas): Schema | null {
   const resolved = resolveSchema(schema, schemas);
   if (resolved.properties !== undefined) return resolved;

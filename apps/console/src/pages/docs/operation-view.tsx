@@ -1,4 +1,4 @@
-/** One operation of the API: example, parameters, body, response and errors. */
+/** `OperationView`: one operation of the API, with example, parameters, request body, responses and errors. */
 import { CopyField } from '../../ui/forms/copy-field.js';
 import type { Operation, ResponseObject, Schemas } from './openapi-document.js';
 import { typeText } from './openapi-document.js';

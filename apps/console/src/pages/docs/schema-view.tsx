@@ -1,10 +1,10 @@
-/** Members of an object, with types and descriptions. Members of members unfold. */
+/** `SchemaView`: members of an object with types and descriptions. Members that are objects can be expanded. */
 import { objectWithin, resolveSchema, type Schema, type Schemas, typeText } from './openapi-document.js';
 
-/** Levels that unfold; deeper schemas are named only. */
+/** Maximum levels that can be expanded. Deeper schemas show only their name. */
 const MAX_DEPTH = 4;
 
-/** Descriptions from the validation messages that say no more than the type. */
+/** Descriptions for validation errors, such as `a string`, that only repeat the type. */
 const REPEATS_TYPE = /^an? \w+$/;
 
 interface SchemaViewProps {

@@ -1,4 +1,4 @@
-/** Full-text index of all documents. A lazy module, because the texts are some hundred kilobytes. */
+/** `searchIndex`: full-text index of all documents. Loaded lazily, because the texts have some hundred kilobytes. */
 /// <reference path="./documents.d.ts" />
 
 import { SECTIONS } from 'virtual:documents/search';

@@ -1,4 +1,4 @@
-/** Sections that match a query. The text of all sections is loaded with the first search. */
+/** `SearchResults`: sections of the documents that match a query. The index is loaded with the first search. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { ErrorState } from '../../ui/feedback/error-state.js';

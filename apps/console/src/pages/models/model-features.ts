@@ -1,4 +1,4 @@
-/** Features of a model, from the parameters that take effect. */
+/** `featuresOf`: features of a model for its page, derived from the parameters that the model supports. */
 import { type CatalogueModel, pricesOf, readsImages } from '../../features/models/catalogue.js';
 
 export interface ModelFeature {

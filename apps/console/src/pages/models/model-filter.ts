@@ -1,4 +1,4 @@
-/** Filter of the model catalogue. Pure. */
+/** `filterModels`: filter of the page `/models`. Pure. */
 import { type CatalogueModel, readsImages } from '../../features/models/catalogue.js';
 
 /** `vision`: text models that read images. */

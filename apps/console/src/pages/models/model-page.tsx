@@ -32,7 +32,7 @@ export function Page() {
   return <LoadedPage query={useCatalogue()} what="This model" notFound={notServed} page={page} />;
 }
 
-/** The router does not decode reserved characters, such as a slash. No model id has a percent sign. */
+/** Decodes a model id in a path. The router does not decode reserved characters, such as a slash. No model id has a percent sign. */
 function modelIdOf(segment: string): string {
   try {
     return decodeURIComponent(segment);

@@ -1,4 +1,4 @@
-/** A first request to one model: curl, Python and JavaScript, for the endpoint of its type. */
+/** `modelSnippets`: example request to one model in curl, Python and JavaScript, for the endpoint of its type. */
 import type { CatalogueModel } from '../../features/models/catalogue.js';
 
 export interface ModelSnippet {
@@ -11,11 +11,13 @@ const KEY_PLACEHOLDER = 'YOUR_API_KEY';
 
 interface Call {
   readonly path: string;
-  /** Members of the request beside the model. */
+  /** Members of the request besides `model`. */
   readonly members: Readonly<Record<string, unknown>>;
-  /** Method of the OpenAI SDKs, and the expression of its result. */
+  /** Method of the OpenAI SDKs. */
   readonly method: string;
+  /** Expression for the result in Python. */
   readonly python: string;
+  /** Expression for the result in JavaScript. */
   readonly js: string;
 }
 

@@ -1,4 +1,4 @@
-/** Bars of the last thirty days: height and colour show the share of checks at which the model was served. */
+/** `UptimeDays`: one bar per day. Height and colour show the share of checks at which the model was served. */
 import type { Uptime } from '@inference/formats';
 import { formatUptime } from '../../features/models/model-figures.js';
 

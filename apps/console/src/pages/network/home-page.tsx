@@ -1,4 +1,4 @@
-/** `/`: for visitors, the network in short, model prices and a live verification; for signed-in people, the network overview. */
+/** `/`: introduction for visitors, with model prices and a live verification. Redirects signed-in users to `/network`. */
 import './home-page.css';
 import { Link, Redirect } from 'wouter';
 import { useSession } from '../../api/session.js';
@@ -67,7 +67,7 @@ const STEPS = [
   },
 ] as const;
 
-/** Models on this page; the catalogue has all. */
+/** Maximum models on this page. `/models` has all. */
 const MAX_MODELS = 6;
 const SPEED = MEASUREMENT_COLUMNS.filter(({ key }) => key === 'speed');
 const COLUMNS = [...PRICE_COLUMNS, ...SPEED];

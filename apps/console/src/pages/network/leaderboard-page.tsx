@@ -1,4 +1,4 @@
-/** `/leaderboard`: owners by earnings, tokens or requests, under pseudonyms. The URL stores metric and window. */
+/** `/leaderboard`: owners ranked by earnings, tokens or requests, under pseudonyms. Metric and window are part of the URL. */
 import './network.css';
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow } from '@inference/formats';
 import { Count, Money, Time } from '../../ui/display/figures.js';

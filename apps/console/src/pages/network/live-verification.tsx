@@ -1,6 +1,6 @@
 /**
- * Card of the home page: the public record of one machine, verified when the page opens. Responses are never stored, so the card shows
- * the newest answer that is public, that of a machine to its challenge.
+ * `LiveVerification`: card of the home page that verifies the attestation record of one machine when the page opens. Responses are never
+ * stored, so the card shows the machine's newest challenge response, which is public.
  */
 import type { ProviderSnapshot } from '@inference/formats';
 import { useEffect } from 'react';
@@ -39,7 +39,7 @@ export function LiveVerification() {
   );
 }
 
-/** Prefers online machines, then attested hardware, then the number of requests. Null: no machine is connected. */
+/** Selects a machine: online first, then trust level hardware, then the most requests. Null: no machine is connected. */
 export function machineToVerify(providers: readonly ProviderSnapshot[]): ProviderSnapshot | null {
   const rank = ({ status, trust_level }: ProviderSnapshot): number => (status === 'online' ? 2 : 0) + (trust_level === 'hardware' ? 1 : 0);
   const [first] = providers.toSorted(

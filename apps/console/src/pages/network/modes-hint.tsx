@@ -1,4 +1,4 @@
-/** Link from a record to the page about modes. */
+/** `ModesHint`: sentence with a link from an attestation record to the page about modes. */
 import { Link } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
 

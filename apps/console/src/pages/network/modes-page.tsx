@@ -1,4 +1,4 @@
-/** `/modes`: plain and end-to-end mode, and the data visible to each party. */
+/** `/modes`: explains plain and end-to-end mode, and which data each party can see. */
 import './network.css';
 import { END_TO_END_PROMISE, OBSERVERS } from '../../features/modes/mode-texts.js';
 import { PATHS } from '../../routing/paths.js';

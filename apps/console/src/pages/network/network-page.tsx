@@ -1,4 +1,4 @@
-/** `/`: current state of the network, its providers and models. */
+/** `/network`: current totals, activity, providers and models of the network. */
 import './network.css';
 import type { Stats as NetworkStats } from '@inference/formats';
 import { useState } from 'react';
@@ -166,7 +166,7 @@ function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
   );
 }
 
-/** Further rows are combined into one row. */
+/** Maximum rows. Further rows are combined into one. */
 const MAX_ROWS = 8;
 
 function Bars({ rows }: { readonly rows: readonly Share[] }) {

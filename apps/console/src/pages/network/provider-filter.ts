@@ -1,4 +1,4 @@
-/** Filters of the provider list. Pure. */
+/** `filterProviders` and `filterOptions`: filters of the page `/providers`, and their options. Pure. */
 import type { ProviderSnapshot } from '@inference/formats';
 import type { SelectOption } from '../../ui/forms/field.js';
 import { statusText } from './status-badges.js';
@@ -12,7 +12,7 @@ interface ProviderFilter {
   readonly trust: string;
 }
 
-/** Matching providers, most requests first. */
+/** Matching providers, sorted by number of requests, descending. */
 export function filterProviders(
   providers: readonly ProviderSnapshot[],
   { search, chip, status, trust }: ProviderFilter,

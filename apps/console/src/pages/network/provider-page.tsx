@@ -1,4 +1,4 @@
-/** `/providers/:id`: claims, trust checks and attestation record of one provider, with verification in the browser. */
+/** `/providers/:id`: facts, trust checks and attestation record of one provider, and verification of the record in the browser. */
 import './network.css';
 import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import { BadgeCheck, Download } from 'lucide-react';
@@ -135,7 +135,7 @@ function RecordFacts({ record }: { readonly record: AttestationRecord }) {
   );
 }
 
-/** A passed check of a simulation proves nothing. */
+/** Shown instead of "passed" for a simulated machine, whose checks prove nothing. */
 const SIMULATED = { label: 'Simulated', tone: 'warn' } as const;
 
 function TrustParts({ record }: { readonly record: AttestationRecord }) {

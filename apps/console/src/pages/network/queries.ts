@@ -1,10 +1,10 @@
-/** Queries of the public pages and their refresh intervals. */
+/** Queries of the public network pages, and their refresh intervals. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Stats, Totals } from '@inference/formats';
 import type { AttestationFeed } from '@inference/protocol';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 
-/** The coordinator caches its statistics for one minute; two requests per minute show new values soon. */
+/** The coordinator caches statistics for one minute. With two requests per minute, new values appear within 30 seconds. */
 const STATS_MS = 30_000;
 
 export function useStats() {
@@ -24,7 +24,7 @@ export function useTotals(window: StatisticsWindow) {
   });
 }
 
-/** Limit of the leaderboard API. */
+/** Maximum entries that the leaderboard API returns. */
 export const LEADERBOARD_ENTRIES = 200;
 
 export function useLeaderboard(metric: LeaderboardMetric, window: StatisticsWindow) {
@@ -36,7 +36,7 @@ export function useLeaderboard(metric: LeaderboardMetric, window: StatisticsWind
   });
 }
 
-/** Attestation feed with the record of one provider; without a record if the provider is not connected. */
+/** Attestation feed reduced to one provider. Contains no record if the provider is not connected. */
 export function useFeedOf(providerId: string) {
   return useQuery({
     queryKey: ['public', 'attestation', providerId],

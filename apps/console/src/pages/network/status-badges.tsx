@@ -1,4 +1,4 @@
-/** Badge and texts of the provider status. */
+/** Badge and texts for the status of providers, and display forms of codes and ids. */
 import { Badge } from '../../ui/display/page.js';
 import type { Tone } from '../../ui/feedback/note.js';
 
@@ -27,7 +27,7 @@ const STATUSES: Readonly<Record<string, StatusText>> = {
   no_key: { label: 'No key', tone: 'warn', meaning: 'Has no valid key for sealed requests.' },
 };
 
-/** Unknown statuses are shown unchanged. */
+/** Text of a status. An unknown status, of a newer coordinator, is shown as its code. */
 export function statusText(status: string): StatusText {
   return STATUSES[status] ?? { label: sentenceCase(status), tone: 'neutral', meaning: 'Accepts no requests now.' };
 }
@@ -41,13 +41,13 @@ export function StatusBadge({ status }: { readonly status: string }) {
   );
 }
 
-/** `no_free_slot` as "No free slot". */
+/** Formats a code: `no_free_slot` as "No free slot". */
 export function sentenceCase(code: string): string {
   const words = code.replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Prefix that is enough to distinguish ids. */
+/** Shortens an id for display. */
 export function shortId(id: string): string {
   return id.length <= 12 ? id : `${id.slice(0, 8)}…`;
 }

@@ -7,7 +7,7 @@ export interface Share {
   readonly count: number;
 }
 
-/** Providers by chip, the most frequent first. */
+/** Number of providers per chip, most frequent first. */
 export function byChip(providers: readonly ProviderSnapshot[]): Share[] {
   return countedBy(providers, ({ chip }) => chip);
 }
@@ -27,11 +27,11 @@ function countedBy(providers: readonly ProviderSnapshot[], labelOf: (provider: P
 export interface ModelRow {
   readonly model: string;
   readonly providers: number;
-  /** Of `providers`, with trust level `hardware`. */
+  /** Providers with trust level `hardware`. */
   readonly hardware: number;
 }
 
-/** Models by number of providers, highest first. */
+/** Rows of the model table, sorted by number of providers, descending. */
 export function modelRows(stats: Pick<Stats, 'models' | 'providers'>): ModelRow[] {
   const hardware = new Map<string, number>();
   for (const provider of stats.providers) {

@@ -1,4 +1,4 @@
-/** `/verify`: checks a record, answer or receipt in the browser, from a file, pasted text, or the account's receipt `?receipt=<id>`. */
+/** `/verify`: verifies a record, response or receipt in the browser. Input: a file, text, or the account's receipt (`?receipt=<id>`). */
 import './network.css';
 import { FileUp } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
@@ -16,7 +16,7 @@ import { type SavedVerification, useSaved } from './verify/use-saved.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
 
-/** Maximum file size: a feed of several thousand providers. */
+/** Maximum file size, enough for a feed of several thousand providers. */
 const MAX_BYTES = 64 * 2 ** 20;
 
 export function Page() {
@@ -96,7 +96,7 @@ export function Page() {
   );
 }
 
-/** Verifies input as a record, or as a saved answer or receipt. */
+/** Detects whether the input is a record, a saved response or a receipt, and verifies it. */
 function useVerifier({ request, asOfChallenge }: { readonly request: string; readonly asOfChallenge: boolean }) {
   const { verification, start, clear: clearRecord } = useVerification();
   const { saved, verify: verifySaved, clear: clearSaved } = useSaved();
@@ -124,7 +124,7 @@ interface ReceiptHandlers {
   readonly onError: (error: unknown) => void;
 }
 
-/** Loads the receipt `?receipt=<id>` of the account, once per id. */
+/** Loads the receipt that `?receipt=<id>` names, once per id. */
 function useReceiptOfUrl({ onReceipt, onError }: ReceiptHandlers): void {
   const [receiptId] = useUrlText('receipt');
   // biome-ignore lint/correctness/useExhaustiveDependencies: a receipt is loaded once per id

@@ -1,4 +1,4 @@
-/** `/invitation?token=`: accepts an invitation. Requires sign-in with the invited email address. */
+/** `/invitation?token=`: shows an invitation to an organisation. The recipient must sign in with the invited email address to accept. */
 import './invitation.css';
 import type { ConsoleInvitationView, ConsoleMembership } from '@inference/formats';
 import { useMutation, useQuery } from '@tanstack/react-query';

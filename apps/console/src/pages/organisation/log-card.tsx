@@ -1,4 +1,4 @@
-/** `LogCard`: actions of members in the organisation, newest first. */
+/** `LogCard`: log of the members' actions in the organisation, newest first, with a download. */
 import type { ConsoleOrganisationEvent, OrganisationAction } from '@inference/formats';
 import { accountUrl } from '../../api/active-account.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';

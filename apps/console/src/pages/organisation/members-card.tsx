@@ -82,7 +82,7 @@ function RoleSelect({ member, roles }: { readonly member: ConsoleMember; readonl
   const { mutate, isPending } = useMutation({
     mutationFn: async (role: OrganisationRole) => {
       await api.patch<ConsoleMemberList>(memberPath(member.user_id), { role });
-      // A change of one's own role changes which parts of the page appear, so the session is read again.
+      // The session contains the permissions of the user, so a change of the user's own role refetches it.
       await (member.user_id === me.id ? refreshSession() : invalidate());
     },
     onSuccess: (_, role) => toast.success(`${member.name} is now ${ROLE_LABELS[role].toLowerCase()}`),

@@ -1,4 +1,4 @@
-/** `/organisation`: page of the active organisation. In the personal account: the list of organisations. */
+/** `/organisation`: members and settings of the active organisation. In the personal account: the list of the user's organisations. */
 import type { ConsoleMembership } from '@inference/formats';
 import { Building2, Plus } from 'lucide-react';
 import { Link, useLocation, useSearch } from 'wouter';
@@ -35,7 +35,7 @@ function Organisation({ organisation }: { readonly organisation: ConsoleMembersh
   const canExport = usePermission('account.export');
   const canDelete = usePermission('organisation.delete');
   const queries = [useOrganisation(), useMembers(), useInvitations(canManage)];
-  // Waits for all queries, so that no card moves when another appears.
+  // Waits for all queries, so that cards do not move while others load.
   if (queries.some(({ isLoading }) => isLoading)) return <PageSkeleton />;
   return (
     <>
@@ -54,7 +54,7 @@ function Organisation({ organisation }: { readonly organisation: ConsoleMembersh
   );
 }
 
-/** Organisations of the person, while this tab acts for the personal account. */
+/** List of the user's organisations, shown in the personal account. */
 function Organisations() {
   const { organisations } = useMe();
   const [, navigate] = useLocation();

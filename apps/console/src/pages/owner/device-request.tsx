@@ -1,4 +1,4 @@
-/** The device that asks to be linked by a code, and the decision to approve or deny. */
+/** `DeviceRequest`: shows the machine that requested a user code. The owner approves or denies the link to the account. */
 import type { ConsoleDeviceCode } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { CircleCheck, CircleSlash, ClockAlert, SearchX } from 'lucide-react';

@@ -29,7 +29,7 @@ const RANGES = [
 ] as const;
 type Range = (typeof RANGES)[number]['value'];
 
-/** Machines with their own colour in the chart. */
+/** Maximum number of series in the chart. Of more machines, the smallest share the last series. */
 const MAX_SERIES = 6;
 
 export function Page() {
@@ -109,7 +109,7 @@ interface ByDayProps {
   readonly nameOf: (providerId: string) => string;
 }
 
-/** Has the same height while loading, empty and with a chart, so that content below does not shift. */
+/** The card has the same height while loading, empty and with a chart, so that content below does not shift. */
 function ByDay({ earnings, nameOf }: ByDayProps) {
   const save = ({ from, to, data }: ConsoleEarningDays): void =>
     downloadText(`earnings-${from}-${to}.csv`, earningsCsv(data, nameOf), 'text/csv');

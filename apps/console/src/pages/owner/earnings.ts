@@ -1,4 +1,4 @@
-/** Earnings per day and machine as totals, chart series and CSV. */
+/** Converts earnings per day and machine to totals, a forecast, chart series and CSV. */
 import type { ConsoleEarningDays } from '@inference/formats';
 import { dailySeries, sum } from '../../features/account/daily-series.js';
 import { type DayRange, eachDay } from '../../features/account/utc-days.js';
@@ -21,7 +21,10 @@ export function sumOf(rows: readonly EarningDay[]): EarningSums {
 
 const FORECAST_DAYS = 30;
 
-/** Estimate for the next 30 days in micro-USD: the mean of the complete days since the first that earned. `to` is today. Null: none. */
+/**
+ * Forecast for the next 30 days in micro-USD: the daily mean since the first day with earnings, times 30. Excludes today (`to`), which is
+ * incomplete. Null: no complete day has earnings.
+ */
 export function forecastOf(rows: readonly EarningDay[], { to }: Pick<DayRange, 'to'>): number | null {
   const complete = rows.filter(({ day, earned_micro_usd }) => day < to && earned_micro_usd > 0);
   const [from] = complete.map(({ day }) => day).sort();
@@ -40,7 +43,7 @@ export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: numb
   });
 }
 
-/** Series of machines without their own. Never equal to a provider id. */
+/** Id of the series that machines beyond `max` share. Never equal to a provider id. */
 export const OTHERS = 'others';
 
 export function earningsCsv(rows: readonly EarningDay[], nameOf: (providerId: string) => string): string {
@@ -56,6 +59,7 @@ function csvOf(rows: readonly (readonly (string | number)[])[]): string {
 
 function cell(value: string | number): string {
   if (typeof value === 'number') return String(value);
+  // Spreadsheets evaluate such text as a formula, unless an apostrophe precedes it.
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

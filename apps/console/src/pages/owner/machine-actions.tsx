@@ -1,4 +1,4 @@
-/** Renames and unlinks a machine. */
+/** `MachineActions`: buttons and dialogs that rename or unlink a machine. */
 import type { ConsoleMachineView } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { Pencil, Unlink } from 'lucide-react';

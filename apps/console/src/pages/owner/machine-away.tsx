@@ -1,4 +1,4 @@
-/** A disconnected machine: last known state, and instructions to reconnect. */
+/** `MachineAway`: last known state of a disconnected machine, and instructions to reconnect. */
 import type { ConsoleMachineView } from '@inference/formats';
 import { disconnectText } from '../../features/machines/status-texts.js';
 import { MachineVerdictBadge } from '../../features/trust/verdict-badge.js';

@@ -21,7 +21,7 @@ const REFUSAL_TEXTS: Readonly<Record<ConsoleCommandRefusal, string>> = {
   other: 'The Mac refused the command for a reason that this console does not know.',
 };
 
-/** The machine answered and refused. */
+/** Error of a command that the machine refused. */
 export class RefusedCommand extends DisplayableError {
   readonly supportId = null;
   readonly displayText: string;
@@ -32,7 +32,7 @@ export class RefusedCommand extends DisplayableError {
   }
 }
 
-/** Command ids of one control. A retry after a missing answer reuses the id, so that the machine executes the command once. */
+/** Ids for the commands of one control. A retry of an unanswered command reuses its id, so that the machine executes the command once. */
 export class CommandIds {
   #unanswered: { readonly choice: string; readonly id: string } | null = null;
   readonly #newId: () => string;

@@ -1,4 +1,4 @@
-/** `MachineControl`: remote control of a connected machine: pause, schedule and models. Shows the settings that the machine reports. */
+/** `MachineControl`: pauses a connected machine and changes its schedule and models. Shows the settings that the machine reports. */
 import type { ConsoleCommandResult, ConsoleMachineControl, ConsoleMachineView } from '@inference/formats';
 import type { MachineSettings, OwnerAction } from '@inference/protocol';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -81,8 +81,8 @@ function ControlCard({ children }: { readonly children: React.ReactNode }) {
 /**
  * Returns a function that sends an action to the machine. Rejects with {@link RefusedCommand} if the machine refuses.
  *
- * `choice`: key of the owner's choice; default: the action. A retry with the same key reuses the command id, although the end of its pause
- * differs.
+ * `choice` identifies what the owner chose; default: the action as JSON. A retry of the same choice reuses the command id. Pauses pass
+ * their own key, because the action contains an absolute end time that differs at each retry.
  */
 function useSendCommand(providerId: string): (action: OwnerAction, choice?: string) => Promise<void> {
   const queryClient = useQueryClient();

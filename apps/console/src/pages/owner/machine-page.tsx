@@ -80,7 +80,7 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
   );
 }
 
-/** Why a connected machine gets no requests, in one place above everything else. */
+/** Note with the reason why a connected machine gets no requests. Renders nothing for a machine that accepts requests. */
 function NotAccepting({ status: { status, status_remedy, availability } }: { readonly status: NonNullable<ConsoleMachineView['status']> }) {
   if (status === 'online') return null;
   const until = availability?.until ?? null;

@@ -1,4 +1,4 @@
-/** User codes (RFC 8628, section 6.1): eight letters; case and dash are ignored. */
+/** Parses user codes (RFC 8628, section 6.1): eight letters. Case, spaces and dashes are ignored. */
 
 /** No vowels, so that codes never spell words. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
@@ -6,8 +6,8 @@ const LENGTH = 8;
 const HALF = LENGTH / 2;
 
 type ParsedCode =
-  | { readonly kind: 'code' /** As shown: `WDJB-MJHT`. */; readonly code: string }
-  /** Sentence for the user. */
+  | { readonly kind: 'code' /** Formatted as `WDJB-MJHT`. */; readonly code: string }
+  /** `problem`: error message for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
 
 export function parseUserCode(text: string): ParsedCode {

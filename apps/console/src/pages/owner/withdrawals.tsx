@@ -1,4 +1,4 @@
-/** Requests a withdrawal of earnings, and sets up payouts. */
+/** Cards of the earnings page: `Withdraw` requests a withdrawal and sets up payouts; `WithdrawalHistory` lists withdrawals. */
 import type { ConsoleBalance, ConsolePayoutAccount, ConsoleWithdrawal } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -48,7 +48,7 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
   );
 }
 
-/** Further dates are combined into one line. */
+/** Maximum number of maturity dates with their own line. The amounts of later dates are combined into one line. */
 const MAX_DATES = 10;
 
 /** Dates on which pending earnings mature. */

@@ -1,4 +1,4 @@
-/** Footer of a response: verification result, provider, usage, cost and speed. */
+/** `AnswerFooter`: line below a response with verification result, provider, usage, cost and speed. */
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { formatCount, formatDuration, formatRate, Money } from '../../ui/display/figures.js';

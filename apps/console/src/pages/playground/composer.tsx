@@ -1,4 +1,4 @@
-/** Input of the playground. Enter sends, Shift+Enter starts a new line, and the button stops a running response. */
+/** `Composer`: message input of the playground, with attachments and a button that sends, or stops a running response. */
 import { ArrowUp, Square } from 'lucide-react';
 import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type Ref, useId, useState } from 'react';
 import { Button } from '../../ui/forms/button.js';
@@ -17,7 +17,7 @@ interface ComposerProps {
   readonly input: { current: HTMLTextAreaElement | null };
   /** Images of the message. Absent: the message has text only. */
   readonly attachments?: Attachments;
-  /** Why no image can be attached; null or absent: images can be. */
+  /** Reason why no image can be attached; null or absent: images can be. */
   readonly imageRefusal?: string | null;
   readonly busy: boolean;
   /** Disables sending. */
@@ -53,7 +53,7 @@ export function Composer(props: ComposerProps) {
   const onDrop = (event: DragEvent): void => {
     setDropTarget(false);
     if (attachments === undefined || event.dataTransfer.files.length === 0) return;
-    // The browser would open the file instead of the page.
+    // By default, the browser would leave the page and open the file.
     event.preventDefault();
     attachments.add([...event.dataTransfer.files]);
   };
@@ -111,7 +111,7 @@ interface ComposerImagesProps {
   readonly onEmpty: () => void;
 }
 
-/** Attached images, and why there are none or not more. */
+/** Attached images, and the reason why images cannot be attached. */
 function ComposerImages({ attachments, refusal, refusalId, onEmpty }: ComposerImagesProps) {
   const { images, isPreparing, problem, remove } = attachments;
   return (
@@ -151,10 +151,10 @@ interface MessageInputProps {
   readonly onEscape?: () => void;
 }
 
-/** Text area in which Enter acts and Shift+Enter starts a new line. */
+/** Text area in which Enter submits and Shift+Enter starts a new line. */
 export function MessageInput({ label, placeholder, text, onText, inputRef, autoFocus, onPaste, onEnter, onEscape }: MessageInputProps) {
   const onKeyDown = (event: KeyboardEvent): void => {
-    // While a word is being composed, the keys belong to the input method.
+    // During composition, for example of Japanese, an input method editor uses these keys.
     if (event.nativeEvent.isComposing) return;
     if (event.key === 'Escape') onEscape?.();
     if (event.key !== 'Enter' || event.shiftKey) return;

@@ -1,4 +1,4 @@
-/** Mode of the playground, and why a page of the coordinator offers no other. */
+/** `PlainModeNote`: explains why the playground uses plain mode and not the end-to-end mode. */
 import { Link } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
 import { Note } from '../../ui/feedback/note.js';

@@ -1,4 +1,4 @@
-/** Error of a request with its remedy. A retry delay is counted down before the button is enabled. */
+/** `ProblemNote`: shows the error of a request with a remedy, such as a retry. The retry button is disabled during `retry-after`. */
 import { useEffect, useState } from 'react';
 import { useSettings } from '../../api/session.js';
 import { depositAction } from '../../features/account/deposit-texts.js';

@@ -1,4 +1,4 @@
-/** Small buttons below a message. Unavailable buttons retain the focus, so that an action never loses the user's place. */
+/** `TurnAction` and `CopyAction`: small buttons below a message. A disabled button can still have the focus (`aria-disabled`). */
 import { Check, Copy } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyStatus, useCopy } from '../../ui/forms/copy-field.js';
@@ -30,7 +30,7 @@ export function TurnAction({ label, icon, disabled = false, pressed, onClick }: 
   );
 }
 
-/** Copies the unformatted text. */
+/** Button that copies the unformatted text. */
 export function CopyAction({ label, value }: { readonly label: string; readonly value: string }) {
   const { state, copy } = useCopy(value);
   const Icon = state === 'copied' ? Check : Copy;

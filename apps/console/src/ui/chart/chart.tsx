@@ -1,6 +1,6 @@
 /**
- * Chart with its numbers as a table behind a toggle, for screen readers and for exact values. The drawing code is fetched with the
- * first chart; a placeholder reserves its space.
+ * `Chart`: line or bar chart. A button switches to a table of the values, for screen readers and for exact numbers. The drawing code is
+ * loaded with the first chart.
  */
 import { ChartColumn, Table2 } from 'lucide-react';
 import { lazy, Suspense, useId, useState } from 'react';
@@ -39,7 +39,7 @@ export interface ChartProps extends ChartData {
 const Drawing = lazy(() =>
   import('./chart-drawing.js').then(
     ({ ChartDrawing }) => ({ default: ChartDrawing }),
-    // Offline, or after a release that renamed the file: the numbers remain readable.
+    // The module cannot be loaded offline, or after a deployment. The table still shows the numbers.
     () => ({ default: ChartTable }),
   ),
 );

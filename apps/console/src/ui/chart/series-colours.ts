@@ -1,4 +1,4 @@
-/** `seriesColours`: chart colours that stay the same when a filter or another measure changes the series shown. Pure. */
+/** `seriesColours`: assigns chart colours by series id, so that a series has the same colour under every filter. Pure. */
 
 /** Number of `--chart-N` colours in the style sheet. */
 export const COLOUR_COUNT = 6;
@@ -9,11 +9,11 @@ export const OTHERS_COLOUR = COLOUR_COUNT;
  * Colour numbers by series id, from 1.
  *
  * @param shown Ids of the series in the chart. The colours of up to `COLOUR_COUNT` are distinct.
- * @param all Ids of all series that the page can show. Colours then do not depend on the filter.
+ * @param all Ids of all series that the page can show under any filter. They determine the preferred colours.
  */
 export function seriesColours(shown: readonly string[], all: readonly string[]): ReadonlyMap<string, number> {
   const preferred = assign([...new Set([...all, ...shown])].sort(), hashOf);
-  // With more series than colours, several series prefer the same colour. Shown series then take free colours.
+  // With more series than colours, several series prefer the same colour. Among the shown series, conflicts are resolved again.
   return assign([...shown].sort(), (id) => (preferred.get(id) ?? 1) - 1);
 }
 

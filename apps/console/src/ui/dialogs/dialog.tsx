@@ -1,4 +1,4 @@
-/** Modal dialog: traps the focus, restores the focus on close, and closes on Escape. */
+/** Modal dialogs. They trap the focus, restore the focus on close, and close on Escape. */
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { useMutation } from '@tanstack/react-query';
 import { X } from 'lucide-react';
@@ -55,7 +55,7 @@ interface ConfirmDialogProps extends Omit<DialogProps, 'description'> {
   readonly onConfirm: () => Promise<unknown>;
 }
 
-/** Asks before an action that cannot be undone. Stays open with the error if the action fails. */
+/** Dialog that asks for confirmation of an action. Stays open and shows the error if the action fails. */
 export function ConfirmDialog({ confirm, errorTitle, onBack, children, onConfirm, ...dialog }: ConfirmDialogProps) {
   const { mutate, isPending, error } = useMutation({ mutationFn: onConfirm, onSuccess: dialog.onClose });
   return (

@@ -1,4 +1,4 @@
-/** Formats for money, numbers, durations and times, and elements with these formats. */
+/** Formatting of money, numbers, durations and times: functions that return text, and the elements `Money`, `Count` and `Time`. */
 import { useEffect, useState } from 'react';
 
 const MICRO_USD_PER_USD = 1_000_000n;
@@ -13,7 +13,7 @@ export function formatUsd(microUsd: number): string {
   return `${negative ? '−' : ''}$${dollars}.${digits}`;
 }
 
-/** From one dollar on: whole cents, rounded towards zero. Smaller amounts: all digits. */
+/** Amounts of one dollar and more are rounded towards zero to whole cents. Smaller amounts show all digits. */
 export function formatUsdRounded(microUsd: number): string {
   return formatUsd(Math.abs(microUsd) < 1_000_000 ? microUsd : Math.trunc(microUsd / 10_000) * 10_000);
 }
@@ -45,17 +45,17 @@ export function formatShort(value: number): string {
   return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value);
 }
 
-/** `1 request`, `2 requests`. */
+/** Formats a number with its noun: `1 request`, `2 requests`. */
 export function pluralize(value: number, singular: string, plural = `${singular}s`): string {
   return `${formatCount(value)} ${value === 1 ? singular : plural}`;
 }
 
-/** At most one decimal place. */
+/** Formats a rate, such as tokens per second, with at most one decimal place. */
 export function formatRate(value: number): string {
   return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
 }
 
-/** `850 ms`, `1.8 s`, `2 min 5 s`. */
+/** Formats a duration: `850 ms`, `1.8 s`, `2 min 5 s`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   // 59,950 ms and more would be rounded to 60.0 s.
@@ -64,7 +64,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** A fraction of 1 as percent, such as `7.5%`; a dash for null (nothing to divide). */
+/** Formats a fraction of 1 as percent, such as `7.5%`. Null, a fraction of a zero total, is shown as a dash. */
 export function formatShare(share: number | null): string {
   if (share === null) return '—';
   const value = share * 100;
@@ -97,7 +97,7 @@ const RELATIVE_UNITS = [
 interface TimeProps {
   /** ISO 8601, or milliseconds. */
   readonly at: string | number;
-  /** `relative`: "3 minutes ago", updated continuously. `exact`: with seconds, to tell rows apart. */
+  /** `relative`: "3 minutes ago", updated continuously. `exact`: with seconds, for lists with several rows per minute. */
   readonly as?: 'relative' | keyof typeof FORMATS;
 }
 
@@ -114,7 +114,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
   );
 }
 
-/** "3 minutes ago", "in 2 hours", "now". `ms` is negative in the past. */
+/** Formats a relative time: "3 minutes ago", "in 2 hours", "now". `ms` is negative for the past. */
 function relative(ms: number): string {
   const seconds = Math.round(ms / 1000);
   for (const [unit, length] of RELATIVE_UNITS) {

@@ -1,4 +1,4 @@
-/** Building blocks of pages: header, cards, figures, facts, badges. */
+/** Elements of pages: `PageHeader`, `Card`, `Stats`, `Badge`, `Facts`. */
 import { type ReactNode, useId } from 'react';
 import type { Tone } from '../feedback/note.js';
 import { Skeleton } from '../feedback/placeholders.js';
@@ -65,7 +65,7 @@ interface StatProps {
   readonly label: string;
   /** Undefined while loading. */
   readonly value: ReactNode | undefined;
-  /** Line below the figure. Null: loading, its space is reserved. Undefined: no line. */
+  /** Line below the figure. Null: still loading; the space is reserved. Undefined: no line. */
   readonly hint?: ReactNode;
 }
 
@@ -87,7 +87,7 @@ interface BadgeProps {
   readonly children: ReactNode;
 }
 
-/** Short state label. The colour only repeats the text. */
+/** Short label of a state. The colour adds no information to the text. */
 export function Badge({ tone = 'neutral', dot = false, children }: BadgeProps) {
   return (
     <span className="badge" data-tone={tone}>

@@ -1,8 +1,7 @@
 /**
- * Table with named columns. On narrow screens the table scrolls, also by keyboard; with `stacked` each row becomes a block with its
- * column names.
+ * `Table`, `TableCard` for lists that the API returns page by page, and `Pager` for pages of a list in memory.
  *
- * Without rows, `empty` is shown; while loading, placeholder rows of the final height.
+ * On narrow screens a table scrolls, also by keyboard. With `stacked`, each row becomes a block that repeats the column names.
  */
 import { ArrowDown, ArrowUp, ArrowUpDown, ChevronLeft, ChevronRight } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
@@ -18,7 +17,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Right-aligned, with tabular digits. */
   readonly numeric?: boolean;
-  /** Takes the whole width of a `compact` row on narrow screens. */
+  /** Occupies a whole line of a `compact` block on narrow screens. */
   readonly wide?: boolean;
   /** Row header for screen readers. Exactly one column per table. */
   readonly rowHeader?: boolean;
@@ -45,7 +44,7 @@ interface TableProps<Row> extends SortableProps {
   readonly rows: readonly Row[] | undefined;
   readonly rowKey: (row: Row) => string;
   readonly empty: ReactNode;
-  /** On narrow screens, a line per value; with `compact` two values per line. */
+  /** On narrow screens, each row becomes a block with one value per line, or two values with `compact`. */
   readonly stacked?: boolean | 'compact';
   readonly loadingRows?: number;
 }
@@ -158,7 +157,7 @@ interface TableCardProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly children?: ReactNode;
 }
 
-/** Card with a list that is fetched page by page. */
+/** Card with a table of a list that is fetched page by page. */
 export function TableCard<Row>({ title, about, actions, list, what, children, ...table }: TableCardProps<Row>) {
   return (
     <Card title={title} about={about} actions={actions} flush>
@@ -180,7 +179,7 @@ interface PageOfRows<Row> {
   readonly go: (page: number) => void;
 }
 
-/** One page of `rows`. If the list shrinks, the last page is shown. */
+/** Client-side pagination: returns one page of `rows`. If the list becomes shorter than the page's start, returns the last page. */
 export function usePages<Row>(rows: readonly Row[] | undefined, size: number): PageOfRows<Row> {
   const [requested, go] = useState(0);
   const total = rows?.length ?? 0;
@@ -196,7 +195,7 @@ interface PagerProps extends Omit<PageOfRows<unknown>, 'rows'> {
   readonly what: string;
 }
 
-/** Client-side pagination of long lists. */
+/** Buttons and position for {@link usePages}. */
 export function Pager({ first, total, page, pages, go, size, what }: PagerProps) {
   const last = Math.min(total, first + size);
   return (

@@ -1,4 +1,4 @@
-/** Error with its own text for the user. Other errors are shown with their message. */
+/** Base class of errors with a separate text for the user. Of other errors, the console shows `message`. */
 export abstract class DisplayableError extends Error {
   /** Text for the user, with advice if there is any. */
   abstract readonly displayText: string;

@@ -1,4 +1,4 @@
-/** Errors with advice: as a placeholder for missing content, or as a note above a form. */
+/** Displays of errors: `ErrorState` in place of missing content, `ErrorNote` above a form, `Loaded` around the content of a query. */
 import { TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Button } from '../forms/button.js';
@@ -44,7 +44,7 @@ export interface LoadedProps {
   readonly children: ReactNode;
 }
 
-/** Content of a query, also while the query loads; its error instead if nothing was loaded. */
+/** Shows `children`, also while the query loads. If the query failed before it loaded any data, shows the error instead. */
 export function Loaded({ query: { data, error, refetch }, what, staleTitle, children }: LoadedProps) {
   if (data === undefined && error !== null) return <ErrorState what={what} error={error} onRetry={() => void refetch()} />;
   return (
@@ -55,7 +55,7 @@ export function Loaded({ query: { data, error, refetch }, what, staleTitle, chil
   );
 }
 
-/** Note with the error of an action, for example above a form. Nothing for null. */
+/** Note with the error of an action, for example above a form. Renders nothing if `error` is null. */
 export function ErrorNote({ error, title }: { readonly error: unknown; readonly title?: string | undefined }) {
   if (error === null) return null;
   return (

@@ -1,4 +1,4 @@
-/** Highlighted note of a few sentences. */
+/** `Note`: highlighted note of a few sentences. `Progress`: progress bar. */
 import { CircleAlert, CircleCheck, Info } from 'lucide-react';
 import type { ReactNode } from 'react';
 
@@ -23,7 +23,6 @@ export function Note({ tone = 'neutral', title, children }: NoteProps) {
   );
 }
 
-/** Progress bar of a slow operation. */
 interface ProgressProps {
   readonly label: string;
   /** From 0 to 1; absent if unknown. */

@@ -1,4 +1,4 @@
-/** Placeholders for content that is empty, missing or still loading. */
+/** `EmptyState`, `Skeleton` and `PageSkeleton`: placeholders for content that is empty, missing or still loading. */
 import { Inbox, type LucideIcon } from 'lucide-react';
 import type { ReactNode } from 'react';
 
@@ -34,7 +34,7 @@ interface SkeletonProps {
   readonly height?: string;
 }
 
-/** A bar in the final size of its content, to avoid layout shifts; hidden from screen readers. The parent sets `aria-busy`. */
+/** Bar with the final size of the content, to avoid layout shifts. Hidden from screen readers, so the parent must set `aria-busy`. */
 export function Skeleton({ width = '100%', height = '1em' }: SkeletonProps) {
   return <span className="skeleton" style={{ width, height }} aria-hidden="true" />;
 }

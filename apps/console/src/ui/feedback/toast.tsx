@@ -1,5 +1,6 @@
 /**
- * Short, temporary messages in the corner, announced by screen readers. For completed actions; forms show their errors themselves.
+ * `ToastProvider` and `useToast`: short, temporary messages about completed actions, which screen readers announce. Forms show their own
+ * errors.
  */
 import { Toast } from '@base-ui/react/toast';
 import { X } from 'lucide-react';

@@ -1,4 +1,4 @@
-/** Button. While `busy`, the button retains size and focus, announces its state and ignores clicks. */
+/** `Button` and `LinkButton`. While `busy`, a button retains size and focus, announces its state and ignores clicks. */
 import type { ButtonHTMLAttributes, ReactNode } from 'react';
 import { Link } from 'wouter';
 

@@ -38,7 +38,7 @@ export function CopyField({ value, label, hideLabel = false, multiline = false }
 
 interface CopyButtonProps {
   readonly value: string;
-  /** Name of the copied thing, for screen readers. */
+  /** Label of the button for screen readers. */
   readonly label: string;
   readonly children?: ReactNode;
   readonly onForbidden?: () => void;

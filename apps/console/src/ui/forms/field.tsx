@@ -1,5 +1,5 @@
 /**
- * Labelled input with hint and error, linked for screen readers. Made for react-hook-form:
+ * Labelled inputs with hint and error, which screen readers announce with the input. Designed for react-hook-form:
  *
  * `<Field label="Name" error={errors.name?.message} {...register('name')} />`.
  */
@@ -17,7 +17,7 @@ interface FieldFrameProps {
 }
 
 interface FieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'input'>, 'className' | 'id'> {
-  /** Text inside the end of the input, such as a unit. */
+  /** Text at the end of the input, such as a unit. */
   readonly suffix?: ReactNode;
 }
 

@@ -1,4 +1,4 @@
-/** Tabs with arrow key navigation. */
+/** `Tabs`: tabs with arrow key navigation. */
 import { Tabs as Base } from '@base-ui/react/tabs';
 import type { ReactNode } from 'react';
 

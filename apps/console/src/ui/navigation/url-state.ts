@@ -1,14 +1,14 @@
-/** Selections stored in the URL, so that a view can be linked. */
+/** Hooks for state in the query of the URL, so that a view of a page can be linked. */
 import { useSearchParams } from 'wouter';
 
-/** Value of a search parameter if allowed, else the first allowed value. Setting a value replaces the history entry. */
+/** State of a query parameter with a fixed set of values. Default: the first of `allowed`. Changes replace the history entry. */
 export function useUrlChoice<Value extends string>(name: string, allowed: readonly [Value, ...Value[]]): [Value, (value: Value) => void] {
   const [text, setText] = useUrlText(name);
   const value = allowed.find((one) => one === text) ?? allowed[0];
   return [value, (next) => setText(next === allowed[0] ? '' : next)];
 }
 
-/** Text of a search parameter; empty if absent. */
+/** State of a query parameter with any text; empty if absent. Changes replace the history entry. */
 export function useUrlText(name: string): [string, (value: string) => void] {
   const [search, setSearch] = useSearchParams();
   const set = (value: string): void =>

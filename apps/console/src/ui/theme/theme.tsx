@@ -1,4 +1,4 @@
-/** Light or dark theme: the user's choice in local storage, else the system setting. */
+/** `ThemeProvider` and `useTheme`: light or dark theme, by the user's choice in local storage, else by the system setting. */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 
 export type Theme = 'light' | 'dark';
@@ -40,6 +40,7 @@ export function useTheme(): ThemeState {
   return state;
 }
 
+/** Before the first paint, `public/first-paint.js` copied the choice from local storage to `data-theme`. */
 function readChoice(): ThemeChoice {
   const { theme } = document.documentElement.dataset;
   return theme === 'light' || theme === 'dark' ? theme : 'system';
@@ -53,6 +54,6 @@ function apply(choice: ThemeChoice): void {
     if (choice === 'system') localStorage.removeItem(STORAGE_KEY);
     else localStorage.setItem(STORAGE_KEY, choice);
   } catch {
-    // Storage may be forbidden: the choice then lasts until the page is left.
+    // The browser may forbid storage. The choice then lasts until a reload.
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `/console/v1/account/export`: download of everything that is stored about the account.
+ * `/console/v1/account/export`: download of all data that is stored about the account.
  *
  * POST checks the password and returns a link with a short-lived grant; GET with the grant downloads the file.
  */
@@ -16,7 +16,7 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { JSON_TYPE } from '../plugins/downloads.js';
 
-/** Produces the exported file in parts. */
+/** Produces the exported JSON file in parts. */
 export type ExportOf = (accountId: string) => AsyncIterable<string>;
 
 interface AccountExportRoutes {
@@ -28,9 +28,9 @@ interface AccountExportRoutes {
 }
 
 const PATH = '/account/export';
-/** Maximum downloads per account and hour. Each reads all usage of the account. */
+/** Maximum downloads per account and hour. A download reads all usage of the account. */
 const MAX_PER_HOUR = 10;
-/** Maximum wait for the check of the password, which other sign-ins may delay. */
+/** Maximum wait in the queue for password hashing, which sign-ins share. */
 const MAX_PASSWORD_WAIT_MS = 30_000;
 
 export function addAccountExport(server: FastifyInstance, api: ConsoleApi, routes: AccountExportRoutes): void {
@@ -72,7 +72,7 @@ function scopeOf({ caller }: ConsoleCall<unknown>) {
   return { sessionId: caller.sessionId, accountId: caller.account.id };
 }
 
-/** Turns a full sign-in queue into a rate limit error. */
+/** Converts the error of a full sign-in queue into a rate limit error. */
 async function convertQueueError<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();

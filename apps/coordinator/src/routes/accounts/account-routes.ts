@@ -1,4 +1,4 @@
-/** `accountRoutes`: Fastify plugin that registers all routes of this folder. */
+/** `accountRoutes`: Fastify plugin that registers sign-in, organisations, API keys, device codes, and admin routes of accounts. */
 import type { ConsoleSettings } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';

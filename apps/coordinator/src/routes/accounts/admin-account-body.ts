@@ -1,16 +1,16 @@
-/** Helpers of the admin account routes: find an account by id or throw, and its response body. */
+/** Helpers of the admin account routes: find an account by id, and build its response body. */
 import { type AdminAccount, RequestError } from '@inference/formats';
 import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 
-/** Throws RequestError `not_found`. Closed accounts exist. */
+/** Finds an account, open or closed. Throws RequestError `not_found`. */
 export async function existingAccount(accounts: AccountRepository, id: string): Promise<ListedAccount> {
   const account = await accounts.findListed(id);
   if (account !== null) return account;
   throw new RequestError('not_found', null, 'There is no such account.');
 }
 
-/** Throws RequestError `not_found`, or `conflict` for a closed account. */
+/** Finds an account. Throws RequestError `not_found`, or `conflict` for a closed account. */
 export async function openAccount(accounts: AccountRepository, id: string): Promise<ListedAccount> {
   const account = await existingAccount(accounts, id);
   if (account.deletedAt === null) return account;

@@ -1,4 +1,4 @@
-/** `GET /admin/v1/accounts/{id}/export` and `DELETE /admin/v1/accounts/{id}` for operators. Both are entered in the audit log. */
+/** Routes for operators: `GET /admin/v1/accounts/{id}/export` and `DELETE /admin/v1/accounts/{id}`. The audit log records both. */
 import { AdminAccountSchema, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import { type CloseAccount, closeAccountOfUser } from '../../accounts/close-account.js';
@@ -38,7 +38,7 @@ export function addAdminAccountData(server: FastifyInstance, { accounts, closeAc
     if (operatorOf(request) === `account:${id}`) {
       throw new RequestError('conflict', null, 'Delete your own account on your account page.');
     }
-    // The closure also erases members, invitations and log of an organisation.
+    // Closing an organisation also erases its members, invitations and log.
     if (isOrganisation) await closeAccount(id, async () => {});
     else await closePerson(closeAccount, id, now());
     return accountBody(await existingAccount(accounts, id));

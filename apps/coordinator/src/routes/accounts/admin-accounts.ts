@@ -1,4 +1,4 @@
-/** `/admin/v1`: accounts, manual deposits, withdrawals, and linking a provider to an account, for operators. */
+/** Routes under `/admin/v1` for operators: accounts, manual deposits, withdrawals, and linking a provider to an account. */
 import {
   AdminAccountPageSchema,
   AdminAccountSchema,
@@ -124,7 +124,7 @@ function addAccounts(
     const { id, isOrganisation } = await existingAccount(accounts, request.params.id);
     if (is_admin === true && isOrganisation) throw new RequestError('conflict', 'is_admin', 'An organisation cannot be an operator.');
     if (suspended !== undefined) await accounts.setSuspended(id, suspended);
-    // Including keys for organisations, which are not suspended.
+    // Also revokes the playground keys that the person created for organisations. The organisations are not suspended.
     if (suspended === true) await playgroundKeys.revokeAll(id);
     if (is_admin !== undefined) await accounts.setAdmin(id, is_admin);
     return accountBody(await existingAccount(accounts, id));

@@ -1,7 +1,6 @@
 /**
- * `AUTH_ROUTES`: routes of the sign-in library better-auth under `/console/auth`, with schemas and the rules that sign-in.ts adds.
- *
- * The schemas only document; better-auth validates the bodies.
+ * `AUTH_ROUTES`: the routes of the authentication library better-auth that are served under `/console/auth`. Each has a schema for the
+ * documentation, and flags for the checks and limits that sign-in.ts adds. better-auth validates the bodies.
  */
 import type { FastifySchema } from 'fastify';
 import Type from 'typebox';
@@ -12,17 +11,17 @@ export interface AuthRoute {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly schema: FastifySchema;
-  /** Limits attempts per `email` of the body. A successful sign-in does not count. */
+  /** Limits failed attempts per `email` of the body. */
   readonly limitEmail?: true;
-  /** Sends mail to the `email` of the body. Refused without a mailer, and beyond the mail limits. */
+  /** The route sends an e-mail to the `email` of the body. Refused without a mailer; above the limits, no e-mail is sent. */
   readonly needsMail?: true;
   /** The body must contain the password, in addition to the session. */
   readonly needsPassword?: true;
-  /** Hashes a password, so the request waits in the sign-in queue. */
+  /** The route hashes a password. Requests wait in the sign-in queue, because hashing is slow. */
   readonly hashes?: true;
-  /** Limits attempts per network address of the client. A success does not count. */
+  /** Limits failed attempts per network of the client. */
   readonly limitNetwork?: true;
-  /** Limits attempts per session, because a signed-in person can guess the password here. */
+  /** Limits attempts per session, so that a stolen session cannot be used to guess the password. */
   readonly checksPassword?: true;
   /** sign-in.ts verifies the password, because better-auth does not. */
   readonly confirmsPassword?: true;
@@ -30,11 +29,11 @@ export interface AuthRoute {
   readonly forwardAs?: 'GET';
   /** Stores a passkey. sign-in.ts removes passkeys beyond the maximum, which concurrent registrations may exceed. */
   readonly addsPasskey?: true;
-  /** Kind of the mail that informs the account after a success. */
+  /** Kind of the e-mail that informs the user after a success. */
   readonly notice?: NoticeKind;
 }
 
-/** Maximum lengths of stored texts; e-mail addresses by RFC 5321 section 4.5.3.1. */
+/** Maximum lengths of stored texts. E-mail addresses: RFC 5321 section 4.5.3.1. */
 export const MAX_LENGTHS = { email: 254, name: 100, image: 500 } as const;
 
 const text = Type.String();
@@ -64,7 +63,6 @@ const secondStep = Type.Object({
 });
 const signedIn = { 200: Type.Object({ user: User }) };
 const backupCodes = Type.Array(text, { description: 'Single-use codes, shown only here.' });
-/** WebAuthn JSON: members as in the specification of the browsers' API. */
 const webAuthn = Type.Object({}, { additionalProperties: true, description: 'JSON of Web Authentication Level 3.' });
 
 /** Two-factor authentication and passkeys. */

@@ -1,4 +1,4 @@
-/** Device authorization grant (RFC 8628), revocation (RFC 7009) and metadata (RFC 8414), for linking a provider to an account. */
+/** OAuth routes that link a provider to an account: device authorization grant (RFC 8628), revocation (RFC 7009), metadata (RFC 8414). */
 import { OAUTH_ERRORS, type OAuthErrorCode } from '@inference/formats';
 import { cleanLabel } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
@@ -8,7 +8,7 @@ import { DEVICE_CODE_LIFE_MS, type DeviceCodeRepository, type PollOutcome } from
 import { consoleOrigin } from '../plugins/console-origin.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 
-/** The only OAuth client. */
+/** The agent is the only OAuth client. */
 const CLIENT_ID = 'inference-provider';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 /** Console page where the owner enters a code. */
@@ -97,7 +97,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
     };
   });
 
-  // The device grant slows down fast polling, independent of the client's address.
+  // The limit of `authRoutes` is unnecessary here, because polling is limited per device code (`slow_down`).
   add('/oauth/token', TOKEN, publicRoutes, async (form) => {
     if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
       throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);
@@ -171,7 +171,7 @@ class OAuthError extends Error {
   }
 }
 
-/** Reads a form. Throws {@link OAuthError}. */
+/** Parses a form body. Throws {@link OAuthError}. */
 function readForm(request: FastifyRequest): ReadonlyMap<string, string> {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new OAuthError('invalid_request', 'The body must be application/x-www-form-urlencoded.');
@@ -179,7 +179,7 @@ function readForm(request: FastifyRequest): ReadonlyMap<string, string> {
   const form = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(textOf(bytesOf(request)))) {
     if (form.has(name)) throw new OAuthError('invalid_request', 'A parameter was sent twice.');
-    // RFC 6749 section 3.1: parameters without a value count as omitted.
+    // Parameters without a value must be treated as omitted (RFC 6749 section 3.1).
     if (value !== '') form.set(name, value);
   }
   return form;

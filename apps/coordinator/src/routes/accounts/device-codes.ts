@@ -1,7 +1,8 @@
 /**
- * `/console/v1/device-codes`: a pending link request by user code, and the owner's decision.
+ * `/console/v1/device-codes`: the owner looks up a link request by user code (RFC 8628), and approves or denies it.
  *
- * Codes are short, so wrong attempts are limited per account and address. Unknown, expired and foreign codes get the same response.
+ * Codes are short, so wrong attempts are limited per account and address. Codes that are unknown, or that another account decided, get the
+ * same response.
  */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
 import type { DeviceCode, DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
@@ -11,9 +12,9 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 
 const WINDOW_MS = 10 * 60_000;
-/** Allows for typing errors of the owner. */
+/** Maximum wrong codes per account and window. Allows for typing errors. */
 const MAX_OF_ACCOUNT = 10;
-/** Many people may share an address. */
+/** Maximum wrong codes per address and window. Many people may share an address. */
 const MAX_OF_ADDRESS = 50;
 
 export function addDeviceCodeRoutes(
@@ -23,21 +24,21 @@ export function addDeviceCodeRoutes(
   const byAccount = attempts.counter('device codes of an account', { maxAttempts: MAX_OF_ACCOUNT, windowMs: WINDOW_MS });
   const byAddress = attempts.counter('device codes of an address', { maxAttempts: MAX_OF_ADDRESS, windowMs: WINDOW_MS });
 
-  /** Runs a query by user code within the attempt limits. */
+  /** Runs a lookup by user code within the attempt limits. Throws RequestError. */
   const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
     const account = call.caller.account.id;
     const blockedFor = (await byAccount.count(account)) ?? (await byAddress.count(networkOf(call.address)));
     if (blockedFor !== null) throw new TooManyCodes(blockedFor);
-    const takeBack = async (): Promise<void> => {
+    const refund = async (): Promise<void> => {
       await byAccount.refund(account);
       await byAddress.refund(networkOf(call.address));
     };
     const code = await ask(call.params.user_code ?? '').catch(async (error: unknown) => {
-      await takeBack();
+      await refund();
       throw error;
     });
     if (code === null) throw new RequestError('not_found', null, 'There is no such code. Codes are valid for ten minutes.');
-    await takeBack();
+    await refund();
     return code;
   };
 

@@ -1,5 +1,6 @@
 /**
- * `/console/v1/organisation/invitations`: members invite by e-mail. `/console/v1/invitations`: recipients accept by the mailed token.
+ * `/console/v1/organisation/invitations`: members invite people by e-mail. `/console/v1/invitations`: recipients accept with the token from
+ * the e-mail.
  *
  * Responses do not reveal whether an address has an account. The inviting member never sees the token.
  */
@@ -31,9 +32,9 @@ import { normalizeEmail } from '../plugins/sign-in-limits.js';
 import { membershipBody } from './organisation-bodies.js';
 import { organisationOf } from './organisations.js';
 
-/** Maximum invitations that a person sends per day, for all organisations together. */
+/** Maximum invitations that one person may send per day, for all organisations together. */
 const MAX_MAILS_PER_PERSON = 50;
-/** Maximum invitations that an address receives per day, from all organisations together. */
+/** Maximum invitations that are sent to one e-mail address per day, from all organisations together. */
 const MAX_MAILS_PER_ADDRESS = 10;
 /** Console page that accepts an invitation. */
 const INVITATION_PAGE = '/invitation';
@@ -57,7 +58,7 @@ function addManagement(api: ConsoleApi, { invitations, attempts, mailer, onMailE
   const byAddress = attempts.counter('invitations to an address', { maxAttempts: MAX_MAILS_PER_ADDRESS, windowMs: DAY_MS });
   const path = '/organisation/invitations';
 
-  /** Stores an invitation and sends its mail. Limits are checked first, because storing replaces the token of an earlier mail. */
+  /** Stores an invitation and sends its e-mail. Checks limits first, because storing invalidates the token of an earlier e-mail. */
   const send = async (
     call: ConsoleCall<unknown>,
     email: string,

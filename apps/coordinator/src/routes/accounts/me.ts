@@ -1,4 +1,4 @@
-/** `/console/v1/settings`, `/session`, `/me` and `/sessions`: settings of the coordinator, and sessions of the account. */
+/** Console routes for the coordinator's settings (`/settings`), the signed-in user (`/session`, `/me`) and their sessions (`/sessions`). */
 import {
   apiError,
   type ConsoleMe,
@@ -32,7 +32,7 @@ export function addSettings(server: FastifyInstance, settings: ConsoleSettings):
   );
 }
 
-/** The signed-in account, or null with status 200, because browsers show each 401 of a page load as an error. */
+/** `/session`: the signed-in account, or null. The status is 200 even without a session: browsers log each 401 as an error. */
 export function addSession(server: FastifyInstance, { sessions, organisations, publicOrigin }: ConsoleAccess): void {
   server.get(
     '/console/v1/session',
@@ -86,7 +86,7 @@ export function addMeRoutes(api: ConsoleApi, { auth, playgroundKeys, organisatio
     const others = (await internalAdapter.listSessions(caller.account.id)).filter((session) => session.id !== caller.sessionId);
     for (const session of others) await revokeSession(auth, caller.account.id, session.id);
     await playgroundKeys.revokeAll(caller.account.id);
-    // A trusted browser would sign in again without the second step.
+    // Also revokes trusted browsers, which could sign in again without the second step.
     await revokeResetLinks(auth, caller.account.id);
     return { data: others.map((session) => sessionBody(session, caller.sessionId)) };
   });

@@ -1,4 +1,4 @@
-/** Bodies of organisations and members in the console API and the admin API. */
+/** Response bodies for organisations and members, shared by the console API and the admin API. */
 import type { AdminMember, ConsoleMember, ConsoleMembership } from '@inference/formats';
 import type { Member, Membership } from '../../database/accounts/organisation-repository.js';
 import { ROLE_PERMISSIONS } from '../../database/accounts/organisation-roles.js';

@@ -1,4 +1,4 @@
-/** `/console/v1/organisations` creates an organisation; `/console/v1/organisation` reads, changes and deletes the selected one. */
+/** `/console/v1/organisations` creates an organisation; `/console/v1/organisation` manages the selected one and its members. */
 import {
   ConsoleMemberListSchema,
   ConsoleMembershipSchema,
@@ -130,7 +130,7 @@ async function membershipOf(organisations: OrganisationRepository, userId: strin
   throw new RequestError('not_a_member', null, 'You are not a member of this organisation.');
 }
 
-/** Id of the organisation that the request selects. The route's entry in `ACCESS_POLICIES` refuses personal accounts before. */
+/** Id of the selected organisation. Only for routes whose entry in `ACCESS_POLICIES` refuses personal accounts. */
 export function organisationOf({ organisation }: Pick<ConsoleCall<unknown>, 'organisation'>): string {
   if (organisation === null) throw new Error('the policy of the route admits personal accounts');
   return organisation.id;

@@ -1,4 +1,4 @@
-/** `/console/v1/two-factor` and `/console/v1/passkeys`: lists second factors, and renames passkeys. auth-routes.ts adds and removes. */
+/** `/console/v1/two-factor` and `/console/v1/passkeys`: list second factors, rename passkeys. auth-routes.ts has the other changes. */
 import {
   type ConsolePasskey,
   ConsolePasskeyListSchema,
@@ -10,7 +10,7 @@ import {
 import type { Auth } from '../../accounts/auth.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
-/** Passkey in better-auth's form. `backedUp`: synchronised between the person's devices. */
+/** Row of better-auth's table. `backedUp`: the passkey is synchronised between the person's devices. */
 interface PasskeyRow {
   readonly id: string;
   readonly name?: string | null;

@@ -1,4 +1,7 @@
-/** `/console/auth/…`: routes of better-auth, as listed in {@link AUTH_ROUTES}, limited per network address and e-mail address. */
+/**
+ * Serves the routes of better-auth under `/console/auth`, as listed in {@link AUTH_ROUTES}. Each request passes checks and attempt limits,
+ * runs in better-auth's handler, and gets an answer in the coordinator's error format.
+ */
 import { type ApiError, apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -23,11 +26,11 @@ interface AuthRoutes {
   readonly auth: Auth;
   /** Configured origin of the console, or null. */
   readonly publicOrigin: string | null;
-  /** Queue of requests with password hashing. */
+  /** Queue for requests that hash a password. */
   readonly queue: SignInQueue;
   readonly devices: KnownBrowsers;
   readonly notices: AccountNotices;
-  /** Whether the coordinator can send mail. */
+  /** Whether the coordinator can send e-mails. */
   readonly mail: boolean;
   readonly log: Log;
 }
@@ -39,7 +42,7 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       url: AUTH_PATH + route.path,
       schema: route.schema,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
-      // Headers are checked before the body is read.
+      // Checks the headers before the body is read.
       onRequest: [
         server.rateLimits.authRoutes,
         (request, reply, done) => {
@@ -92,8 +95,8 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   }
   const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
-  const left = leaving(reply);
-  // The same response as for sent mail: earlier mail has arrived, and the links are still valid.
+  const disconnected = disconnectSignal(reply);
+  // Above the limit, the response is the same as for a sent e-mail. An earlier e-mail has a valid link.
   if (route.needsMail && client !== null && !(await signIns.admitMail(client))) return void reply.send(MAIL_SENT);
   const session = needsSession(route) ? await routes.auth.api.getSession({ headers: authHeaders(request) }) : null;
   if (route.checksPassword && session !== null) {
@@ -115,12 +118,12 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   };
   let answer: Response;
   try {
-    if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, left))) {
+    if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, disconnected))) {
       await attempt.refund();
       return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
     }
-    const line = client?.device ?? networkOf(request.ip);
-    answer = await (route.hashes ? routes.queue.run(line, left, handle) : handle());
+    const queueClient = client?.device ?? networkOf(request.ip);
+    answer = await (route.hashes ? routes.queue.run(queueClient, disconnected, handle) : handle());
   } catch (error) {
     await attempt?.refund();
     if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
@@ -131,7 +134,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   }
   const cookies = answer.ok ? answer.headers.getSetCookie() : [];
   const isSecondStepNext = cookies.some((cookie) => SECOND_STEP_COOKIE.test(cookie));
-  // The password was right.
+  // The password was correct.
   if (isSecondStepNext) await attempt?.refund();
   if (!isSecondStepNext && attempt !== null && cookies.some((cookie) => SESSION_COOKIE.test(cookie))) {
     await attempt.refund();
@@ -146,7 +149,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
     await attempt?.refund();
     return sendError(reply, databaseUnavailable());
   }
-  await pass(answer, reply);
+  await sendAnswer(answer, reply);
 }
 
 const SESSION_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.session_token=[^;]`);
@@ -172,7 +175,7 @@ async function beginAttempt(
   return route.limitEmail && client !== null ? signIns.begin(client) : null;
 }
 
-/** Whether the passkey of this answer was removed again, because concurrent registrations passed the maximum. */
+/** Removes the new passkey if concurrent registrations have exceeded the maximum. Returns whether it was removed. */
 async function isExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
   const { id } = (await answer.clone().json()) as { readonly id?: string };
   if (id === undefined) return false;
@@ -180,7 +183,7 @@ async function isExcess(auth: Auth, answer: Response, userId: string): Promise<b
   return removeIfExcess(adapter, userId, id);
 }
 
-/** Informs the account of a change. `user`: before the change. */
+/** Sends the e-mail that informs the user of a change. `user`: state before the change. */
 async function notify(
   routes: AuthRoutes,
   { notice }: AuthRoute,
@@ -198,14 +201,14 @@ async function emailOf(answer: Response): Promise<string | null> {
   return user?.email ?? null;
 }
 
-/** Client and e-mail address of the attempt; null without an address. */
+/** Client of the attempt, for the limits; null without an e-mail address. */
 function clientOf({ devices }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
   const email = normalizeEmail(address ?? '');
   if (email === '') return null;
   return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
 }
 
-/** With a bearer token, cookies are ignored. */
+/** Cookie header; undefined if a bearer token authenticates the request instead. */
 function cookiesOf(request: FastifyRequest): string | undefined {
   return hasBearer(request) ? undefined : request.headers.cookie;
 }
@@ -215,14 +218,14 @@ const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof ap
   all: ['overloaded', { retryAfter: 10, message: 'Too many people are signing in right now. Try again in a few seconds.' }],
 };
 
-/** Aborted when the client disconnects before the response. */
-function leaving(reply: FastifyReply): AbortSignal {
-  const left = new AbortController();
-  reply.raw.once('close', () => left.abort(new Error('the client has disconnected')));
-  return left.signal;
+/** Signal that is aborted when the connection of the client closes. */
+function disconnectSignal(reply: FastifyReply): AbortSignal {
+  const disconnected = new AbortController();
+  reply.raw.once('close', () => disconnected.abort(new Error('the client has disconnected')));
+  return disconnected.signal;
 }
 
-/** better-auth answers FAILED_TO_CREATE_USER for a refused write, even if the address is free. */
+/** Whether the database failed to store a new user. better-auth answers FAILED_TO_CREATE_USER both then and for a taken e-mail address. */
 async function wasNotStored(auth: Auth, answer: Response, email: string | null): Promise<boolean> {
   if (email === null || answer.status < 400) return false;
   if (!(await answer.clone().text()).includes('"FAILED_TO_CREATE_USER"')) return false;
@@ -232,14 +235,14 @@ async function wasNotStored(auth: Auth, answer: Response, email: string | null):
 
 const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
 
-/** Whether a URL for a mail is a plain path. better-auth rejects URLs of other sites. */
+/** Whether a URL for the link in an e-mail is a plain path. Other URLs are left to better-auth, which rejects those of other origins. */
 function isPlainPath(address: string | null, origin: string): boolean {
   if (address === null) return true;
   const path = address.startsWith(`${origin}/`) ? address.slice(origin.length) : address;
   return PATH.test(path) || !path.startsWith('/');
 }
 
-/** String member of a JSON body, or null. better-auth reports other faults of the body. */
+/** String member of a JSON body; null: absent or not a string. better-auth reports other errors of the body. */
 function textMember(request: FastifyRequest, name: string): string | null {
   const body = bytesOf(request);
   if (!isJson(request) || body.length === 0) return null;
@@ -249,7 +252,7 @@ function textMember(request: FastifyRequest, name: string): string | null {
   return typeof member === 'string' ? member : null;
 }
 
-/** Headers of the connection or of proxies, which the server has already evaluated. */
+/** Request headers that are not passed to better-auth, because Fastify has already evaluated them. */
 const UNPASSED_HEADERS = [
   'content-length',
   'transfer-encoding',
@@ -261,7 +264,7 @@ const UNPASSED_HEADERS = [
   'x-forwarded-proto',
 ];
 
-/** Whether URL parsing leaves the path unchanged. Parsing resolves `..` and backslashes, which would lead to an unlisted route. */
+/** Whether URL parsing leaves the path unchanged. Otherwise `..` or backslashes could reach a route of better-auth that is not listed. */
 function isCanonicalPath({ url }: FastifyRequest, origin: string): boolean {
   return new URL(origin + url).pathname === url.split('?', 1)[0];
 }
@@ -278,7 +281,7 @@ function webRequest(request: FastifyRequest, origin: string, method: string = re
 function authHeaders(request: FastifyRequest): Headers {
   const headers = headersOf(request);
   headers.set(CLIENT_ADDRESS_HEADER, request.ip);
-  // Browser cookies beside a token could belong to a different account.
+  // Cookies sent together with a token could belong to a different account.
   if (hasBearer(request)) headers.delete('cookie');
   for (const name of UNPASSED_HEADERS) headers.delete(name);
   return headers;
@@ -286,7 +289,7 @@ function authHeaders(request: FastifyRequest): Headers {
 
 const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
 
-async function pass(answer: Response, reply: FastifyReply): Promise<void> {
+async function sendAnswer(answer: Response, reply: FastifyReply): Promise<void> {
   const cookies = answer.headers.getSetCookie();
   if (cookies.length > 0) reply.header('set-cookie', cookies);
   const body = await answer.text();
@@ -298,7 +301,7 @@ async function pass(answer: Response, reply: FastifyReply): Promise<void> {
   reply.code(answer.status).send(withoutToken(body));
 }
 
-/** Session tokens belong into HttpOnly cookies only. better-auth would also put tokens into the body, as `token` or in `session`. */
+/** Removes session tokens, which better-auth puts into `token` or `session`. Only HttpOnly cookies may contain them. */
 function withoutToken(body: string): string {
   if (body === '') return '{}';
   const value: unknown = JSON.parse(body);
@@ -307,7 +310,7 @@ function withoutToken(body: string): string {
   return JSON.stringify(rest);
 }
 
-/** Converts better-auth's `{code, message}`. Keeps better-auth's messages, which are more specific. */
+/** Converts an error response of better-auth. Retains its message, which is more specific than that of the code. */
 function apiErrorOf({ status, headers }: Response, body: string) {
   const retryAfter = headers.get('retry-after');
   return apiError(codeOf(status), { ...messageOf(body), ...(retryAfter === null ? {} : { retryAfter: Number(retryAfter) }) });

@@ -1,4 +1,4 @@
-/** `GET /admin/v1/health/history`: figures of all coordinators over the last hour, day or week, for charts. */
+/** `GET /admin/v1/health/history`: time series of health figures over the last hour, day or week, for all coordinators together. */
 import { type AdminHealthHistory, AdminHealthHistorySchema, HEALTH_RANGES, HEALTH_RESOLUTIONS, RequestError } from '@inference/formats';
 import { lazyValidator } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
@@ -13,7 +13,7 @@ type Resolution = AdminHealthHistory['resolution'];
 
 const RANGE_MS: Readonly<Record<Range, number>> = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000 };
 const SLOT_SECONDS: Readonly<Record<Resolution, HealthSlotSeconds>> = { '1m': 60, '10m': 600, '1h': 3600 };
-/** Resolutions of each range, the default first. Slots of finer resolutions are removed earlier. */
+/** Allowed resolutions of each range, the default first. Data of finer resolutions is deleted earlier. */
 const RESOLUTIONS: Readonly<Record<Range, readonly Resolution[]>> = { '1h': ['1m', '10m'], '24h': ['10m', '1h'], '7d': ['1h'] };
 
 const HistoryQuerySchema = Type.Object({
@@ -54,7 +54,7 @@ function resolutionOf(range: Range, requested: Resolution | undefined): Resoluti
   throw new RequestError('invalid_request', 'resolution', `resolution must be ${allowed.join(' or ')} for the range ${range}.`);
 }
 
-/** Parses the stored figures of a row. Skips rows in the form of another version of this program. */
+/** Parses the stored figures of a row. Skips rows that another version of the coordinator wrote in another form. */
 function figuresOf({ slotAt, figures }: { readonly slotAt: number; readonly figures: string }) {
   const value: unknown = JSON.parse(figures);
   return isFigures().Check(value) ? [{ slotAt, figures: value }] : [];

@@ -1,5 +1,6 @@
 /**
- * `GET /admin/v1/health`: state of the coordinator for the operators' page. A cache bounds database queries, so polling is cheap.
+ * `GET /admin/v1/health`: state of the coordinators, the database and the ledger, for the operators' page. Database queries are cached, so
+ * that polling is cheap.
  */
 import { type AdminHealth, AdminHealthSchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
@@ -102,7 +103,7 @@ function ledgerBody(summary: LedgerSummary, now: number): NonNullable<AdminHealt
 }
 
 const { properties } = AdminHealthSchema;
-/** One coordinator's part. `models`: ids, because coordinators serve the same models. */
+/** Part of the response that each coordinator contributes. `models`: ids, because several coordinators may serve the same model. */
 const HealthPartSchema = Type.Object({
   coordinator: properties.coordinators.items,
   models: Type.Array(Type.String({ maxLength: 256 })),
@@ -129,7 +130,7 @@ function healthPart(facts: AdminHealthRoutes): HealthPart {
   };
 }
 
-/** Counts of the network. Quarantines and restrictions are shared by coordinators, so they are counted once. */
+/** Counts of the network. Coordinators share quarantines and restrictions, so these are not summed. */
 function networkCounts(parts: readonly HealthPart[]): AdminHealth['fleet'] {
   const fleets = parts.map(({ coordinator }) => coordinator.fleet);
   return {

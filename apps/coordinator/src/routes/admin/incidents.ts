@@ -1,4 +1,4 @@
-/** `/admin/v1/incidents`: operators publish, update and remove incidents and scheduled maintenance of the status page. */
+/** `/admin/v1/incidents`: operators publish, update and remove the incidents and scheduled maintenance of the public status page. */
 import {
   type AdminIncidentChange,
   AdminIncidentChangeSchema,
@@ -154,13 +154,13 @@ function sendUnknown(reply: FastifyReply): FastifyReply {
   return reply;
 }
 
-/** Scheduled times of maintenance in ISO 8601; null for incidents. */
+/** Scheduled times of maintenance, ISO 8601; null for incidents. */
 interface Schedule {
   readonly starts_at: string | null;
   readonly ends_at: string | null;
 }
 
-/** Parses scheduled times. Throws RequestError for times that do not suit the kind. */
+/** Parses scheduled times. Maintenance needs both, incidents have none. Throws RequestError. */
 function scheduleOf(kind: StoredIncident['kind'], { starts_at, ends_at }: Schedule): Pick<IncidentFields, 'startsAt' | 'endsAt'> {
   const startsAt = parseTime('starts_at', starts_at ?? undefined) ?? null;
   const endsAt = parseTime('ends_at', ends_at ?? undefined) ?? null;
@@ -174,7 +174,7 @@ function scheduleOf(kind: StoredIncident['kind'], { starts_at, ends_at }: Schedu
   return { startsAt, endsAt };
 }
 
-/** All fields of an incident after a change; absent members stay. */
+/** All fields of an incident after a change. Members that are absent from the change keep their value. */
 function changedFields(incident: StoredIncident, change: AdminIncidentChange): IncidentFields {
   const isoOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
   const { title, impact, components, models, starts_at = isoOrNull(incident.startsAt), ends_at = isoOrNull(incident.endsAt) } = change;

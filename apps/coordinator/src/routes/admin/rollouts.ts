@@ -1,4 +1,4 @@
-/** `/admin/v1/rollouts`: how agent versions spread, and the acts and the policy of operators. */
+/** `/admin/v1/rollouts`: lists the rollouts of agent versions, executes operators' actions (such as halt), and sets the rollout policy. */
 import {
   type AdminRollout,
   type AdminRolloutList,
@@ -28,7 +28,7 @@ import { sendError } from '../plugins/send-error.js';
 
 export interface RolloutRoutes {
   readonly rollouts: RolloutService;
-  /** Versions of the release file. */
+  /** Versions in the release file. */
   readonly published: () => Promise<readonly string[]>;
 }
 
@@ -104,7 +104,7 @@ export function addRollouts(server: FastifyInstance, { rollouts, published }: Ro
   }
 }
 
-/** Each stage reaches more machines than the previous stage, and the last stage reaches all. */
+/** Requires that percentages grow from stage to stage, and that the last stage reaches 100. Throws RequestError. */
 function checkStages({ stages }: RolloutPolicy): void {
   for (const [index, { percent }] of stages.entries()) {
     const before = stages[index - 1]?.percent ?? 0;

@@ -1,4 +1,4 @@
-/** Routes of billing: balance and usage by API key and in the console, prices, earnings, deposits with receipts, and withdrawals. */
+/** `billingRoutes`: registers balance, usage, prices, earnings, deposits and withdrawals, for API keys, the console and operators. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import type { Deposits } from '../../billing/payments/deposits.js';
@@ -29,18 +29,18 @@ interface BillingRoutesDeps {
   readonly prices: PriceRepository;
   readonly payments: PaymentRepository;
   readonly billingDetails: BillingDetailsRepository;
-  /** Issuer of the receipts of deposits, as far as configured. */
+  /** Issuer of deposit receipts. Members without a setting are null. */
   readonly operator: BillingDetails;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null without a payment provider. */
+  /** Null without a payment processor. */
   readonly processor: PaymentProcessor | null;
-  /** Outcome of each event of the payment provider. */
+  /** Called with the outcome of each event of the payment processor. */
   readonly onPaymentEvent: (outcome: string) => void;
   readonly providers: ProviderRegistry;
   readonly views: NetworkViews;
   readonly failedRequests: FailedRequestRepository;
-  /** In development mode deposits cost nothing. */
+  /** Whether accounts can credit themselves without payment. */
   readonly development: boolean;
   readonly log: Log;
   readonly now: () => number;

@@ -1,4 +1,4 @@
-/** `/console/v1`: balance, earnings by day, deposits and withdrawals of the signed-in account. */
+/** Console routes: balance, earnings by day, deposits and withdrawals of the selected account. */
 import { randomUUID } from 'node:crypto';
 import {
   AmountSchema,
@@ -33,7 +33,7 @@ interface MoneyRoutes {
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null: no payment processor, so no deposits or payouts. */
+  /** Null: no payment processor, so no checkout and no automatic payouts. */
   readonly processor: PaymentProcessor | null;
   readonly development: boolean;
   readonly now: () => number;

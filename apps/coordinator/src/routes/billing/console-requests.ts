@@ -1,4 +1,4 @@
-/** `/console/v1/usage…`: lists of completed and failed requests of the selected account, and one request by its id. */
+/** Console routes: lists of completed requests (`/usage`) and failed requests (`/usage/failed`), and one request by id. */
 import {
   type ConsoleFailedRequest,
   ConsoleFailedRequestPageSchema,

@@ -1,4 +1,4 @@
-/** `/console/v1/usage`: usage of the signed-in account by day, by hour, and as CSV. */
+/** Console routes: usage of the selected account by day (`/usage/days`), by hour (`/usage/hours`) and as a file (`/usage.csv`). */
 import { ConsoleUsageDaysSchema, ConsoleUsageHoursSchema, RequestError } from '@inference/formats';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import { listUsage, positionOf, type RequestFilter, type SortPosition, type UsedJob } from '../../database/request-list-repository.js';
@@ -15,7 +15,7 @@ interface UsageRoutes {
   readonly now: () => number;
 }
 
-/** Maximum days of one answer by hour. */
+/** Maximum days of a response by hour. */
 const MAX_HOURS_DAYS = 31;
 /** Rows per database read of the CSV download. */
 const FILE_PAGE = 500;

@@ -1,4 +1,4 @@
-/** CSV lines (RFC 4180) and content negotiation (RFC 9110). Texts that begin a spreadsheet formula get an apostrophe. */
+/** CSV lines (RFC 4180), and content negotiation for CSV (RFC 9110). */
 
 type CsvField = string | number;
 
@@ -11,11 +11,12 @@ export function csvLine(fields: readonly CsvField[]): string {
 
 function csvField(field: CsvField): string {
   if (typeof field === 'number') return String(field);
+  // Spreadsheets evaluate such text as a formula, unless an apostrophe precedes it.
   const text = /^[=+\-@\t\r\n]/.test(field) ? `'${field}` : field;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Whether an `Accept` header names `text/csv` with a higher weight than JSON (RFC 9110 section 12.5.1). */
+/** Whether an `Accept` header prefers `text/csv` to JSON (RFC 9110 section 12.5.1). */
 export function prefersCsv(accept: string | undefined): boolean {
   const quality = new Map<string, number>();
   for (const range of (accept ?? '').toLowerCase().split(',')) {

@@ -1,4 +1,4 @@
-/** `/console/v1/deposits/{deposit_id}`: content of a deposit receipt. `/console/v1/billing-details`: the account's address for receipts. */
+/** Console routes: data of a deposit receipt (`/deposits/{deposit_id}`), and the account's address for receipts (`/billing-details`). */
 import {
   type ConsoleBillingDetails,
   ConsoleBillingDetailsSchema,
@@ -14,7 +14,7 @@ import { depositBody } from './console-billing.js';
 interface ReceiptRoutes {
   readonly payments: PaymentRepository;
   readonly billingDetails: BillingDetailsRepository;
-  /** Issuer of the receipts, from the settings OPERATOR_…; members that are not set are null. */
+  /** Issuer of the receipts, from the settings `OPERATOR_…`. Members without a setting are null. */
   readonly operator: BillingDetails;
 }
 

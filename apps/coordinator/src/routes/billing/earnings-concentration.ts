@@ -1,4 +1,7 @@
-/** `GET /admin/v1/earnings/concentration`: owners with earnings mostly from a single account, for decisions on withdrawals. */
+/**
+ * `GET /admin/v1/earnings/concentration`: owners whose earnings come mostly from a single paying account. Operators read the list before
+ * they approve a withdrawal, because such an owner may be paying itself.
+ */
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
@@ -17,7 +20,7 @@ const boundedInteger = (min: number, max: number, fallback: number) =>
 const ConcentrationQuerySchema = Type.Object({
   days: boundedInteger(1, MAX_DAYS, 30),
   min_share_percent: boundedInteger(1, 100, 50),
-  /** Default one dollar: shares of smaller amounts carry no information. */
+  /** Default: one dollar. Shares of smaller amounts say little. */
   min_micro_usd: boundedInteger(0, 10_000_000_000_000, 1_000_000),
   limit: boundedInteger(1, MAX_ROWS, 50),
 });
@@ -60,6 +63,6 @@ function nameBody({ id, name, email }: AccountName) {
   return { id, name, email };
 }
 
-function percentOf(part: number, boundedInteger: number): number {
-  return Number((BigInt(part) * 100n) / BigInt(boundedInteger));
+function percentOf(part: number, whole: number): number {
+  return Number((BigInt(part) * 100n) / BigInt(whole));
 }

@@ -1,4 +1,7 @@
-/** Schemas of payments and prices (spec: usage entry, balance). Parameter descriptions complete "<name> must be ...". */
+/**
+ * Schemas of payments and prices (spec: usage entry, balance). Descriptions of parameters complete error messages of the form "<name> must
+ * be <description>".
+ */
 import Type, { type Static } from 'typebox';
 
 const count = Type.Integer({ minimum: 0 });
@@ -56,15 +59,14 @@ const Usage = Type.Object({
   ),
 });
 
-/** Bounds against typing errors: 10,000 USD per million tokens, and 1000 USD per image. */
+/** Schema of a price in micro-USD. The maxima catch typing errors: 10,000 USD per million tokens, 1000 USD per image. */
 const rate = (max: number) => Type.Integer({ minimum: 0, maximum: max, description: `a whole number of micro-USD from 0 to ${max}` });
-/** Micro-USD per million tokens, and per image. */
 const perMillion = rate(10_000_000_000);
 const rates = { prompt_per_million: perMillion, completion_per_million: perMillion, per_image: rate(1_000_000_000) };
-/** Of prompt tokens from the prefix cache. */
+/** Rate of prompt tokens from the prefix cache. */
 const cached_per_million = perMillion;
 
-/** A new price. Every rate but that of cached tokens is required, and unknown members are rejected. */
+/** Body of a new price. All rates except that of cached tokens are required. Unknown members are rejected. */
 export const PriceChangeSchema = Type.Object(
   {
     ...rates,

@@ -1,4 +1,4 @@
-/** `GET /v1/payments/balance` and `GET /v1/payments/usage` (spec: balance, usage entry), with pages, filters and CSV. */
+/** `GET /v1/payments/balance` and `GET /v1/payments/usage` (spec: balance, usage entry). Usage has pages, filters and a CSV form. */
 
 import { Readable } from 'node:stream';
 import { documentedErrors, RequestError } from '@inference/formats';
@@ -75,11 +75,11 @@ interface UsageQuery {
   readonly after: UsagePosition | null;
   readonly limit: number | undefined;
   readonly csv: boolean;
-  /** The parameters again, for the address of the next page. */
+  /** All parameters as sent, for the URL of the next page. */
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-/** Reads the query. Throws RequestError with the name of the wrong parameter. */
+/** Parses the query. Throws RequestError with the name of the invalid parameter. */
 function readUsageRequest(request: FastifyRequest): UsageQuery {
   const query = readUsageQuery(request.url);
   const from = parseTime('from', query.from);
@@ -98,7 +98,7 @@ function readUsageRequest(request: FastifyRequest): UsageQuery {
 
 async function sendPage(database: Database, query: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
   const limit = query.limit ?? MAX_USAGE_LIMIT;
-  // An extra row shows whether there is a next page.
+  // An extra row means that a next page exists.
   const rows = await readUsage(database, query.filter, { after: query.after, limit: limit + 1 });
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
@@ -113,7 +113,7 @@ async function sendPage(database: Database, query: UsageQuery, reply: FastifyRep
   return reply.send({ usage: shown.map(entryOf), ...(paged ? { next_cursor: next } : {}) });
 }
 
-/** Streams entries page by page, as fast as the client reads. Without a limit, all entries. */
+/** Streams entries as CSV, with back-pressure. Sends all entries if the query has no limit. */
 async function sendCsv(database: Database, query: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
   reply.headers({ 'content-type': CSV_TYPE, 'content-disposition': 'attachment; filename="usage.csv"' });
   return reply.send(Readable.from(csvLines(database, query)));
@@ -166,7 +166,7 @@ export function encodeUsageCursor({ completedAt, jobId }: UsageCursor): string {
 export function decodeUsageCursor(text: string): UsageCursor {
   const bytes = Buffer.from(text, 'base64url');
   const [, completedAt, jobId] = CURSOR.exec(bytes.toString('latin1')) ?? [];
-  // base64url decoding is lenient, so the cursor is encoded again and compared.
+  // Node.js ignores invalid base64url characters. The cursor is therefore encoded again and compared.
   if (
     completedAt === undefined ||
     jobId === undefined ||

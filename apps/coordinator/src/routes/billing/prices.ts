@@ -1,4 +1,4 @@
-/** Public prices of models, and `/admin/v1/prices` for operators. Prices never change; newer prices follow. */
+/** `/v1/prices`: public prices of models. `/admin/v1/prices`: operators list and set prices. A new price is a new row with a start time. */
 import {
   type AdminPrice,
   type AdminPriceHistory,
@@ -117,7 +117,7 @@ function modelOf(text: string): string {
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model, or * for every model without a price of its own.');
 }
 
-/** Rates in the form of the API. The rate of cached tokens always has a value. */
+/** Rates in the form of the API. Without a rate for cached tokens, `cached_per_million` is the default rate. */
 export function ratesBody(rates: Rates): RatesBody {
   return {
     prompt_per_million: rates.promptPerMillion,

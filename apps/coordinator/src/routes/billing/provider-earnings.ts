@@ -1,7 +1,8 @@
 /**
- * `GET /v1/machine/earnings`: earnings of a linked provider by days of the owner's time zone.
+ * `GET /v1/machine/earnings`: earnings of a linked provider per day, in the time zone of the request.
  *
- * The machine token authenticates, so that earnings can be read while the provider is disconnected.
+ * The machine token, which the provider got when it was linked, authenticates the request. Unlike the session token, it works while the
+ * provider is disconnected.
  */
 import { apiError, documentedErrors, RequestError } from '@inference/formats';
 import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';
@@ -76,7 +77,7 @@ export function addProviderEarnings(server: FastifyInstance, routes: ProviderEar
     const dayOf = localDayFormatter(timeZone);
     const to = dayOf(now());
     const from = firstDay(to, days);
-    // A local day starts less than 24 hours before the UTC day of the same date.
+    // In every time zone, a day starts less than 24 hours before the UTC day of the same date.
     const since = Date.parse(`${from}T00:00:00Z`) - DAY_MS;
     const [quarters, { providers, total }, { withdrawable }, pending, name] = await Promise.all([
       providerQuarters(database, { providerId, accountId, from: since }),
@@ -105,7 +106,7 @@ export function addProviderEarnings(server: FastifyInstance, routes: ProviderEar
   });
 }
 
-/** The provider of the request's machine token; null: the request is answered. */
+/** Provider of the request's machine token. Null: the request was refused, and the error is sent. */
 async function linkedProviderOf(
   { database }: ProviderEarningsRoutes,
   request: FastifyRequest,
@@ -176,7 +177,7 @@ function earningsByDay(
   return [...rows.values()].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : b.earned_micro_usd - a.earned_micro_usd));
 }
 
-/** Whether the name is a time zone of the system's database. */
+/** Whether the JavaScript runtime knows the time zone. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en-CA', { timeZone: name });
@@ -186,13 +187,13 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** Names the day of a time in milliseconds: `2026-01-31`. */
+/** Returns a function that converts milliseconds to a local day such as `2026-01-31`. */
 function localDayFormatter(timeZone: string): (ms: number) => string {
   const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
   return (ms) => format.format(ms);
 }
 
-/** First day of a range of `days` until today. Calendar arithmetic: a local day may have 23 or 25 hours. */
+/** First day of a range of `days` that ends today. Counts calendar days, because a local day may have 23 or 25 hours. */
 export function firstDay(today: string, days: number): string {
   return new Date(Date.parse(`${today}T00:00:00Z`) - (days - 1) * DAY_MS).toISOString().slice(0, 10);
 }

@@ -1,4 +1,4 @@
-/** `POST /webhooks/stripe`: signed events of the payment processor, verified over their exact bytes. */
+/** `POST /webhooks/stripe`: receives signed events of the payment processor. The signature covers the exact bytes of the body. */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import Type from 'typebox';
@@ -20,7 +20,7 @@ interface PaymentWebhookDeps {
   readonly processor: PaymentProcessor;
   readonly deposits: Deposits;
   readonly log: Log;
-  /** Outcome of each event: a code of the deposit, `forged` or `failed`. */
+  /** Called with the outcome of each event: an outcome of `Deposits.take`, or `forged` or `failed`. */
   readonly onOutcome: (outcome: string) => void;
 }
 
@@ -29,7 +29,7 @@ export function addPaymentWebhook(server: FastifyInstance, { processor, deposits
     sendError(reply, apiError('invalid_request', { message: 'The event is not signed by the payment processor.' }));
     return reply;
   };
-  // Requests without a signature are refused before their body is read.
+  // Refuses requests without a signature before the body is read.
   const requireSignature: onRequestHookHandler = (request, reply, done) => {
     if (signatureOf(request) === '') refuse(reply);
     else done();

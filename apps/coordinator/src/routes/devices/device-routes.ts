@@ -1,4 +1,4 @@
-/** Routes of device management: webhooks of its servers, enrolment profiles, and devices for operators. */
+/** `deviceRoutes`: registers the routes of device management: webhooks, enrolment profiles, and the operators' device list. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DeviceManagement } from '../../devices/device-management.js';
 import { addDeviceOperations, addDevices } from './devices.js';
@@ -8,7 +8,7 @@ interface DeviceRoutesDeps {
   readonly now: () => number;
 }
 
-/** Adds no route where no devices are managed. */
+/** Adds no routes on a coordinator without device management. */
 export const deviceRoutes: FastifyPluginAsync<DeviceRoutesDeps> = async (server, { devices, now }) => {
   const { managed, evidence } = devices;
   if (managed === null) return;

@@ -1,7 +1,7 @@
 /**
- * Webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators.
+ * Routes for webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators.
  *
- * Webhooks without effect get 200, so that the server does not send again.
+ * Authentic webhooks get 200 even if they have no effect, so that the sender does not retry.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
@@ -66,7 +66,7 @@ type Managed = NonNullable<DeviceManagement['managed']>;
 
 export function addDevices(server: FastifyInstance, managed: Managed, now: () => number): void {
   const { settings, receiver, enrolments } = managed;
-  // Reports without a signature are refused before their body is read.
+  // Refuses webhooks without a signature before the body is read.
   const requireSignature: onRequestHookHandler = (request, reply, done) => {
     const signature = signatureOf(request);
     if (signature === undefined || signature === '') refuse(reply, 'webhook_unsigned');
@@ -94,7 +94,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
     },
   );
 
-  // The link works once, so HEAD must not use the link up.
+  // A download link is valid once. HEAD, which Fastify would route to this handler, must not consume the link.
   const once = { schema: profileSchema, exposeHeadRoute: false, onRequest: server.rateLimits.publicRoutes };
   server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
     const profile = await enrolments.download(request.params.token);
@@ -118,7 +118,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
   };
 }
 
-/** For operators: managed devices with their next command or the reason for none, and counts of report outcomes. */
+/** Route for operators: managed devices with their next command, or the reason for none, and numbers of reports by outcome. */
 export function addDeviceOperations(server: FastifyInstance, managed: Managed, evidence: DeviceManagement['evidence']): void {
   const schema = { response: { 200: DeviceListSchema } };
   server.get(

@@ -1,4 +1,4 @@
-/** Public routes of the end-to-end mode: the keyset, and the attestation records that its entries name. */
+/** Public routes of the end-to-end mode: the keyset, and the attestation records that its entries reference by hash. */
 import { apiError, documentedErrors } from '@inference/formats';
 import { E2eKeysetSchema, Sha256HexSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
@@ -20,7 +20,7 @@ interface E2eRoutesDeps {
   readonly anchor: TrustAnchor;
   readonly views: NetworkViews;
   readonly keysets: KeysetRepository;
-  /** Null: keysets are in no transparency log. */
+  /** Null: keysets are not appended to a transparency log. */
   readonly keysetLog: KeysetLog | null;
   readonly now: () => number;
 }
@@ -28,7 +28,7 @@ interface E2eRoutesDeps {
 /** Named schemas for the OpenAPI document. */
 export const E2E_SCHEMAS = { E2eKeyset: E2eKeysetSchema };
 
-/** A record never changes under its hash. */
+/** Records are addressed by hash, so a response never changes. */
 const RECORD_CACHE = 'public, max-age=3600, immutable';
 const SHA256_HEX = /^[0-9a-f]{64}$/;
 const NO_RECORD = 'No current keyset names this record. Read the keyset again.';
@@ -68,7 +68,7 @@ function addKeyset(server: FastifyInstance, publisher: KeysetPublisher): void {
   });
 }
 
-/** The attestation feed shows a provider's record of now; a record of the keyset may be some seconds older. */
+/** Serves the records that keysets reference. The attestation feed has only current records, which may be seconds newer. */
 function addRecords(server: FastifyInstance, local: LocalKeyset, views: NetworkViews): void {
   const find = views.defineLookup('e2e_record', { query: RecordQuerySchema, part: RecordSchema }, ({ sha256 }) => {
     const text = local.record(sha256);

@@ -1,7 +1,8 @@
 /**
- * `KeysetPublisher` publishes the keyset, the same bytes for everybody.
+ * `KeysetPublisher` publishes the keyset of the network. All clients get the same bytes, from every coordinator.
  *
- * A coordinator claims an epoch, logs the claim and stores the proof. Others complete abandoned claims, so each epoch has one leaf.
+ * To publish, a coordinator claims the next epoch in the database, appends the keyset to the transparency log, and stores the keyset with
+ * the inclusion proof. If a coordinator stops in between, another one completes the claim. Each epoch thus has one leaf in the log.
  */
 import {
   canonicalJson,
@@ -32,7 +33,7 @@ interface KeysetPublisherOptions {
   readonly repository: Pick<KeysetRepository, 'newest' | 'newestClaim' | 'claim' | 'publish'>;
   /** Entries of the whole network. */
   readonly providers: () => Promise<NetworkEntries>;
-  /** Null: keysets are in no transparency log. */
+  /** Null: keysets are not appended to a transparency log. */
   readonly log: Pick<KeysetLog, 'publish'> | null;
   /** Milliseconds. */
   readonly now: () => number;
@@ -40,9 +41,9 @@ interface KeysetPublisherOptions {
 
 /** Minimum time between two published keysets, and maximum age in HTTP caches, in milliseconds. */
 export const KEYSET_MAX_AGE_MS = 5000;
-/** Minimum time between keysets that differ in records alone, because each keyset is a leaf of the log. */
+/** Minimum time between keysets that differ only in record hashes. Each keyset adds a leaf to the log. */
 const RECORDS_INTERVAL_MS = 60_000;
-/** Age after which an unchanged keyset is published again: clients refuse keysets older than half an hour. */
+/** Age after which an unchanged keyset is published again. Clients refuse keysets older than half an hour. */
 export const RENEW_MS = 600_000;
 
 export class KeysetPublisher {
@@ -63,14 +64,15 @@ export class KeysetPublisher {
     let newest = await repository.newest();
     const { entries, newestRegistrationAt } = await this.#options.providers();
     const providers = sortedProviders(entries);
-    // Only a coordinator that has ended may have the record of a provider that registered since, so nobody serves the record.
+    // If a provider registered after the keyset was issued, the coordinator with its earlier record may have stopped. No coordinator could
+    // then serve the record that the keyset references.
     const areRecordsServed = ({ issuedAt }: StoredKeyset): boolean => newestRegistrationAt < issuedAt;
     if (newest !== null && areRecordsServed(newest) && isYounger(newest, KEYSET_MAX_AGE_MS, now)) return toPublishedKeyset(newest);
     const claim = await repository.newestClaim();
     const lastEpoch = Math.max(newest?.epoch ?? 0, claim?.epoch ?? 0);
     if (claim !== null && claim.epoch > (newest?.epoch ?? 0)) {
       const completed = await this.#complete(claim);
-      // The hourly limit is reached, or witnesses are missing: the current keyset serves until its renewal is due.
+      // The log accepts no entry: its hourly limit is reached, or witnesses are missing. The current keyset is served until its renewal.
       if (completed === null && newest !== null && isYounger(newest, RENEW_MS, now)) return toPublishedKeyset(newest);
       if (completed !== null && areRecordsServed(completed) && isYounger(completed, KEYSET_MAX_AGE_MS, now))
         return toPublishedKeyset(completed);
@@ -84,21 +86,21 @@ export class KeysetPublisher {
     return toPublishedKeyset(await this.#publishNext({ v: 1, epoch: lastEpoch + 1, issued_at: now, providers }, isFresh ? newest : null));
   }
 
-  /** Claims and publishes a keyset. `current` serves on while the log takes none; null: there is none that clients accept. */
+  /** Claims and publishes a keyset. `current`: keyset to serve while the log is unavailable; null: none that clients still accept. */
   async #publishNext(keyset: E2eKeyset, current: StoredKeyset | null): Promise<StoredKeyset> {
     const { repository } = this.#options;
     const content = { epoch: keyset.epoch, body: fromUtf8(keysetLeafBytes(keyset)), issuedAt: keyset.issued_at };
     const claim = await repository.claim(content);
-    // Null: another coordinator published meanwhile.
+    // Null: another coordinator has published a keyset meanwhile.
     const completed = claim === null ? await repository.newest() : await this.#complete(claim);
     if (completed !== null) return completed;
     if (current !== null) return current;
-    // Published without a proof: clients that follow no log are served on.
+    // Without a current keyset, publishes one without a proof. Clients that do not check the log can then continue.
     if (claim !== null && (await repository.publish(claim))) return claim;
     return (await repository.newest()) ?? content;
   }
 
-  /** Logs a claim, once, and stores the proof. Returns the newest stored keyset; null: the log is unavailable. */
+  /** Appends a claimed keyset to the log and stores it with the proof. Returns the newest stored keyset; null: the log is unavailable. */
   async #complete(claim: StoredKeyset): Promise<StoredKeyset | null> {
     const { repository, log } = this.#options;
     const keyset = JSON.parse(claim.body) as E2eKeyset;
@@ -114,12 +116,12 @@ function sortedProviders(entries: readonly E2eKeysetProvider[]): E2eKeysetProvid
   return [...entries].sort((a, b) => (a.provider_id < b.provider_id ? -1 : 1)).slice(0, MAX_KEYSET_PROVIDERS);
 }
 
-/** A negative age means that the clock was set back. */
+/** False also for a negative age, after the clock was set back. */
 function isYounger({ issuedAt }: StoredKeyset, maxAgeMs: number, now: number): boolean {
   return now >= issuedAt && now - issuedAt < maxAgeMs;
 }
 
-/** Whether the entries differ from a fresh keyset's enough to be published now. Changes of records alone wait for `minRecordsAgeMs`. */
+/** Whether `providers` differ from the keyset enough to publish now. If only record hashes differ: not before `minRecordsAgeMs`. */
 function isChanged(newest: StoredKeyset, providers: readonly E2eKeysetProvider[], now: number, minRecordsAgeMs: number): boolean {
   const known = (JSON.parse(newest.body) as E2eKeyset).providers;
   if (canonicalJson(known) === canonicalJson(providers)) return false;

@@ -1,4 +1,4 @@
-/** Keyset entries of the providers connected here, with the attestation records that the entries name by hash. */
+/** `LocalKeyset`: keyset entries of this coordinator's providers, and the attestation records that the entries reference by hash. */
 import {
   canonicalJsonBytes,
   type E2eKeysetProvider,
@@ -18,12 +18,12 @@ import type { KeysetLog } from '../../transparency-log/transparency-log.js';
 import { attestationRecord } from '../providers/attestation-record.js';
 import { RENEW_MS } from './keyset-publisher.js';
 
-/** Version of the profile that providers must serve. */
+/** Version of the end-to-end protocol that providers must support. */
 const E2E_VERSION = 1;
-/** Maximum models per entry and maximum weight (protocol: `E2eKeysetProviderSchema`). */
+/** Maxima of `models` and `weight` in `E2eKeysetProviderSchema`. */
 const MAX_MODELS = 64;
 const MAX_WEIGHT = 1024;
-/** Longer than any keyset is served. */
+/** Longer than the time for which any keyset is served. */
 const RECORD_LIFETIME_MS = RENEW_MS + 60_000;
 /** Minimum time between two computations, in milliseconds. */
 const MIN_INTERVAL_MS = 2000;
@@ -44,7 +44,7 @@ interface LocalKeysetOptions {
 export class LocalKeyset {
   readonly #options: LocalKeysetOptions;
   readonly #part: TimedCache<KeysetPart>;
-  /** Canonical JSON of records by SHA-256, stored while a served keyset may refer to them. */
+  /** Canonical JSON of records by SHA-256, retained while a served keyset may reference them. */
   readonly #records = new Map<string, { readonly text: string; readonly namedAt: number }>();
 
   constructor(options: LocalKeysetOptions) {
@@ -56,7 +56,7 @@ export class LocalKeyset {
     return (await this.#part.get()).value;
   }
 
-  /** Canonical JSON of the record with this hash; null: no connected provider has, or just had, such a record. */
+  /** Canonical JSON of the record with this hash; null: unknown, or no longer retained. */
   record(sha256: string): string | null {
     return this.#records.get(sha256)?.text ?? null;
   }
@@ -80,14 +80,14 @@ export class LocalKeyset {
     return part;
   }
 
-  /** Without an index while the log takes no entry: a provider stays usable for clients that follow no log. */
+  /** Index of the provider's entry in the log. Empty while the log is unavailable, for clients that do not check the log. */
   async #logIndex(publicKey: Uint8Array): Promise<Pick<E2eKeysetProvider, 'log_index'>> {
     const index = (await this.#options.log?.providerIndex(publicKey).catch(() => null)) ?? null;
     return index === null ? {} : { log_index: index };
   }
 }
 
-/** Null: no request can be sealed to the provider now. */
+/** Keyset entry of a provider without the record hash. Null: no request may be sealed to the provider now. */
 function entryOf(
   { registration, key, trust, status }: ProviderSnapshot,
   models: readonly string[],

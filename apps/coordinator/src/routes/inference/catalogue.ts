@@ -1,4 +1,7 @@
-/** Model catalogue of the operator, `/v1/catalogue` and `/admin/v1/catalogue`. Changes at once reject offers with other files. */
+/**
+ * Routes of the operator's model catalogue: `/v1/catalogue` and `/admin/v1/catalogue`. A change takes effect at once: offers whose files
+ * differ from the catalogue are rejected.
+ */
 import {
   type AdminCatalogue,
   type AdminCatalogueEntry,
@@ -31,7 +34,7 @@ const checkChange = schemaCheck(CatalogueChangeSchema);
 interface CatalogueRoutes {
   readonly catalogue: CatalogueRepository;
   readonly prices: PriceRepository;
-  /** Only models of the catalogue are served. */
+  /** Whether models outside the catalogue are rejected. */
   readonly exclusive: boolean;
 }
 

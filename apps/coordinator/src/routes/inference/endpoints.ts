@@ -1,4 +1,7 @@
-/** Inference endpoints except images, with token counting. Also running and logging of jobs, shared with image and sealed routes. */
+/**
+ * Routes of all inference endpoints except image generation. Token counting is one of them. The routes for images and for sealed requests
+ * also use `requestInput`, `startSpan`, `runJob` and `maxStreamBytes`.
+ */
 import {
   type ApiError,
   apiError,
@@ -59,7 +62,7 @@ export interface InferenceRoutes extends TokenCountingLimits, ImageFetching {
 export function addInference(server: FastifyInstance, routes: InferenceRoutes): void {
   const queues = new SendQueues();
   for (const { const: endpoint } of EndpointSchema.anyOf) {
-    // Images have a route of their own, with steps before and after the job.
+    // Image generation has its own route, in `image-generations.ts`.
     if (endpoint !== '/v1/images/generations') addEndpoint(server, routes, endpoint, queues);
   }
 }
@@ -94,7 +97,7 @@ function addEndpoint(
   });
 }
 
-/** Body, account and headers of a request. */
+/** Parts of an HTTP request that the parsing of every format needs: body, account, key and headers. */
 export function requestInput(
   request: FastifyRequest,
   key: ApiKey,
@@ -113,7 +116,7 @@ export function requestInput(
     trustHeader: headerValue(request, 'x-inference-trust'),
     signatureHeader: headerValue(request, 'x-inference-signature'),
     keySignatureForm: key.signatureForm,
-    // Beta features may bring unknown members.
+    // Requests for beta features may have members that the schema does not know.
     unknownMembers: request.headers['anthropic-beta'] === undefined ? 'refuse' : 'refuse_misspelt',
     providerIdHeader: headerValue(request, 'x-inference-provider-id'),
     now: routes.now(),
@@ -131,14 +134,13 @@ export function startSpan({ tracer }: Pick<InferenceRoutes, 'tracer'>, request: 
   return tracer.start(`POST ${job.endpoint}`, attributes, headerValue(request, 'traceparent'));
 }
 
-/** Client connection, delivery and trace span of a job. */
 interface JobContext {
   readonly client: Pick<ClientConnection, 'signal'>;
   readonly delivery: Delivery;
   readonly span: TraceSpan;
 }
 
-/** Runs a job to its end, stores the receipt or the error's code, logs and counts. Never rejects. Null: the job crashed. */
+/** Runs a job, stores its receipt or error code, writes the log line and updates metrics. Never rejects. Null: an unexpected error. */
 export async function runJob(
   routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'failedRequests' | 'log' | 'now' | 'metrics'>,
   job: JobRequest,
@@ -216,7 +218,7 @@ interface Failure {
   readonly durationMs: number;
 }
 
-/** Logs and counts an ended job, and stores the code of its error. */
+/** Writes the log line of an ended job, updates metrics, and stores the error code of a failed job. */
 function recordJob(routes: Pick<InferenceRoutes, 'failedRequests' | 'log' | 'metrics' | 'now'>, job: JobRequest, ended: EndedJob): void {
   const { outcome, durationMs } = ended;
   if (outcome.kind === 'failed') storeFailure(routes, job, { code: outcome.error.code, provider: outcome.provider, durationMs });
@@ -224,7 +226,7 @@ function recordJob(routes: Pick<InferenceRoutes, 'failedRequests' | 'log' | 'met
   countJob(routes, job, ended);
 }
 
-/** Stores the name of a model only if the network knows the model; another name is arbitrary client text. */
+/** Stores a failed request. An unknown model's name is omitted, because it is arbitrary client text. */
 function storeFailure(
   { failedRequests, now }: Pick<InferenceRoutes, 'failedRequests' | 'now'>,
   job: JobRequest,
@@ -264,16 +266,16 @@ function countJob(
   });
 }
 
-/** Times of a delivered answer since its request. */
+/** Times of a delivered answer, measured from the start of its request. Null: nothing to measure. */
 function answerTimes({ params, endpoint }: JobRequest, { receipt, pace }: Billed, startMs: number): AnswerTimes | null {
-  // Text without a stream arrives at once, so its duration says nothing about its speed.
+  // An unstreamed text arrives at once, so its throughput is unknown.
   if (pace === null || (!params.stream && modelTypeOf(endpoint) === 'text')) return null;
   const durationMs = pace.completedAt - startMs;
   const firstTokenMs = params.stream ? durationMs - pace.contentMs : null;
   return { model: receipt.model, firstTokenMs, durationMs, decodedTokens: pace.decodedTokens };
 }
 
-/** Outcome, attempts, model and token counts; the log line has more. */
+/** Ends the span with outcome, attempts, model and token counts. */
 function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   const billed = outcome.kind === 'failed' ? null : outcome.billed;
   span.end(
@@ -289,7 +291,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   );
 }
 
-/** Logs a line per job. The model name, arbitrary client text before, is logged only after a provider accepted. */
+/** Logs one line per job. Logs the model only after a provider accepted the job: until then, the name is arbitrary client text. */
 function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
   const line = {
     job: job.jobId,
@@ -314,7 +316,7 @@ function failureFields({ reason, problem }: FailedJob): Record<string, unknown> 
   return { reason, ...(problem === undefined ? {} : { problem }) };
 }
 
-/** Charged counts. For an honest provider and a connected client, equal to the signed counts. */
+/** Charged counts. They differ from the signed counts if the provider overstates usage, or the client disconnects. */
 function billedFields(billed: Billed | null): Record<string, unknown> {
   if (billed === null) return { cost_micro_usd: 0 };
   const { charge, usage } = billed;

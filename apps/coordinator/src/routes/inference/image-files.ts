@@ -1,7 +1,7 @@
 /**
- * `GET /v1/images/files/{file}`: an image until its URL expires, with ranges (RFC 9110 section 14).
+ * `GET /v1/images/files/{file}`: serves a generated image until its URL expires, with range requests (RFC 9110 section 14).
  *
- * The URL alone gives access. Shared caches must not store images, and browsers must not guess types.
+ * The URL is the only credential. Shared caches must not store images, and browsers must not sniff content types.
  */
 import { apiError, documentedErrors, IMAGE_CONTENT_TYPES } from '@inference/formats';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -19,7 +19,7 @@ interface ImageFileRoutes {
   readonly now: () => number;
 }
 
-/** Errors must not be cached: an image may appear at the URL a moment later. */
+/** Errors must not be cached: the URL exists before its image does. */
 const NO_STORE = { 'cache-control': 'no-store' };
 
 const IMAGE_CONTENT = Object.fromEntries(Object.values(IMAGE_CONTENT_TYPES).map((type) => [type, { schema: {} }]));
@@ -74,7 +74,7 @@ export function addImageFiles(server: FastifyInstance, { store, metrics, now }: 
 function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, now: number): FastifyReply {
   const { bytes, fileType, expiresAt, imageId } = image;
   const { headers } = reply.request;
-  // The image of a URL never changes, so its id identifies the bytes.
+  // The image at a URL never changes, so its id can be the entity tag.
   const tag = `"${imageId.slice(0, 32)}"`;
   reply.headers({
     'cache-control': `private, max-age=${Math.max(0, Math.floor((expiresAt - now) / 1000))}, immutable`,
@@ -83,7 +83,7 @@ function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, n
     etag: tag,
   });
   if (matchesEntityTag(headers['if-none-match'], tag)) return reply.code(304).send();
-  // RFC 9110 section 13.1.5: a range of an image other than the client's would be useless.
+  // `If-Range` (RFC 9110 section 13.1.5): if the client's copy differs, the whole image is sent.
   const condition = headers['if-range'];
   const range = condition === undefined || condition === tag ? parseRange(headers.range, bytes.length) : null;
   if (range === 'unsatisfiable') {

@@ -1,4 +1,4 @@
-/** `POST /v1/images/generations` (spec: image generation): waits for an image provider, and allocates image URLs before the job. */
+/** `POST /v1/images/generations` (spec: image generation): waits for an image provider, reserves image URLs, then runs the job. */
 import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -20,7 +20,7 @@ import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoin
 import { IMAGE_FILES_PATH } from './image-files.js';
 
 const ENDPOINT = '/v1/images/generations';
-/** Maximum time from a provider's first byte to its last, enough for four large images on a slow line. */
+/** Maximum time from a provider's first byte to its last, enough for four large images over a slow connection. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
 interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
@@ -72,7 +72,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** Handles one request. Null: the client was answered, or has disconnected. Throws RequestError for a bad header. */
+/** Handles one request. Null: the response was sent, or the client disconnected. Throws RequestError for an invalid header. */
 async function generateImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.params;
   const waitUntil = routes.now() + routes.queueMs;
@@ -117,7 +117,7 @@ async function runImageJob(
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
   const receipts = allocation === null ? routes.receipts : deferringReceipts(routes.deferredReceipts, allocation.expiresAt);
-  // Without space in the store, the job ends like a cancelled job: no charge, no effect on reputation.
+  // If the image store is full, the job is cancelled: no charge, no effect on the provider's reputation.
   const cancellation = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
   const end = await runJob({ ...routes, receipts }, job, { client: cancellation, delivery, span: startSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();

@@ -1,4 +1,4 @@
-/** Routes of inference: the endpoints of every format, images, the model list, receipts and the model catalogue. */
+/** `inferenceRoutes`: registers the inference endpoints, images, sealed requests, model lists, receipts and the model catalogue. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
@@ -52,7 +52,7 @@ interface InferenceRoutesDeps {
   readonly tracer: Tracer;
   readonly log: Log;
   readonly now: () => number;
-  /** Models outside the catalogue are not served. */
+  /** Whether models outside the catalogue are rejected. */
   readonly catalogueOnly: boolean;
   /** Fetches images at URLs of requests; null: URLs are refused. */
   readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
@@ -98,7 +98,7 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
   addCatalogue(server, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
 };
 
-/** Bytes per account and minute at all coordinators. */
+/** Limit on bytes per account and minute, counted by all coordinators together. Null outside a cluster, or without a limit. */
 function countTokensNetworkLimit({ networkLimits, countTokensBytesPerMinute: max }: InferenceRoutesDeps): NetworkLimit | null {
   return networkLimits === null || max === 0 ? null : networkLimits.define('bytes of token counting', { max, windowMs: 60_000 });
 }

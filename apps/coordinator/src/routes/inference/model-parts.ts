@@ -1,4 +1,7 @@
-/** One coordinator's part of the model list, its schema, and the combination of all parts. */
+/**
+ * The model list of the network is combined from one part per coordinator. This file computes the part of this coordinator, and combines
+ * the parts of all.
+ */
 import { ModelOfferSchema, ModelTypeSchema, type VisionOffer, VisionOfferSchema } from '@inference/protocol';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
@@ -10,7 +13,7 @@ const count = Type.Integer({ minimum: 0 });
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const { id, display_name, quantization } = ModelOfferSchema.properties;
 
-/** Weights hashes of one coordinator's part, by descending number of providers. */
+/** Maximum weights hashes per model in a part. Hashes with the most providers are retained. */
 const MAX_WEIGHTS_PER_PART = 64;
 const MAX_SIZES = 1024;
 
@@ -23,10 +26,10 @@ export const ModelPartSchema = Type.Object({
   providers: count,
   attested: count,
   has_hardware_trust: Type.Boolean(),
-  /** Providers with trust level `hardware`. Coordinators of earlier versions send none. */
+  /** Providers with trust level `hardware`. Absent from coordinators of earlier versions. */
   hardware: Type.Optional(count),
   context_length: nullable(count),
-  /** Whether a provider reports think sections of the model. Coordinators of earlier versions send none. */
+  /** Whether a provider reports that the model writes think sections. Absent from coordinators of earlier versions. */
   thinks: Type.Optional(Type.Boolean()),
   weights: Type.Array(Type.Object({ sha256: Type.String({ maxLength: 64 }), provider_count: count }), { maxItems: MAX_WEIGHTS_PER_PART }),
   sizes: Type.Array(Type.String({ maxLength: 32 }), { maxItems: MAX_SIZES }),
@@ -48,7 +51,7 @@ export const DemandSchema = Type.Object({
 });
 export type Demand = Static<typeof DemandSchema>;
 
-/** Null: no provider of this coordinator serves the model. The demand of its clients counts nevertheless. */
+/** `model` null: no provider of this coordinator serves the model. Clients of this coordinator may still request it. */
 export const ModelDemandSchema = Type.Object({ model: nullable(ModelPartSchema), demand: DemandSchema });
 
 export function modelPart({ offer, providers, firstSeenAt }: ListedModel, registry: ProviderRegistry): ModelPart {
@@ -73,7 +76,7 @@ export function modelPart({ offer, providers, firstSeenAt }: ListedModel, regist
   };
 }
 
-/** Maxima over the offers; nothing without offers. */
+/** Maxima over the offers; empty without offers. */
 function visionMember(offers: readonly VisionOffer[]): Pick<ModelPart, 'vision'> {
   if (offers.length === 0) return {};
   return {
@@ -96,7 +99,7 @@ export function demandOf(model: string, registry: ProviderRegistry, requestQueue
   };
 }
 
-/** Models of all parts, by id. Above the maximum, models with the most providers are kept. */
+/** Combines all parts into one list, sorted by id. Above the maximum, models with the most providers are retained. */
 export function networkModels(parts: readonly (readonly ModelPart[])[]): readonly ModelPart[] {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];
   const byId = new Map<string, ModelPart[]>();
@@ -106,7 +109,7 @@ export function networkModels(parts: readonly (readonly ModelPart[])[]): readonl
   return models.slice(0, MAX_LISTED_MODELS).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Combines the parts of coordinators that serve a model. Null: no coordinator serves the model. */
+/** Combines the parts about one model. Null: no coordinator serves the model. */
 export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
   const [first] = parts;
   if (first === undefined) return null;

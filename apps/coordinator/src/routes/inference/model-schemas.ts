@@ -1,4 +1,7 @@
-/** Schemas of the model list (spec: model list). Descriptions of query parameters complete "<name> must be ...". */
+/**
+ * Schemas of the model list (spec: model list). Descriptions of query parameters complete error messages of the form "<name> must be
+ * <description>".
+ */
 import { ModelStatisticsSchema } from '@inference/formats';
 import Type, { type TProperties } from 'typebox';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';

@@ -1,4 +1,4 @@
-/** `GET /v1/models` and `GET /v1/models/{id}` (spec: model list), with demand for a single model. */
+/** `GET /v1/models` and `GET /v1/models/{id}` (spec: model list). The response about one model also has its current demand. */
 import { documentedErrors, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
@@ -40,7 +40,7 @@ interface ModelRoutes {
   readonly prices: Pick<PriceRepository, 'current'>;
 }
 
-/** Reads the models of each coordinator. */
+/** View of the network: reads the model list of each coordinator. */
 export type ModelsView = View<null, readonly ModelPart[]>;
 
 export function defineModelsView(views: NetworkViews, registry: ProviderRegistry): ModelsView {
@@ -49,7 +49,7 @@ export function defineModelsView(views: NetworkViews, registry: ProviderRegistry
   );
 }
 
-/** A model in the form of every model list. */
+/** Entry of a model in the model lists. */
 export function modelEntry(model: ModelPart, prices: ModelRoutes['prices']) {
   return { ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) };
 }
@@ -136,19 +136,19 @@ function ownMembers(model: ModelPart) {
       display_name: model.display_name,
       ...(model.model_type === 'image' ? { sizes, max_images } : {}),
       ...(vision === undefined ? {} : { max_input_images: vision.max_images, max_image_tokens: vision.max_image_tokens }),
-      // Absent without reports.
+      // Absent if no provider reports hashes.
       ...(weights.length === 0 ? {} : { weights: weights.slice(0, MAX_WEIGHTS) }),
     },
     ...limitsOf(model),
   };
 }
 
-/** The largest context of any current provider. Null without providers. */
+/** Limits of the provider with the largest context; null if unknown. */
 function limitsOf({ model_type, context_length }: ModelPart) {
   return model_type === 'image' ? {} : { context_length, max_output_tokens: model_type === 'text' ? context_length : null };
 }
 
-/** A model in the Messages format. Members without a value here are null. */
+/** Members of Anthropic's model list. Null where this network has no value. */
 function modelInfo({ display_name, first_seen_at, context_length }: ModelPart) {
   return {
     type: 'model',

@@ -1,7 +1,7 @@
 /**
- * Members that OpenRouter's model list has (openrouter.ai/docs/models), computed for this network, with their schemas.
+ * Members of OpenRouter's model list (openrouter.ai/docs/models), with their schemas.
  *
- * Part of every entry of `GET /v1/models`, so that clients written for OpenRouter find names, prices and limits.
+ * Every entry of `GET /v1/models` has them, so that clients written for OpenRouter find names, prices and limits.
  */
 import { DEFAULT_TEMPERATURE, supportedParameters } from '@inference/formats';
 import type { ModelType } from '@inference/protocol';

@@ -1,4 +1,7 @@
-/** Reads requests, with the images at their URLs if the operator lets them be fetched. Nothing is fetched for a request that is refused. */
+/**
+ * `readRequest`: parses an inference request, and fetches the images that the request references by URL, if the operator permits that.
+ * Fetches nothing for a request that would be refused.
+ */
 import { RequestError } from '@inference/formats';
 import { MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -17,11 +20,11 @@ export interface ImageFetching {
 
 interface ReadRequest {
   readonly job: ReadJobRequest;
-  /** Reason for not running the job, before any image is fetched. Null: the job may run. */
+  /** Failure that was found before images were fetched; the job must not run. Null: the job may run. */
   readonly refusal: FailedJob | null;
 }
 
-/** Reads a request for models that its key may use. Throws RequestError. */
+/** Throws RequestError, also if the API key may not use the model or a fallback model. */
 export async function readRequest(
   input: TextInput,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** `GET /v1/receipts/{job_id}`: signed receipt of a finished job, for the account that ran the job. */
+/** `GET /v1/receipts/{job_id}`: signed receipt of a completed job, for the account that sent the request. */
 import { apiError, documentedErrors } from '@inference/formats';
 import { type E2eReceipt, E2eReceiptSchema, fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
@@ -47,7 +47,7 @@ export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts,
     if (stored !== null) return stored;
     const unwritten = await findUnwritten({ jobId, accountId });
     if (unwritten !== null) return unwritten.jobId === jobId && unwritten.accountId === accountId ? unwritten : null;
-    // A peer may have written the receipt meanwhile.
+    // Receipts are written to the database in batches. A peer may have written this one between the two lookups.
     return receipts.find(jobId, accountId);
   };
   const schema = {
@@ -68,7 +68,7 @@ export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts,
         sendError(reply, apiError('not_found', { message: NO_RECEIPT }));
         return reply;
       }
-      // Receipts are verified before storage.
+      // The cast is safe: receipts are verified before they are stored.
       const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt | E2eReceipt;
       return {
         object: 'inference.receipt',

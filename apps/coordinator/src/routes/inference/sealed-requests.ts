@@ -1,4 +1,4 @@
-/** `POST /v1/e2e/requests`: sealed requests. The coordinator places, relays, meters and settles ciphertext, without a key. */
+/** `POST /v1/e2e/requests`: sealed requests. The coordinator relays and charges ciphertext that it cannot decrypt. */
 import { type ApiError, apiError, documentedErrors, RequestError, sealedRequestError } from '@inference/formats';
 import { E2E_REQUEST_CONTENT_TYPE, E2E_RESPONSE_CONTENT_TYPE, type ImageOffer, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -28,7 +28,7 @@ interface SealedRoutes extends InferenceRoutes {
 }
 
 const PATH = '/v1/e2e/requests';
-/** Buffered bytes of an unstreamed answer; padding adds up to an eighth, the final frame some kilobytes. */
+/** Maximum bytes of a buffered, unstreamed answer. Padding adds up to an eighth, the final frame some kilobytes. */
 const MAX_HELD_BYTES = Math.ceil(1.125 * MAX_PLAIN_RESPONSE_BYTES) + 128 * 1024;
 
 const SCHEMA = {
@@ -120,7 +120,7 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
   });
 }
 
-/** Bytes that a token count is limited by. The size of sealed images is unknown here, so each counts as the largest. */
+/** Bytes for the limit on token counting. The size of sealed images is unknown here, so the largest size is assumed. */
 function countedBytes({ body, inputImages }: Pick<JobRequest, 'body' | 'inputImages'>): number {
   return body.length + (inputImages === null ? 0 : imageBytes(inputImages));
 }
@@ -132,7 +132,7 @@ function requireContentType({ headers }: FastifyRequest): void {
   }
 }
 
-/** Pixels of the context's size, else of the largest size of the model. Null: no images. */
+/** Pixels of the image size in the context; without a size, of the largest size that the model offers. Null: no image request. */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
   if (context.images === undefined) return null;
   if (context.image_size !== undefined) return pixelCount(context.image_size);

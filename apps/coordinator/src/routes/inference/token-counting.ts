@@ -1,4 +1,4 @@
-/** Applies the limits of free token counting to one request: limits of this process, and limits of the whole cluster. */
+/** `tokenCounting`: applies the limits on free token counting to one request, those of this process and those of the cluster. */
 import { apiError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
@@ -15,7 +15,7 @@ export interface TokenCountingLimits {
 const LIMIT_REACHED =
   'Token counting is free, and limited per account in concurrent requests and in bytes per minute, to which pixels of images add. A limit is reached. Try again later.';
 
-/** Counts bytes of a request against the limits, in one or more steps. False: the request is answered with 429. */
+/** Returns a function that counts bytes of the request, in one or more calls. False: a limit is reached, and the 429 is sent. */
 export function tokenCounting(
   reply: FastifyReply,
   { accountId }: Pick<ApiKey, 'accountId'>,

@@ -1,4 +1,4 @@
-/** Paged lists, newest first: `limit`, `cursor` (position of a page's last row) and text filters. */
+/** Cursor pagination of lists, newest first. Reads `limit`, `cursor` (position of the previous page's last row) and text filters. */
 import { RequestError } from '@inference/formats';
 
 /** Reads `limit` and `cursor`. Throws RequestError. */
@@ -21,7 +21,7 @@ export function readLimit(query: Readonly<Record<string, string | undefined>>): 
   throw new RequestError('invalid_request', 'limit', 'limit must be a whole number from 1 to 200.');
 }
 
-/** Position of the last row of a page, by time and id. */
+/** Position of a page's last row. Lists are sorted by time, then id. */
 interface PageCursor {
   readonly at: number;
   readonly id: string;
@@ -32,7 +32,10 @@ export interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** Cuts `limit + 1` fetched rows into a page and its cursor. */
+/**
+ * Makes a page of at most `limit` items. `rows`: up to `limit + 1` rows; an extra row means that a next page exists. `mark`: position of
+ * a row, for the cursor.
+ */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
@@ -46,7 +49,7 @@ export function toPage<Row, Item>(
   return cutPage(rows, limit, cursor, item);
 }
 
-/** Like {@link toPage}, with any text as the cursor. */
+/** Like {@link toPage}, for cursors of another form. */
 export function cutPage<Row, Item>(
   rows: readonly Row[],
   limit: number,

@@ -1,4 +1,4 @@
-/** `queryReader` reads query strings by a schema. Unknown parameters are ignored, repeated or invalid parameters refused. */
+/** `queryReader` parses query strings by a schema. Unknown parameters are ignored; repeated or invalid parameters are errors. */
 import { RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { Static, TObject, TSchema } from 'typebox';
@@ -32,7 +32,7 @@ function readParameter(parameter: Parameter, values: readonly string[]): unknown
   const [text, second] = values;
   if (text === undefined) return parameter.fallback;
   if (second !== undefined) throw new RequestError('invalid_request', parameter.name, `${parameter.name} may be given only once.`);
-  // Without sign, fraction, exponent or leading zeros: a single spelling per number.
+  // Integers without sign, fraction, exponent or leading zeros: each number has one spelling.
   const value = parameter.integer ? (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null) : text;
   if (!parameter.check(value)) {
     throw new RequestError('invalid_request', parameter.name, messageOf(parameter));

@@ -1,5 +1,5 @@
 /**
- * Pagination of lists that clients may sort: reads `limit`, `sort`, `order` and `cursor`, and cuts a page.
+ * Cursor pagination of lists that clients may sort. Reads `limit`, `sort`, `order` and `cursor`, and makes a page.
  *
  * A cursor contains the sorted value and id of a page's last row. Another `sort` or `order` makes the cursor invalid.
  */
@@ -55,12 +55,13 @@ const MAX_VALUE_LENGTH = 256;
 function readCursor(cursor: string, sort: string, order: SortOrder): Position {
   const [cursorSort, cursorOrder, value, id] = parseCursor(cursor);
   const isMatching = cursorSort === sort && cursorOrder === order;
+  // `model` is the only sort by a text.
   const isValid = sort === 'model' ? isText(value, MAX_VALUE_LENGTH) : Number.isSafeInteger(value);
   if (isMatching && isValid && isText(id, MAX_ID_LENGTH)) return { value: value as number | string, id };
   throw new RequestError('invalid_request', 'cursor', 'cursor must be the next_cursor of a page with the same sort and order.');
 }
 
-/** Also excludes NUL characters, which PostgreSQL refuses in texts. */
+/** Whether a value is a text of at most `maxLength` characters, without NUL, which PostgreSQL refuses. */
 function isText(value: unknown, maxLength: number): value is string {
   return typeof value === 'string' && value.length <= maxLength && !value.includes('\0');
 }

@@ -1,4 +1,4 @@
-/** Times and days in queries and responses. Ranges of days (UTC) include `from` and `to`; default: last thirty days. */
+/** Times and days (UTC) in queries and responses. A range of days includes both `from` and `to`. */
 import { RequestError } from '@inference/formats';
 import type { TimeSpan } from '../../database/time-span.js';
 import type { DayRange } from '../../database/usage-repository.js';
@@ -8,7 +8,7 @@ import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';
 const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
 
-/** Reads `from` and `to`. Throws RequestError. */
+/** Reads `from` and `to`. Default: the last thirty days, including today. Throws RequestError. */
 export function readDayRange(query: Readonly<Record<string, string | undefined>>, now: number): DayRange {
   const today = Math.floor(now / DAY_MS);
   const to = query.to === undefined ? today : dayNumber('to', query.to);
@@ -18,7 +18,7 @@ export function readDayRange(query: Readonly<Record<string, string | undefined>>
   return { from, to };
 }
 
-/** Reads `from` and `to` as days, both optional and included. Milliseconds; `to` excluded. Throws RequestError. */
+/** Reads the optional days `from` and `to`, both inclusive. Result in milliseconds, `to` exclusive. Throws RequestError. */
 export function readTimeSpan(query: Readonly<Record<string, string | undefined>>): TimeSpan {
   const from = query.from === undefined ? null : dayNumber('from', query.from);
   const to = query.to === undefined ? null : dayNumber('to', query.to);
@@ -37,7 +37,7 @@ function dayNumber(name: string, text: string): number {
   throw new RequestError('invalid_request', name, `${name} must be a day such as 2026-01-31.`);
 }
 
-/** Milliseconds of a text in the schema's format; undefined stays undefined. Throws RequestError for a nonexistent day or hour. */
+/** Milliseconds of a time in the schema's format; undefined for undefined. Throws RequestError for a nonexistent day or hour. */
 export function parseTime(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const date = text.slice(0, 10);

@@ -1,4 +1,7 @@
-/** `authenticateKey` admits requests by API key (`Authorization: Bearer` or `x-api-key`), and gives account and permissions. */
+/**
+ * `authenticateKey` authenticates requests by API key (`Authorization: Bearer` or `x-api-key`). Handlers read the key's account and models
+ * with `accountOf`, `keyOf` and `requireModel`.
+ */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -12,10 +15,10 @@ import { sendError } from './send-error.js';
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Admits a valid key of a kind within its limits. False: the request is answered.
+     * Admits a request with a valid key of `kind` within its rate limit. False: the request was refused, and the error is sent.
      *
-     * 401: no key, or an unknown, revoked or expired key. 403: a key of the other kind, or a suspended account. 429: beyond a limit.
-     * 503: the database did not answer.
+     * 401: no key, or an unknown, revoked or expired key. 403: a key of the other kind, or a suspended account. 429: a rate limit is
+     * exceeded. 503: the database did not answer.
      */
     authenticateKey(request: FastifyRequest, reply: FastifyReply, kind: ApiKeyKind): Promise<boolean>;
   }
@@ -42,7 +45,7 @@ export const apiKeyAuth = fastifyPlugin<ApiKeyAuthOptions>(
       };
       const text = presentedKey(request);
       if (text === null) return refuse('missing_api_key');
-      // Other clients behind the same address must not lock valid keys out.
+      // Wrong keys of other clients at the same address must not lock out valid keys.
       const blockedFor = await rateLimits.wrongKeyBlockSeconds(request);
       let key: ApiKey | null;
       try {
@@ -68,12 +71,12 @@ export const apiKeyAuth = fastifyPlugin<ApiKeyAuthOptions>(
   { decorators: { fastify: ['rateLimits'] } },
 );
 
-/** The account behind a guarded request. */
+/** Account that the request acts for, by session or API key. Only for routes with a guard. */
 export function accountOf(request: FastifyRequest): string {
   return request.sessionAccountId ?? keyOf(request).accountId;
 }
 
-/** The key behind a guarded request. */
+/** API key of the request. Only for routes with a key guard. */
 export function keyOf(request: FastifyRequest): ApiKey {
   if (request.apiKey === null) throw new Error('the route is not guarded by a key');
   return request.apiKey;
@@ -90,6 +93,7 @@ export function requireModel(key: ApiKey, model: string): void {
   throw new RequestError('forbidden', 'model', 'This API key may not use this model.');
 }
 
+/** Key in the request headers; null: none. */
 export function presentedKey(request: FastifyRequest): string | null {
   const { authorization } = request.headers;
   if (authorization !== undefined) {
@@ -98,6 +102,6 @@ export function presentedKey(request: FastifyRequest): string | null {
   }
   const header = request.headers['x-api-key'];
   if (typeof header === 'string' && header !== '') return header;
-  // A header of another scheme counts as a wrong key, not as no key.
+  // An `Authorization` header of another scheme is treated as a wrong key.
   return authorization === undefined ? null : '';
 }

@@ -1,4 +1,4 @@
-/** `AttemptLimit` limits wrong codes per name. Attempts count when they start; correct codes are refunded. */
+/** `AttemptLimit` limits wrong attempts, such as passwords, per name. Attempts are counted when they start; correct ones are refunded. */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
@@ -27,11 +27,11 @@ export class AttemptLimit implements AttemptCounter {
     this.#options = options;
   }
 
-  /** Counts an attempt. Returns the seconds to wait if there were too many; the attempt must then be refused. */
+  /** Counts an attempt. Null: admitted. Otherwise the attempt must be refused; the result is the number of seconds to wait. */
   count(name: string): number | null {
     const now = this.#options.now();
     let attempts = this.#attempts.get(name);
-    // A clock that was set back must not lock out a name for longer than the window.
+    // After the clock is set back, a name must not stay locked out for longer than the window.
     if (attempts === undefined || attempts.until <= now || attempts.until > now + this.#options.windowMs) {
       this.#attempts.delete(name);
       attempts = { count: 0, until: now + this.#options.windowMs };

@@ -1,4 +1,4 @@
-/** `BodyReader`: reads one request body into memory, inflated, until its end or the first violation of a limit. */
+/** `BodyReader`: reads one request body into memory and inflates it. Refuses a body that exceeds a limit. */
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { apiError, type ErrorCode, RequestError } from '@inference/formats';
@@ -18,7 +18,7 @@ interface BodyReaderOptions {
   readonly encoding: Encoding;
   /** Maximum bytes of the inflated body. */
   readonly maxBytes: number;
-  /** Memory for the body. The reader releases the claim if the body is refused. */
+  /** Claim on the memory budget; grows with the body. The reader releases the claim if the body is refused. */
   readonly claim: Claim;
   /** Time within which {@link MIN_BYTES_PER_WINDOW} must arrive. */
   readonly windowMs: number;
@@ -27,14 +27,14 @@ interface BodyReaderOptions {
 
 /** Multiple of the limit up to which the rest of a refused body is read and discarded. */
 const MAX_DISCARD_FACTOR = 8;
-/** Slower bodies are refused, because they occupy memory. */
+/** Minimum bytes per window. Slower bodies are refused, because they occupy memory for a long time. */
 const MIN_BYTES_PER_WINDOW = 4096;
 /** Memory of an inflater: window and buffers. */
 const BYTES_PER_INFLATER = 64 * 1024;
 
 export class BodyReader {
   readonly #options: BodyReaderOptions;
-  /** Refuses a body that arrives too slowly. Time in which the body waits for its inflater does not count. */
+  /** Refuses a body that arrives too slowly, except while the inflater applies back-pressure. */
   readonly #pace: Deadline;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
@@ -61,7 +61,7 @@ export class BodyReader {
     payload.resume();
   }
 
-  /** Ends the reading with an error. The rest of the body is discarded, so that the client can read the response. */
+  /** Stops reading and fails with `error`. The rest of the body is discarded, so that the client can read the response. */
   refuse(error: RequestError): void {
     if (this.#isOver) return;
     const { request, payload, claim, maxBytes, done } = this.#options;
@@ -77,7 +77,7 @@ export class BodyReader {
     const { claim, done } = this.#options;
     this.#stop();
     claim.finish();
-    // Copies even a single chunk, because it is a view of the socket's read buffer.
+    // `concat` copies even a single chunk, which is a view of the socket's read buffer.
     done(null, Buffer.concat(this.#chunks, this.#bytes));
   }
 
@@ -94,7 +94,7 @@ export class BodyReader {
     claim.shrink(BYTES_PER_INFLATER);
   }
 
-  /** Returns false after refusing the body for lack of memory for an inflater. */
+  /** Returns false if the memory budget does not allow an inflater. The body is then refused. */
   #startInflater(encoding: 'gzip' | 'deflate'): boolean {
     const { payload, claim } = this.#options;
     if (!claim.grow(BYTES_PER_INFLATER)) {
@@ -126,7 +126,6 @@ export class BodyReader {
 
   readonly #onError = (): void => this.refuse(refusal('invalid_request'));
 
-  /** Stores inflated bytes of the body. */
   #store(chunk: Buffer): void {
     if (this.#isOver) return;
     this.#bytes += chunk.length;

@@ -1,5 +1,5 @@
 /**
- * `ACCESS_POLICIES`: the permission that a member of an organisation needs, for each route that accepts a session.
+ * `ACCESS_POLICIES`: for each route that accepts a session, the permission that the role of an organisation's member must include.
  *
  * The coordinator refuses to start if such a route has no entry.
  */
@@ -7,7 +7,7 @@ import type { OrganisationAction, Permission } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 
 export type AccessPolicy =
-  /** The route concerns the signed-in person, independent of the selected account. */
+  /** The route acts for the signed-in person, whichever account is selected. */
   | { readonly acts: 'person' }
   | {
       /** `account`: a personal account or an organisation. `organisation`: personal accounts are refused. */
@@ -103,7 +103,7 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'GET /console/v1/organisation/log/export': manage,
 };
 
-/** Throws for a route without an entry. HEAD has the policy of GET. */
+/** Policy of a route. HEAD has the policy of GET. Throws for a route without an entry. */
 export function policyOf(method: string, url: string): AccessPolicy {
   const route = `${method === 'HEAD' ? 'GET' : method} ${url}`;
   const policy = ACCESS_POLICIES[route];

@@ -1,4 +1,4 @@
-/** `ConsoleApi` registers console routes with a session, protection against cross-site requests, and bodies validated by schema. */
+/** `ConsoleApi` registers routes under `/console/v1`, with a session, protection against cross-site requests, and validated bodies. */
 import { apiError, type OrganisationRole, readJsonBody, schemaCheck } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
@@ -12,14 +12,13 @@ import { bytesOf } from './request-bodies.js';
 import { pathParams } from './route-schemas.js';
 import { sendError } from './send-error.js';
 
-/** Bodies of the console are small. */
 export const MAX_CONSOLE_BODY_BYTES = 64 * 1024;
 
 export interface ConsoleAccess {
   readonly sessions: SessionReader;
   readonly organisations: OrganisationRepository;
   readonly organisationLog: OrganisationLog;
-  /** Receives the error of an act that could not be written to the log of its organisation. */
+  /** Called if an action could not be written to the log of its organisation. */
   readonly onLogError: (error: unknown) => void;
   /** Configured origin of the console, or null. */
   readonly publicOrigin: string | null;
@@ -48,7 +47,7 @@ interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
   /** Body of a successful response: documentation, and the type that the handler returns. */
   readonly response: Answer;
   readonly status?: number;
-  /** Subject of the act in the log of an organisation. Default: the last parameter of the path. */
+  /** Subject of the action in the organisation's log. Default: the last path parameter. */
   readonly subject?: (answer: Static<Answer>) => string;
 }
 
@@ -134,7 +133,7 @@ function callerOf(request: FastifyRequest): ConsoleCaller {
   return request.consoleCaller;
 }
 
-/** Lets a signed-in caller in. Null: the request is answered. */
+/** Authenticates a request by session. Null: the request was refused, and the error is sent. */
 export async function authenticateSession(
   access: ConsoleAccess,
   request: FastifyRequest,

@@ -1,17 +1,17 @@
-/** Protection against cross-site requests: mutations need the console's own origin (RFC 6454) or a bearer token. */
+/** Checks against cross-site request forgery. Mutations need the console's own origin (RFC 6454) or a bearer token. */
 import type { FastifyRequest } from 'fastify';
 
 /** `localhost`, `127.0.0.1:8080`, `[::1]:8080`, …: names that no remote host can claim. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
-/** Console origin for a request; null: unknown host name. Without `publicOrigin`, only loopback addresses are known. */
+/** Origin of the console for a request: `publicOrigin`, else a loopback origin from `Host`. Null: `Host` is not a loopback address. */
 export function consoleOrigin(request: FastifyRequest, publicOrigin: string | null): string | null {
   if (publicOrigin !== null) return publicOrigin;
   const { host } = request.headers;
   return host !== undefined && LOOPBACK.test(host) ? `http://${host.toLowerCase()}` : null;
 }
 
-/** Whether a page of another site sent the request, or cookies came without an origin. */
+/** Whether a page of another origin sent the request. True also if a request with cookies does not state its origin. */
 export function isCrossOrigin(request: FastifyRequest, origin: string): boolean {
   const { origin: given, cookie } = request.headers;
   const site = request.headers['sec-fetch-site'];
@@ -24,7 +24,7 @@ export function isJson(request: FastifyRequest): boolean {
   return /^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '');
 }
 
-/** Whether the request has a bearer token, as the agent's requests do, which replaces browser cookies. */
+/** Whether the request has a bearer token, as the agent's requests do. Browsers never attach one by themselves, unlike cookies. */
 export function hasBearer(request: FastifyRequest): boolean {
   return /^Bearer +\S/i.test(request.headers.authorization ?? '');
 }

@@ -41,25 +41,25 @@ export const EXPOSED_HEADERS = [
   'x-should-retry',
 ] as const;
 
-/** Browsers cache the response to a preflight for a day. */
+/** Time for which browsers cache the response to a preflight: a day. */
 export const PREFLIGHT_SECONDS = '86400';
-/** Header names in the form of browsers. */
+/** List of header names, as browsers send it in `access-control-request-headers`. */
 const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,4096}$/;
 
-/** Allows every origin to read responses under `/v1`, and answers preflights where no route takes OPTIONS. */
+/** Allows every origin to read responses under `/v1`, and answers preflights for paths without a route for OPTIONS. */
 export const cors = fastifyPlugin(
   async (server) => {
     const exposedHeaders = EXPOSED_HEADERS.join(', ');
     server.addHook('onRequest', (request, reply, done) => {
       if (!request.url.startsWith('/v1/')) return done();
       reply.header('access-control-allow-origin', '*');
-      // Only browsers send Origin and read the list.
+      // Only browsers send `Origin` and read the list.
       if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
       if (!request.is404 || request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return done();
       const methods = server.methodsOf(pathOf(request));
       if (methods.size === 0) return done();
       const requested = request.headers['access-control-request-headers'];
-      // A wildcard would exclude Authorization, so the requested names are echoed.
+      // A wildcard would not include `Authorization` (Fetch standard), so the requested names are echoed.
       const allowHeaders = requested !== undefined && HEADER_NAMES.test(requested) ? requested : 'authorization, content-type, x-api-key';
       reply
         .code(204)

@@ -1,4 +1,4 @@
-/** Downloads of account data and logs (JSON lines or CSV). Files are streamed: parts are read at the speed of the client. */
+/** Downloads of account data and logs (JSON lines or CSV), streamed with back-pressure. */
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
@@ -15,7 +15,7 @@ export interface Download {
 export const JSON_TYPE = 'application/json; charset=utf-8';
 const JSON_LINES_TYPE = 'application/jsonl; charset=utf-8';
 
-/** Media types that {@link logDownload} may send. */
+/** Media types of {@link logDownload}. */
 export const LOG_TYPES = [JSON_LINES_TYPE, CSV_TYPE] as const;
 
 export function downloadSchema(types: readonly string[]) {
@@ -32,7 +32,7 @@ export function sendDownload(reply: FastifyReply, { name, type, parts }: Downloa
 }
 
 /**
- * Log as JSON lines (`?format=jsonl`, the default) or CSV (`?format=csv`).
+ * Download of a log as JSON lines (`?format=jsonl`, the default) or CSV (`?format=csv`).
  *
  * @param name File name without extension.
  * @param pages Entries, newest first.

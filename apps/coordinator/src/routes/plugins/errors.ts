@@ -1,4 +1,4 @@
-/** Responses to errors, to unknown paths and during a shutdown, in the error format of the request path. */
+/** `errorHandling`: Fastify plugin that answers failed requests, unknown paths, and requests during a shutdown. */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -10,9 +10,9 @@ import { databaseUnavailable, sendError } from './send-error.js';
 
 export interface ErrorHandlingOptions {
   readonly log: Log;
-  /** The shutdown has begun: connections end with their response. */
+  /** Whether the shutdown has begun. Connections then close after their current response. */
   readonly isDraining: () => boolean;
-  /** New requests are refused. */
+  /** Whether new requests are refused, except health checks. */
   readonly isRefusing: () => boolean;
   /** Sends the console's 404 page to browsers; false for other requests. */
   readonly sendNotFoundPage?: ((request: FastifyRequest, reply: FastifyReply) => boolean) | undefined;
@@ -35,7 +35,7 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
       sendError(reply, apiError('not_found', suggestion === null ? {} : { message }));
     };
 
-    // Refused before the body is read.
+    // Refuses requests before the body is read.
     server.addHook('onRequest', (request, reply, done) => {
       if (isDraining()) reply.raw.shouldKeepAlive = false;
       if (isRefusing() && !isHealthPath(request.url)) {
@@ -49,7 +49,7 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
 
     server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
       if (error instanceof RequestError) {
-        // The framework would close the connection of a sending client. Instead, the rest of the body is discarded.
+        // After an error of a body parser, Fastify sets `connection: close`. Here, the rest of the body is discarded instead.
         reply.removeHeader('connection');
         // RFC 9110 section 15.5.9: the server closes the connection after 408.
         if (error.code === 'body_too_slow') reply.header('connection', 'close');

@@ -1,11 +1,11 @@
-/** `FundedAccounts` caches which accounts have a balance: request bodies of unfunded accounts share a smaller budget. */
+/** `FundedAccounts` caches whether accounts have a balance. Request bodies of accounts without one share a smaller memory budget. */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 
 const MAX_REMEMBERED = 20_000;
 const FUNDED_MS = 60_000;
-/** Maximum delay until a deposit takes effect. */
+/** Also the maximum delay until a deposit takes effect. */
 const UNFUNDED_MS = 1000;
 
 export class FundedAccounts {
@@ -20,23 +20,23 @@ export class FundedAccounts {
     this.#now = now;
   }
 
-  /** Whether the account has a balance. Synchronous if cached. After a failed read, the last state, initially unfunded. */
+  /** Whether the account has a balance. Synchronous if cached. If the ledger cannot be read: the last state, initially false. */
   isFunded(accountId: string): boolean | Promise<boolean> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;
     const pending = this.#pending.get(accountId);
     if (pending !== undefined) return pending;
-    const answer = this.#ask(accountId, known?.isFunded ?? false).finally(() => this.#pending.delete(accountId));
+    const answer = this.#read(accountId, known?.isFunded ?? false).finally(() => this.#pending.delete(accountId));
     this.#pending.set(accountId, answer);
     return answer;
   }
 
-  async #ask(accountId: string, before: boolean): Promise<boolean> {
+  async #read(accountId: string, before: boolean): Promise<boolean> {
     let isFunded = before;
     try {
       isFunded = (await this.#ledger.balance(accountId)).balance > 0;
     } catch {
-      // The ledger reports its own failures, and the request's job will fail with an error.
+      // The ledger logs its own failures. The reservation for the request's job then fails with an error.
     }
     this.#known.set(accountId, { isFunded, until: this.#now() + (isFunded ? FUNDED_MS : UNFUNDED_MS) });
     return isFunded;

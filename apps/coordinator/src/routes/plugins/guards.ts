@@ -1,4 +1,4 @@
-/** Guards: hooks that admit or answer a request before its body is read. An API key usually precedes a session. */
+/** Guards: `onRequest` hooks that authenticate and authorize a request before its body is read, by API key or console session. */
 import { ACCOUNT_HEADER, apiError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -13,7 +13,7 @@ import { sendError } from './send-error.js';
 declare module 'fastify' {
   interface FastifyInstance {
     readonly guards: Guards;
-    /** Writes an act to the log of an organisation. Never rejects, because the act is done. */
+    /** Writes an action to the log of an organisation. Never rejects, because the action has already taken effect. */
     recordAct(act: OrganisationAct): Promise<void>;
   }
   interface FastifyRequest {
@@ -26,17 +26,17 @@ declare module 'fastify' {
   }
 }
 
-/** An `onRequest` hook. Resolves with the reply of an answered request. */
+/** An `onRequest` hook. Resolves with the reply if the request was refused and the error is sent. */
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 interface Guards {
   /** Admits an API key. */
   readonly apiKey: Guard;
-  /** Admits an account to its data, by API key or session. For routes without side effects. */
+  /** Admits an API key or a session. For routes that only read data of the account. A request with both is authenticated by key. */
   readonly account: Guard;
   /** Admits operators: an admin key, or a session of an account with the admin flag. */
   readonly admin: Guard;
-  /** Admits a session to the account that the request names, by the route's policy. */
+  /** Admits a session whose person may use the route in the account that the request names; see `ACCESS_POLICIES`. */
   readonly session: Guard;
 }
 
@@ -84,8 +84,8 @@ function usesAny({ onRequest }: RouteOptions, guards: readonly Guard[]): boolean
 }
 
 /**
- * Lets a signed-in person act for the account that the request names: their own, or that of an organisation whose role permits the
- * route. Memberships are read on every request, so that a removal takes effect at once. Null: the request is answered.
+ * Resolves the account that the request names: the person's own, or an organisation in which the person's role permits the route. Null:
+ * the request was refused, and the error is sent. Memberships are read on every request, so that a removal takes effect at once.
  */
 async function actForAccount(
   { organisations }: ConsoleAccess,
@@ -98,7 +98,7 @@ async function actForAccount(
     return null;
   };
   const header = request.headers[ACCOUNT_HEADER];
-  // Coordinators of earlier versions ignore the header, and act for the person.
+  // The console expects the header in the response: coordinators of earlier versions ignore it and act for the person.
   if (typeof header === 'string') reply.header(ACCOUNT_HEADER, header);
   const policy = policyOf(request.method, request.routeOptions.url ?? '');
   if (policy.acts === 'person') return person;
@@ -117,7 +117,7 @@ async function actForAccount(
   return { ...person, caller: { ...person.caller, account }, organisation: { id: accountId, role } };
 }
 
-/** Id of the account to act for, or null. A parameter of the address serves links, which cannot send a header. */
+/** Id of the account to act for; null: none named. The query parameter serves links, which cannot send a header. */
 function namedAccount(request: FastifyRequest): string | null {
   const header = request.headers[ACCOUNT_HEADER];
   if (typeof header === 'string') return header;

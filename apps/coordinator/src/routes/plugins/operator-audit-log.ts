@@ -1,4 +1,4 @@
-/** Audit log of operators: records each mutation of the admin API before the handler runs, then the outcome. */
+/** Audit log of operators. Records each mutation of the admin API before the handler runs, and the outcome afterwards. */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -15,7 +15,7 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** A read that the audit log records, such as an export of personal data. */
+    /** Whether the audit log also records reads of this route, such as an export of personal data. */
     readonly isAudited?: boolean;
   }
 }
@@ -115,7 +115,7 @@ function subjectOf(request: FastifyRequest): string | null {
   return params.id ?? params['*'] ?? null;
 }
 
-/** The body as normalized JSON, the parameters of a read; null for other bodies. */
+/** The body as normalized JSON, or the query parameters of a read. Null for a body that is not JSON. */
 function detailsOf(request: FastifyRequest): string | null {
   if (READS.has(request.method)) return JSON.stringify(request.query);
   const text = Buffer.from(bytesOf(request)).toString('utf8');
@@ -131,7 +131,7 @@ function errorCode(payload: unknown, status: number): string {
     const { error } = JSON.parse(String(payload)) as { error?: { code?: unknown } };
     if (typeof error?.code === 'string') return error.code;
   } catch {
-    // The body has another format, so the status is the code.
+    // A body in another format has no code. The status is recorded instead.
   }
   return String(status);
 }

@@ -1,4 +1,4 @@
-/** Public routes: without credentials, readable from all origins (Fetch standard, CORS), with cached responses. */
+/** Public routes need no credentials and are readable from all origins (CORS, Fetch standard). `sendCached` sends cached responses. */
 import type { FastifyInstance, FastifyReply, FastifySchema, RouteHandlerMethod } from 'fastify';
 import type { Cached } from '../../telemetry/statistics/timed-cache.js';
 import { PREFLIGHT_SECONDS } from './cors.js';
@@ -6,7 +6,7 @@ import { NO_CREDENTIALS } from './route-schemas.js';
 
 const EXPOSED_HEADERS = 'age, retry-after, x-request-id';
 
-/** Serves GET, HEAD and the browser's preflight OPTIONS. Other origins can read errors, too. */
+/** Adds a route for GET and HEAD, and for the preflight OPTIONS of browsers. Other origins can read its errors, too. */
 export function addPublicRoute(server: FastifyInstance, path: string, schema: FastifySchema, handler: RouteHandlerMethod): void {
   server.get(
     path,

@@ -1,4 +1,7 @@
-/** Rate limits by API key and address, network-wide, reported in the headers of OpenAI or Anthropic. */
+/**
+ * Rate limits by API key and address. In a cluster, all coordinators count together. Responses report them in the headers of OpenAI or
+ * Anthropic.
+ */
 import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';
 import { apiError } from '@inference/formats';
@@ -22,40 +25,38 @@ interface RateLimitSettings {
   readonly badKeysPerMinute: number;
   /** Requests per address and minute on sign-up and sign-in routes. */
   readonly authPerMinute: number;
-  /** Attempts per client and e-mail address in fifteen minutes, for sign-in and password resets. */
+  /** Sign-in and sign-up attempts per client and e-mail address in fifteen minutes. 0 also disables the limits on e-mails. */
   readonly emailPerQuarter: number;
 }
 
 interface RateLimitOptions extends RateLimitSettings {
-  /** Null: this coordinator has no peers, and counts alone. */
+  /** Counters that all coordinators of the cluster share. Null: this coordinator has no peers. */
   readonly network: NetworkCounts | null;
 }
 
-/** Counts of all coordinators. */
 export interface NetworkCounts {
   readonly limits: NetworkLimits;
   readonly attempts: AttemptCounters;
 }
 
 export interface RateLimits {
-  /** Counts a request with a valid key. False: the limit is exceeded, and the request is answered. */
+  /** Counts a request with a valid key. False: the limit is exceeded, and the error is sent. */
   admitApiKey(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
   /** Seconds until this address may present keys again; null if not blocked. */
   wrongKeyBlockSeconds(request: FastifyRequest): Promise<number | null>;
-  /** Counts a wrong key. Returns the seconds to wait after too many; otherwise null. */
+  /** Counts a wrong key. Returns the seconds to wait if this key must be refused with 429; otherwise null. */
   countWrongKey(request: FastifyRequest): Promise<number | null>;
-  /** Guard of routes without a key. Public statistics and records get the same limit automatically. */
+  /** Guard of routes without a key, by address. Applied to {@link PUBLIC_ROUTES} automatically. */
   readonly publicRoutes: onRequestHookHandler;
-  /** Guards the routes of signing in, by address. */
+  /** Guard of sign-up and sign-in routes, by address. */
   readonly authRoutes: onRequestHookHandler;
-  /** Limits by e-mail address. */
   readonly signIns: SignInLimits;
 }
 
-/** Maximum keys, and maximum addresses, counted at a time; the oldest are evicted. */
+/** Maximum number of keys, and of addresses, that are counted at a time. The oldest are evicted. */
 const MAX_COUNTED = 20_000;
 
-/** Public routes, limited regardless of the registering plugin. */
+/** Public routes that get the limit by address, whichever plugin registers them. */
 const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   '/v1/stats',
   '/v1/leaderboard',
@@ -73,7 +74,7 @@ declare module 'fastify' {
   }
 }
 
-/** Decorates a server without routes with its rate limits. */
+/** Must be registered before the routes. */
 export const rateLimits = fastifyPlugin<RateLimitOptions>(async (server, options) => {
   server.decorate('rateLimits', await createRateLimits(server, options));
 });
@@ -152,7 +153,7 @@ function localWrongKeys(server: FastifyInstance, max: number): WrongKeys {
   };
 }
 
-/** Wrong keys at all coordinators. A block becomes known here with the first wrong key over the limit. */
+/** Counts wrong keys of all coordinators. This coordinator learns of a block from the first wrong key over the limit. */
 function sharedWrongKeys(attempts: AttemptCounters, max: number): WrongKeys {
   const counter = attempts.counter('wrong keys', { maxAttempts: max, windowMs: MINUTE_MS });
   const blockedUntil = new BoundedMap<string, number>(MAX_COUNTED);

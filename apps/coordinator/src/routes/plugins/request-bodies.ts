@@ -1,8 +1,8 @@
 /**
  * `requestBodies`: Fastify plugin that reads request bodies as bytes, and bounds their memory.
  *
- * Bodies stay in memory until the response, because retries send them again. Accounts with a balance, accounts without one, and
- * requests without an account have separate budgets. Unpaid requests thus cannot displace paid ones.
+ * Bodies stay in memory until the response is complete, because retries on other providers send them again. Three separate memory budgets
+ * exist: accounts with a balance, accounts without one, and requests without an account. Unpaid requests thus cannot displace paid ones.
  */
 
 import type { ErrorCode } from '@inference/formats';
@@ -17,7 +17,7 @@ declare module 'fastify' {
     readonly requestBodies: RequestBodies;
   }
   interface FastifyRequest {
-    /** Memory of the body; released when the response closes. Null: the body is not read, or was refused. */
+    /** Claim on the memory budget; released when the response closes. Null: no body was read, or the budget had no room. */
     bodyClaim: Claim | null;
     /** True once the response is complete or the connection is closed. */
     isAnswered: boolean;
@@ -37,7 +37,7 @@ export interface RequestBodiesOptions {
 }
 
 const WINDOW_MS = 10_000;
-/** Maximum bytes of all requests without an account together, and of one such body. */
+/** Maximum memory of all requests without an account together. */
 const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
 const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;
 /** Estimated memory of a connection and its request, besides the bytes of the body. */
@@ -84,17 +84,17 @@ class RequestBodies {
     this.#unfunded = new FairBudget({ maxBytes: Math.max(maxHeldBytes / 4, 2 * this.maxVisionBytes), freeMultiple: 1 });
   }
 
-  /** Bytes of accounts in memory now. */
+  /** Memory of bodies from accounts, in bytes. */
   get heldBytes(): number {
     return this.#funded.bytes + this.#unfunded.bytes;
   }
 
-  /** Bytes of requests without an account in memory now, including their connections. */
+  /** Memory of requests without an account, in bytes, including their connections. */
   get unauthenticatedHeldBytes(): number {
     return this.#unauthenticated.bytes;
   }
 
-  /** Bodies refused or abandoned for lack of memory since the start. */
+  /** Number of bodies refused, or evicted while being read, since the start. */
   get overloadedCount(): number {
     return this.#overloadedCount;
   }
@@ -107,7 +107,7 @@ class RequestBodies {
     return MAX_UNAUTHENTICATED_BYTES;
   }
 
-  /** Whether an account has a balance, perhaps a minute ago. Never rejects. */
+  /** Whether an account has a balance; cached for up to a minute. Never rejects. */
   isFunded(accountId: string): boolean | Promise<boolean> {
     return this.#options.isFunded(accountId);
   }
@@ -166,7 +166,7 @@ class RequestBodies {
   }
 }
 
-/** The account or operator that a guard admitted. */
+/** Account or operator that a guard admitted; null: none. */
 function accountIdOf(request: FastifyRequest): string | null {
   return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
 }
@@ -174,7 +174,7 @@ function accountIdOf(request: FastifyRequest): string | null {
 /** Error code that refuses a body before reading; null: the body may be read. */
 function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
   if (request.isAnswered) return 'invalid_request';
-  // Unauthenticated requests must not be compressed: inflating costs memory, and their bodies are small.
+  // Unauthenticated requests must not be compressed: they are small, and inflating costs memory.
   if (encoding !== 'none' && isUnauthenticated) return 'body_encoded';
   if (encoding === 'unknown') return 'encoding_unsupported';
   return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;

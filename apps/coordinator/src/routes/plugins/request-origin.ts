@@ -1,7 +1,7 @@
 /** `originOf`: scheme and host for URLs in responses, such as `https://gateway.example`. */
 import type { FastifyRequest } from 'fastify';
 
-/** Hosts that are safe to repeat in a response. The `Host` header comes from the client. Same characters as `ImageUrlSchema`. */
+/** `Host` headers, which clients choose, that are safe to repeat in a response. Same characters as `ImageUrlSchema`. */
 const SAFE_HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 /** `publicOrigin` if configured, else the origin of the request, else the local address of its connection. */

@@ -1,4 +1,4 @@
-/** Paths of requests: one spelling for each address, and suggestions for unknown paths, which wrongly composed base URLs cause. */
+/** Normalizes request paths, and suggests known paths for unknown ones. Wrongly composed base URLs cause most unknown paths. */
 import type { FastifyRequest } from 'fastify';
 
 /** Path without the query. */
@@ -6,14 +6,14 @@ export function pathOf({ url }: FastifyRequest): string {
   return url.split(/[?#]/, 1)[0] ?? '';
 }
 
-/** Escapes of letters, digits, `-`, `.`, `_` and `~`, which mean the same without (RFC 3986 section 6.2.2.2). */
+/** Percent-encodings of letters, digits, `-`, `.`, `_` and `~`, which are equivalent to the characters (RFC 3986 section 6.2.2.2). */
 const NEEDLESS_ESCAPE = /%(?:2[DE]|3\d|[46][1-9A-F]|[57][\dA]|5F|7E)/gi;
 
 /**
  * Removes needless escapes, repeated and trailing slashes, and the origin of an absolute form (RFC 9112 section 3.2.2). Hooks compare
- * addresses, so that each must have one spelling.
+ * URLs, so that each path must have one spelling.
  *
- * Admin paths keep their slashes, because an empty model id has its own error.
+ * Admin paths retain their slashes, because an empty model id has its own error.
  */
 export function normalizeUrl(target: string): string {
   const url = withoutOrigin(target);

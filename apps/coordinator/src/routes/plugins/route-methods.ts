@@ -1,13 +1,12 @@
-/** Methods of the routes for a path, for 405 responses and preflights. */
+/** `methodsOf`: finds the HTTP methods that a path has routes for. Used by 405 responses and preflights. */
 import fastifyPlugin from 'fastify-plugin';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Methods with a route for a path. */
     methodsOf(path: string): ReadonlySet<string>;
   }
   interface FastifyContextConfig {
-    /** Whether a path that matches the route's pattern exists. Default: every one does. */
+    /** Whether a path that matches the route's pattern exists. Default: always true. */
     readonly hasPath?: (path: string) => boolean;
   }
 }
@@ -18,13 +17,13 @@ interface Route {
   readonly hasPath: (path: string) => boolean;
 }
 
-/** For a server without routes: only routes registered after this plugin count. */
+/** Must be registered before the routes: earlier routes are not found. */
 export const routeMethods = fastifyPlugin(async (server) => {
   const routes: Route[] = [];
   server.addHook('onRoute', ({ url, method, config }) => {
     routes.push({ url, methods: [method].flat(), hasPath: config?.hasPath ?? (() => true) });
   });
-  // Compiled on demand: few requests need the expressions, and a coordinator starts faster without.
+  // Compiled on demand, because few requests need the expressions and compiling all would delay the start.
   const patterns = new Map<string, RegExp>();
   const patternOf = (url: string): RegExp => {
     const pattern = patterns.get(url) ?? compilePattern(url);

@@ -1,10 +1,13 @@
-/** Route schemas, for documentation only: handlers validate. Routes without `tags` are not in the OpenAPI document. */
+/**
+ * Helpers for route schemas. Fastify uses the schemas only for the OpenAPI document; handlers validate requests themselves. Routes without
+ * `tags` are not in the document.
+ */
 import type {} from '@fastify/swagger';
 import type { ErrorCode } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 
-/** Accepts every request unchanged and serializes with `JSON.stringify`. For a server without routes. */
+/** Disables validation and serialization by schema. Must be called before routes are registered. */
 export function useDocumentationSchemas(server: FastifyInstance): void {
   server.setValidatorCompiler(() => () => true);
   server.setSerializerCompiler(() => (value) => JSON.stringify(value));
@@ -13,7 +16,7 @@ export function useDocumentationSchemas(server: FastifyInstance): void {
 /** `security` of a route without credentials. */
 export const NO_CREDENTIALS = [] as const;
 
-/** Refers to a named schema of the OpenAPI document. */
+/** Reference to a named schema of the OpenAPI document. */
 export function schemaRef(name: string): TSchema & { readonly $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
 }

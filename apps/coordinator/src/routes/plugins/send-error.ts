@@ -1,4 +1,4 @@
-/** `sendError` sends an error in the format that clients of the request path understand. */
+/** `sendError` sends an error in the error format of the request path: OpenAI, Anthropic or other. */
 import { type ApiError, apiError, errorAt } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathOf } from './request-path.js';

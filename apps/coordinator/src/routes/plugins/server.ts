@@ -1,4 +1,7 @@
-/** `createHttpServer`: HTTP server without routes. Bodies stay exact bytes; errors have the format of their path. */
+/**
+ * `createHttpServer`: creates the Fastify server with its plugins, but without routes. Handlers receive bodies as bytes. Errors have the
+ * format of the request path.
+ */
 import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
@@ -17,14 +20,14 @@ interface HttpServerOptions extends ErrorHandlingOptions, RequestBodiesOptions {
   readonly trustedProxies: readonly string[];
   /** Maximum time for a client to send its request, in milliseconds. */
   readonly requestMs?: number | undefined;
-  /** Pages of other sites may call the API with a key. */
+  /** Whether pages of other sites may call the API with a key. */
   readonly cors: boolean;
   /** Milliseconds since 1970, for request ids. */
   readonly now: () => number;
 }
 
 const REQUEST_MS = 120_000;
-/** Part of REQUEST_MS for the headers. */
+/** Maximum part of {@link REQUEST_MS} for the headers. */
 const HEADERS_MS = 60_000;
 
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
@@ -34,8 +37,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     bodyLimit: options.maxRequestBytes,
     trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
     requestTimeout: requestMs,
-    // Node.js applies the shorter of both timeouts to the headers. The checking interval is how often late requests are detected.
-    // Node.js would answer requests without Host with an empty body.
+    // Node.js checks both timeouts only once per checking interval. With `requireHostHeader`, Node.js itself would answer requests without
+    // `Host`, with an empty body.
     http: {
       headersTimeout: Math.min(HEADERS_MS, requestMs),
       connectionsCheckingInterval: Math.ceil(requestMs / 8),
@@ -45,7 +48,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },
     rewriteUrl: ({ url = '/' }) => normalizeUrl(url),
-    // Requests that reach no route, because of an invalid URL or syntax.
+    // Called for requests that reach no route, because their URL is invalid.
     frameworkErrors: (_error, _request, reply) => {
       setRequestIdHeaders(reply);
       sendError(reply, apiError('invalid_request'));
@@ -54,14 +57,14 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     genReqId: () => newRequestId(now()),
   });
   closePipelined(server.server);
-  // RFC 9110 section 10.1.1: unknown expectations may be ignored. Node.js would answer 417 with an empty body.
+  // Unknown expectations may be ignored (RFC 9110 section 10.1.1). Node.js would answer 417 with an empty body.
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response));
   useDocumentationSchemas(server);
   await server.register(requestBodies, options);
   server.addHook('onRequest', (request, reply, done) => {
     setRequestIdHeaders(reply);
-    // Bodies must be JSON whatever their Content-Type says, and an unreadable Content-Type must not interfere. Where browsers send
-    // cookies, the Content-Type distinguishes pages of the console from forms of other sites.
+    // The API accepts JSON with any Content-Type, even an invalid one. Routes with cookies require the right Content-Type, which
+    // distinguishes requests of the console from HTML forms on other sites.
     const hasBody = request.method === 'POST' || request.method === 'PUT';
     if (hasBody && !requiresContentType(request.url)) request.headers['content-type'] = 'application/json';
     // RFC 9112 section 3.2.
@@ -88,12 +91,12 @@ function requestIdHeaders(id: string): Readonly<Record<string, string>> {
   return { 'x-request-id': id, 'request-id': id };
 }
 
-/** Sets the request id under both usual names, also on responses outside of the framework. */
+/** Sets the request id under the header names of OpenAI and Anthropic. */
 function setRequestIdHeaders(reply: FastifyReply): void {
   reply.headers(requestIdHeaders(reply.request.id));
 }
 
-/** Answers malformed or slow requests without the framework, and closes the connection. */
+/** Answers a request that Node.js could not parse or that arrived too slowly, and closes the connection. Fastify never sees the request. */
 function answerMalformedRequest(error: Error & { readonly code?: string }, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

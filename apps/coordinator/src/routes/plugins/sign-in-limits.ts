@@ -1,7 +1,8 @@
 /**
- * `SignInLimits` limits password attempts and mails per e-mail address and client, and per network.
+ * `SignInLimits` limits password attempts, and e-mails for resets and confirmations, per client and e-mail address and per network.
  *
- * Unknown clients are delayed together, and refused only while too many wait. Clients with an earlier sign-in are not delayed.
+ * An attacker must not be able to lock out the owner of an e-mail address. Attempts of unknown clients are therefore counted per e-mail
+ * address, and delayed above a limit. Clients with an earlier sign-in are never delayed.
  */
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
 import { HOUR_MS } from '../../time-units.js';
@@ -17,19 +18,18 @@ interface SignInLimitOptions {
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Client of an attempt. */
 export interface SignInClient {
   readonly email: string;
-  /** See `clientNetwork`. */
+  /** Network of the client's address, from `networkOf`. */
   readonly network: string;
   /** Id of a browser with an earlier sign-in for this e-mail address; null for an unknown browser. */
   readonly device: string | null;
 }
 
-/** An admitted attempt. `isDelayed`: too many others attempt the e-mail address; {@link SignInLimits.delay} must run first. */
+/** An admitted attempt. `isDelayed`: the e-mail address has too many attempts of unknown clients; call {@link SignInLimits.delay} first. */
 export interface SignInAttempt {
   readonly isDelayed: boolean;
-  /** Removes the count: after a success, or if the password was not checked or the result not stored. */
+  /** Undoes the count. Call after a success, and if the password was not checked or the result not stored. */
   refund(): Promise<void>;
 }
 
@@ -40,11 +40,11 @@ export interface SignInBlock {
 }
 
 const QUARTER_MS = 15 * 60_000;
-/** Factor on a client's limit, for all unknown clients of an e-mail address, and for one network. */
+/** Factor on the limit of one client. Applies to a network, and to all unknown clients of an e-mail address together. */
 const SHARED_LIMIT_FACTOR = 10;
 const DELAY_MS = 5000;
 const MAX_DELAYED = 1000;
-/** Per hour, the lifetime of links: a client at the limit has a mail with a valid link. */
+/** Maximum e-mails per hour. Links are valid for an hour, so a client at the limit has received a valid link. */
 const MAX_MAILS_PER_CLIENT = 5;
 const MAX_MAILS_PER_EMAIL = 20;
 const KNOWN_MS = 30 * 24 * HOUR_MS;
@@ -75,7 +75,7 @@ export class SignInLimits {
     this.#known = attempts.recentNames('known clients', { lifetimeMs: KNOWN_MS });
   }
 
-  /** Counts an attempt. A blocked attempt must be refused. Rejects while shared counters are unavailable. */
+  /** Counts an attempt. The caller must refuse a {@link SignInBlock}. Rejects while the shared counters are unavailable. */
   async begin(client: SignInClient): Promise<SignInAttempt | SignInBlock> {
     if (this.#options.maxPerQuarterHour === 0) return { isDelayed: false, refund: async () => {} };
     const counted: (() => void | Promise<void>)[] = [];
@@ -100,12 +100,12 @@ export class SignInLimits {
     return { isDelayed: false, refund: async () => this.#networks.refund(network) };
   }
 
-  /** Counts a password that a signed-in user enters again, right or wrong. Returns the seconds to wait; null: admitted. */
+  /** Counts each password that a signed-in user enters to confirm an action, right or wrong. Null: admitted; else the seconds to wait. */
   async countConfirmation(sessionId: string): Promise<number | null> {
     return this.#options.maxPerQuarterHour === 0 ? null : this.#confirmations.count(sessionId);
   }
 
-  /** Runs the delay of an attempt with `isDelayed`. False: too many delays already. Rejects when the client disconnects. */
+  /** Waits before an attempt with `isDelayed`. False: refuse, because too many attempts wait. Rejects when the client disconnects. */
   async delay(client: SignInClient, signal: AbortSignal): Promise<boolean> {
     const name = nameOf(client);
     if (this.#delayed.has(name) || this.#delayed.size >= MAX_DELAYED) return false;
@@ -123,7 +123,7 @@ export class SignInLimits {
     await this.#known.add(nameOf(client));
   }
 
-  /** Counts a mail. False: the limit is reached, and the mail must not be sent. */
+  /** Counts an e-mail. False: the limit is reached, and the e-mail must not be sent. */
   async admitMail(client: SignInClient): Promise<boolean> {
     if (this.#options.maxPerQuarterHour === 0) return true;
     if ((await this.#mailsOfClients.count(nameOf(client))) !== null) return false;
@@ -135,7 +135,7 @@ export class SignInLimits {
   }
 }
 
-/** Normalized form under which e-mail addresses are counted. */
+/** Normalized e-mail address, for the counters. */
 export function normalizeEmail(email: string): string {
   return email.trim().toLowerCase().slice(0, 320);
 }

@@ -1,4 +1,4 @@
-/** `/admin/v1/providers/{id}`: a provider with owner and quarantine, and routes to quarantine and release. */
+/** `/admin/v1/providers/{id}`: details of one provider for operators, and routes to quarantine and release the provider. */
 import {
   AdminHoldSchema,
   AdminProviderListSchema,
@@ -89,7 +89,7 @@ export function addAdminProviders(server: FastifyInstance, routes: AdminProvider
   ): Promise<AdminProviderView | null> {
     const [provider, accountId] = await Promise.all([findProvider(id), ownedProviders.ownerOf(id)]);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    // The coordinator of the connection has seen the newest jobs.
+    // The coordinator that holds the connection has the newest reputation.
     const reputation = provider?.reputation ?? reputationBody(registry.reputations.summaryOf(id));
     const hold = quarantines.of(id);
     if (provider === null && accountId === null && seen === null && hold === null && reputation.state === 'well') return null;

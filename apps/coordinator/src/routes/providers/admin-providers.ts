@@ -1,5 +1,6 @@
 /**
- * `/admin/v1/providers` and `/admin/v1/placement`: provider states, reasons against placement, and the end of restrictions, for operators.
+ * Routes for operators: the list of providers, the reasons against placement of a model (`/admin/v1/placement`), and the end of a
+ * reputation's restriction (`/admin/v1/providers/{id}/reinstate`).
  */
 import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
@@ -71,7 +72,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
       };
     },
   );
-  /** Reinstates at every coordinator. Each has its own copy of a reputation until the next read. */
+  /** Ends the restriction at every coordinator, because each caches reputations. */
   const reinstate = views.define('reinstate', { query: ProviderIdSchema, part: Type.Boolean() }, (providerId) =>
     registry.reputations.reinstate(providerId),
   );
@@ -108,7 +109,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
   );
 }
 
-/** Quarantines are the same at every coordinator, so the local quarantines are shown. */
+/** Combines the parts of all coordinators. All share the quarantines, so those of this coordinator are taken. */
 function networkProviders(parts: readonly AdminProviderList[]): AdminProviderList {
   const [own, ...others] = parts;
   if (own === undefined) throw new Error('the own part is missing');

@@ -1,4 +1,4 @@
-/** `AgentReleaseFile`: signed agent releases in the file `AGENT_RELEASES`, reloaded after changes. An invalid file counts as empty. */
+/** `AgentReleaseFile` reads the signed agent releases in the file `AGENT_RELEASES`, again after each change. Invalid file: no releases. */
 import { readFile, stat } from 'node:fs/promises';
 import { lazyValidator, type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 
@@ -15,7 +15,6 @@ export class AgentReleaseFile {
     private readonly onProblem: (reason: string) => void,
   ) {}
 
-  /** Returns every release of the file. */
   async all(): Promise<readonly Release[]> {
     return (await this.#read()).releases;
   }

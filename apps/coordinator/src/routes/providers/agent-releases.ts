@@ -1,6 +1,6 @@
 /**
- * `GET /v1/agent/releases/{version}`: agent releases, signed by the operator and verified by agents. `latest` follows the rollout: the
- * newest version whose turn has come for the asking machine.
+ * `GET /v1/agent/releases/{version}`: agents download the description of a release, which the operator has signed. `latest` is the newest
+ * version that the rollout offers to the requesting machine.
  */
 import { RequestError } from '@inference/formats';
 import {
@@ -54,7 +54,7 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
     await rollouts.tryBegin(all.map((release) => release.version));
     const offered = all.filter((release) => release.platform === platform);
     const isSpread = offered.every((release) => rollouts.rows.get(release.version)?.state === 'complete');
-    // Without a rollout, everybody gets the same answer.
+    // If all rollouts are complete, every machine gets the same response.
     reply.header('cache-control', isSpread ? 'public, max-age=60' : 'no-store');
     const asking = isSpread ? null : await findMachine(request);
     if (failed !== undefined && asking?.machine && asking.isProven) await rollouts.reportFailure(failed, asking.machine);
@@ -70,7 +70,7 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
 }
 
 interface Question {
-  /** Null: all offered releases are complete. */
+  /** Null: the rollouts of all releases are complete. */
   readonly asking: AskingMachine | null;
   readonly isCanary: boolean;
   readonly isCheck: boolean;
@@ -78,7 +78,7 @@ interface Question {
 
 interface Found {
   readonly release: Release | null;
-  /** Newest version that the machine does not get yet. */
+  /** Newest version that the machine does not get yet, with the reason. */
   readonly notice: RolloutNotice | null;
 }
 
@@ -91,7 +91,7 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
     if (why === null) return { release, notice };
     notice ??= noticeOf(rollouts, release.version, why);
   }
-  // While no rollout is complete, unknown machines get the newest active version, so that a first installation finds one.
+  // Before any rollout is complete, unknown machines get the newest active version. Otherwise a first installation would find none.
   const first = newestFirst.find(({ version }) => rollouts.rows.get(version)?.state === 'active');
   const hasComplete = newestFirst.some(({ version }) => rollouts.rows.get(version)?.state === 'complete');
   return hasComplete || first === undefined || asking?.machine ? { release: null, notice } : { release: first, notice: null };
@@ -106,7 +106,7 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
   }
 }
 
-/** A version that the owner named. */
+/** Finds the version that the owner requested by number. */
 async function requestedRelease(
   rollouts: RolloutService,
   offered: readonly Release[],

@@ -1,7 +1,7 @@
 /**
- * `askingMachines`: identifies the machine that asks for agent releases, so that a rollout can decide per machine.
+ * `askingMachines`: identifies the machine that requests agent releases, so that a rollout can decide per machine.
  *
- * A session token identifies the machine. Without a token, the address does, if only one machine is connected from the address.
+ * A session token identifies the machine. Without a token, the network address does, if only one machine is connected from there.
  */
 import { fromHex, ProviderIdSchema, Sha256HexSchema, toHex } from '@inference/protocol';
 import type { FastifyRequest } from 'fastify';
@@ -13,18 +13,18 @@ import { hashOfToken, providerOfToken } from '../../providers/session/registrati
 import { type ConnectedMachine, ConnectedMachineSchema, connectedMachine } from '../../releases/connected-machine.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 
-/** Query to peers about a session token. Peers get only the hash. */
+/** Query to peers by session token. Peers get only the hash of the token. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 const NetworkQuerySchema = Type.String({ minLength: 1, maxLength: 64 });
-/** Machines per answer. Two suffice to show that the address does not identify a machine. */
+/** Maximum machines per response. Two suffice to show that the address is ambiguous. */
 const MAX_FOUND = 2;
 
 export interface AskingMachine {
   /** Null: unknown. */
   readonly machine: ConnectedMachine | null;
-  /** Known by its session token. False: unknown, or guessed by the address. */
+  /** Whether a session token identified the machine. False: unknown, or inferred from the address. */
   readonly isProven: boolean;
-  /** Network address of the request. Null: the token is not known any more, so the address must not stand for the machine. */
+  /** Network of the request, for decisions about unknown machines. Null: the request had an invalid session token. */
   readonly network: string | null;
 }
 

@@ -1,11 +1,11 @@
-/** Public attestation record of a provider: every claim of the specification, with the evidence for verification. */
+/** `attestationRecord`: builds the public attestation record of a provider, with every claim of the specification and its evidence. */
 import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { isPartOk, type TrustVerdict } from '../../providers/verification/trust-policy.js';
 import { isAcmeVerified } from '../../providers/verification/verify-device-evidence.js';
 
-/** `models`: models of the provider that public routes list. */
+/** `models`: ids of the provider's models that the public model list contains. */
 export function attestationRecord(provider: ProviderSnapshot, models: string[], anchor: TrustAnchor): AttestationRecord {
   const { identity, hardware } = provider.registration;
   const { attestation } = identity;
@@ -54,7 +54,7 @@ export function attestationRecord(provider: ProviderSnapshot, models: string[], 
 
 type Weights = NonNullable<AttestationRecord['weights']>;
 
-/** A signed receipt takes precedence over the offer. */
+/** Weights hash of a model. The hash in the newest signed receipt takes precedence over that in the offer. */
 function weightsOf(model: string, signed: string | undefined, offered: string | undefined): Weights {
   if (signed !== undefined) return [{ model, sha256: signed, source: 'receipt' }];
   return offered === undefined ? [] : [{ model, sha256: offered, source: 'offer' }];
@@ -69,7 +69,7 @@ export function publishedAnchor(anchor: TrustAnchor): PublishedAnchor {
   };
 }
 
-/** Evidence that the key is in a Secure Enclave. */
+/** Strength of the evidence that the key is in a Secure Enclave. */
 function enclaveEvidence(anchor: TrustAnchor, provider: ProviderSnapshot): EnclaveEvidence {
   const { identity } = provider.registration;
   const posture = provider.posture ?? identity.attestation.posture;
@@ -83,7 +83,7 @@ type ChainMembers = Pick<
   'mda_verified' | 'mda_cert_chain_b64' | 'mda_serial' | 'mda_udid' | 'mda_os_version' | 'mda_sepos_version' | 'mda_nonce_preimage'
 >;
 
-/** Certificates are published only while verified and bound to this key (spec: present only when verified). */
+/** Members about the certificate chain. Certificates are published only while they are verified and bound to this key (spec). */
 function chainMembers(provider: ProviderSnapshot): ChainMembers {
   const chain = provider.device?.chain;
   const evidence = provider.device?.evidence.chain;

@@ -1,5 +1,6 @@
 /**
- * `GET /v1/providers/attestation`: attestation records, with instructions and limits of verification (spec: provider attestation record).
+ * `GET /v1/providers/attestation`: attestation records of connected providers (spec: provider attestation record). The response also
+ * explains how to verify the records, and what they do not prove.
  */
 import { documentedErrors } from '@inference/formats';
 import { type AttestationFeed, AttestationFeedSchema, PROVIDER_ID_PATTERN, type ProviderId, ProviderIdSchema } from '@inference/protocol';

@@ -1,4 +1,7 @@
-/** `GET /v1/providers/me`: a provider's own trust, placements, reasons for missed jobs, and next steps. */
+/**
+ * `GET /v1/providers/me`: status of the requesting provider, with its trust, placements, reasons for missed jobs, and next steps. Also
+ * looks up the same status for the provider's owner and for operators.
+ */
 import { apiError, documentedErrors } from '@inference/formats';
 import {
   fromHex,
@@ -37,7 +40,7 @@ const NO_TOKEN = 'The session token is missing. Send the token of the "registere
 const WRONG_TOKEN = 'The session token is not valid: each token ends with its session.';
 const TOKEN_ERRORS = { missing_api_key: { message: NO_TOKEN }, invalid_api_key: { message: WRONG_TOKEN } } as const;
 
-/** Token of a query to peers: only its hash leaves this coordinator. */
+/** Query to peers by session token. Peers get only the hash of the token. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 
 /** Maximum models of a provider, and of a demand query. */
@@ -45,7 +48,7 @@ const MAX_MODELS = 64;
 const DemandQuerySchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: MAX_MODELS });
 const DemandPartSchema = Type.Array(DemandSchema, { maxItems: MAX_MODELS });
 
-/** Reads statuses with the demand of all coordinators' clients. Each status comes from the coordinator with the connection. */
+/** Replaces the demand in a status by that of all coordinators. The coordinator with the connection knows only its own clients. */
 type NetworkStatus = (status: ProviderStatusAnswer | null) => Promise<ProviderStatusAnswer | null>;
 
 export function networkStatus({ registry, requestQueue }: StatusSources, views: NetworkViews): NetworkStatus {
@@ -86,7 +89,7 @@ export function addProviderMe(server: FastifyInstance, sources: StatusSources, v
   });
 }
 
-/** Finds the status of a connected provider, for its owner and operators. */
+/** Returns a function that finds the status of a connected provider, for its owner and for operators. */
 export function providerStatuses(
   sources: StatusSources,
   views: NetworkViews,
@@ -105,7 +108,7 @@ async function providerStatusOf(sources: StatusSources, provider: ProviderSnapsh
   return providerStatus(provider, { registry, requestQueue, now: now(), earnings });
 }
 
-/** A failing ledger must not hide the rest of the status. */
+/** Earnings of a provider; null if the database fails, so that the rest of the status is still shown. */
 async function earningsOf({ database, now, onFailure }: StatusSources, providerId: string): Promise<ProviderEarnings | null> {
   try {
     return await readProviderEarnings(database, providerId, now());

@@ -1,4 +1,4 @@
-/** `/console/v1/machines/{provider_id}`: status and name of an own provider. Providers of others look like unknown providers. */
+/** `/console/v1/machines/{provider_id}`: status and name of a provider of the selected account. Other providers get 404. */
 import {
   type ConsoleLastSeen,
   type ConsoleMachineControl,
@@ -56,7 +56,7 @@ export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, la
   );
 }
 
-/** Throws `not_found` for an unknown provider, and for a provider of another account. */
+/** Finds a provider of the account. Throws `not_found` for an unknown provider, and for a provider of another account. */
 export async function findOwned(
   ownedProviders: OwnedProviderRepository,
   accountId: string,

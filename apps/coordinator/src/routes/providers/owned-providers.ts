@@ -1,4 +1,4 @@
-/** `/console/v1/machines`: providers of the signed-in account, and unlinking. */
+/** `/console/v1/machines`: lists the providers of the selected account, and unlinks a provider. */
 import { type ConsoleMachine, ConsoleMachineListSchema, ConsoleUnlinkedMachineSchema, RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -14,7 +14,7 @@ import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { lastSeenBody } from './owned-provider.js';
 
-/** Keeps a query below the maximum of a stream's header. */
+/** Maximum ids per query to peers, so that the query fits into the header of a link's stream. */
 const MAX_IDS_PER_QUERY = 1000;
 const ProviderIdsSchema = Type.Array(ProviderIdSchema, { maxItems: MAX_IDS_PER_QUERY });
 const LiveMachinesSchema = Type.Array(

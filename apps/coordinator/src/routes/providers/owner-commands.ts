@@ -1,4 +1,4 @@
-/** `/console/v1/machines/{provider_id}/commands`: remote control of a connected machine by its owner, and the log of these commands. */
+/** `/console/v1/machines/{provider_id}/commands`: sends owner commands to a connected machine, and lists earlier commands. */
 import {
   apiError,
   ConsoleCommandListSchema,
@@ -23,7 +23,7 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { findOwned } from './owned-provider.js';
 
-/** Maximum commands per minute. */
+/** Window of both limits. */
 const WINDOW_MS = 60_000;
 const MAX_PER_ACCOUNT = 60;
 const MAX_PER_MACHINE = 20;
@@ -34,7 +34,7 @@ interface OwnerCommandRoutes {
   readonly attempts: AttemptCounters;
   /** Sends a command to a provider at any coordinator. Null: the provider is not connected; commands are never queued. */
   readonly execute: ProviderRegistry['executeOwnerCommand'];
-  /** Receives the error of an outcome that could not be stored: the machine has executed the command. */
+  /** Called if an outcome could not be stored. The machine has executed the command nevertheless. */
   readonly onLogError: (error: unknown) => void;
 }
 

@@ -1,4 +1,4 @@
-/** Routes of providers: attestation, own status, agent releases, providers of an account, and providers for operators. */
+/** `providerRoutes`: registers attestation records, own status, agent releases, and providers for owners and for operators. */
 import { apiError, openAiError } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
@@ -40,7 +40,7 @@ interface ProviderRoutesDeps {
   readonly ownedProviders: OwnedProviderRepository;
   readonly providerLinks: ProviderLinks;
   readonly attempts: AttemptCounters;
-  /** Executes a command at whichever coordinator holds the provider's connection. */
+  /** Executes a command at the coordinator that holds the provider's connection. */
   readonly executeOwnerCommand: ProviderRegistry['executeOwnerCommand'];
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;

@@ -1,4 +1,7 @@
-/** Instructions for verifying records without this project's software, and the remaining limits (spec: `verification_instructions`). */
+/**
+ * Text for people who verify responses and attestation records with their own tools. Also lists what is not proved (spec:
+ * `verification_instructions`).
+ */
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 
 const STEPS = [

@@ -1,4 +1,4 @@
-/** Serves the built console. Browsers get the page with status 404 at unknown paths; unknown API paths keep JSON errors. */
+/** Serves the files and pages of the built console. At unknown paths, browsers get the console with status 404, programs a JSON error. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -10,18 +10,18 @@ import { StartupError } from '../../config/startup-error.js';
 import { pathOf } from '../plugins/request-path.js';
 
 export interface ConsoleFiles {
-  /** Registers files and pages except `/`, which also answers programs. */
+  /** Registers routes for files and pages, except `/`, which also answers API clients (system-routes.ts). */
   addTo(server: FastifyInstance): Promise<void>;
   sendPage(reply: FastifyReply): FastifyReply;
   sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 
 const PAGE = 'index.html';
-/** File of the console's build: paths of its pages, in the syntax of the router. */
+/** File of the console's build with the paths of all pages, in the syntax of the console's router. */
 const PAGE_LIST = 'pages.json';
 const pageList = Compile(Type.Array(Type.String({ pattern: '^/[a-z0-9/:-]*$' }), { minItems: 1 }));
 
-/** Pages with a file of their own: `docs/clients.html` is `/docs/clients`. */
+/** Pages with their own file are served without the extension: `docs/clients.html` at `/docs/clients`. */
 const HTML = /\.html$/;
 const PARAMETER = /:[^/]+/g;
 /** Files with a content hash in their name. */
@@ -29,7 +29,7 @@ const HASHED = /[/\\]assets[/\\]/;
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 /** Cached, but revalidated for each use. */
 const REVALIDATE = 'no-cache';
-/** Addresses of programs. A person may mistype any other. */
+/** Paths for programs, which get JSON errors. Under other paths, people may have mistyped an address. */
 const API_PATHS = /^\/(?:v1|console|admin\/v1|oauth|\.well-known|assets|mdm|acme)(?:\/|$)/;
 
 /** Content-Security-Policy (level 3): own origin only, nothing inline, no framing. Images also from data and blob URLs. */
@@ -54,7 +54,10 @@ const HEADERS: Readonly<Record<string, string>> = {
   'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=(), browsing-topics=()',
 };
 
-/** The console in `directory`; null: no console. Throws {@link StartupError} if a named folder has no build. */
+/**
+ * Opens the built console. `directory` null: the bundled console. Returns null if there is none. Throws {@link StartupError} if `directory`
+ * has no build.
+ */
 export function openConsoleFiles(directory: string | null): ConsoleFiles | null {
   const root = resolve(directory ?? bundledConsole());
   if (!existsSync(resolve(root, PAGE))) {
@@ -99,19 +102,19 @@ export function openConsoleFiles(directory: string | null): ConsoleFiles | null 
   };
 }
 
-/** Whether a browser navigates: programs accept anything, or JSON. */
+/** Whether a browser navigates to a page. Programs usually accept JSON or any type. */
 export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }
 
-/** The published package contains the console. In the repository, its workspace lies beside the coordinator's. */
+/** Directory of the bundled console: inside the published package, or the build of the console's workspace in the repository. */
 function bundledConsole(): string {
   const root = dirname(createRequire(import.meta.url).resolve('#package.json'));
   const packaged = resolve(root, 'console');
   return existsSync(packaged) ? packaged : resolve(root, '../console/dist');
 }
 
-/** Public files: compressed copies are served under the original name, and build metadata not at all. */
+/** Paths of the public files. Excludes compressed copies, which are served under the original name, and build metadata. */
 function filesIn(root: string): string[] {
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -119,7 +122,7 @@ function filesIn(root: string): string[] {
     .filter((path) => !/\.(?:br|gz)$|(?:^|\/)\./.test(path) && path !== PAGE && path !== PAGE_LIST);
 }
 
-/** Route of a file: its path at the top level, else one for all files of its folder. A route per file took a sixth of the start time. */
+/** Route pattern of a file. Files of one folder share a pattern, because one route per file took a sixth of the start time. */
 function patternOf(path: string): string {
   const folder = path.slice(0, path.lastIndexOf('/'));
   return folder === '' ? path : `${folder}/:name`;

@@ -1,4 +1,4 @@
-/** `/health` (liveness) and `/health/ready` (readiness), without a key, also during a shutdown. */
+/** `/health` (liveness) and `/health/ready` (readiness). Both answer without a key, also during a shutdown. */
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { DatabaseState } from '../../database/connection/database-state.js';
@@ -11,10 +11,10 @@ interface HealthRoutes {
   readonly now: () => number;
 }
 
-/** Lifetime of the cached database state in milliseconds, so that health checks cannot load the database. */
+/** Lifetime of the cached database state, in milliseconds. Bounds the load of health checks on the database. */
 const CACHE_MS = 500;
 
-/** Health routes answer even while the coordinator refuses other requests. */
+/** Whether the URL is a health route. Health routes answer even while the coordinator refuses other requests. */
 export function isHealthPath(url: string): boolean {
   return /^\/health(?:\/ready)?(?:\?|$)/.test(url);
 }

@@ -12,14 +12,14 @@ import { atomFeed } from './atom-feed.js';
 const FEED_DAYS = 90;
 
 interface NetworkStatusRoutes {
-  readonly board: NetworkStatusService;
+  readonly statusService: NetworkStatusService;
   /** Origin of the console; null: the origin of the request. */
   readonly publicOrigin: string | null;
 }
 
 const readQuery = queryReader(NetworkStatusQuerySchema);
 
-export function addNetworkStatus(server: FastifyInstance, { board, publicOrigin }: NetworkStatusRoutes): void {
+export function addNetworkStatus(server: FastifyInstance, { statusService, publicOrigin }: NetworkStatusRoutes): void {
   const schema = {
     summary: 'State of the components and models, daily uptime and incidents, at most 30 seconds old.',
     tags: ['Network'],
@@ -31,7 +31,7 @@ export function addNetworkStatus(server: FastifyInstance, { board, publicOrigin 
     },
   };
   addPublicRoute(server, '/v1/network/status', schema, async (request, reply) => {
-    const { value, ageSeconds } = await board.read(readQuery(request.url));
+    const { value, ageSeconds } = await statusService.read(readQuery(request.url));
     return reply.headers(cacheHeaders(ageSeconds)).send(value);
   });
   const feedSchema = {
@@ -43,7 +43,7 @@ export function addNetworkStatus(server: FastifyInstance, { board, publicOrigin 
     },
   };
   addPublicRoute(server, '/status.atom', feedSchema, async (request, reply) => {
-    const { value, ageSeconds } = await board.read({ days: FEED_DAYS, limit: 0, search: '' });
+    const { value, ageSeconds } = await statusService.read({ days: FEED_DAYS, limit: 0, search: '' });
     const text = atomFeed(value, originOf(request, publicOrigin));
     return reply.headers({ ...cacheHeaders(ageSeconds), 'content-type': 'application/atom+xml; charset=utf-8' }).send(text);
   });

@@ -1,7 +1,7 @@
 /**
  * `addExamples`: adds request bodies, values of path parameters and curl commands to the OpenAPI document.
  *
- * The commands read base URL and credential from environment variables. `x-codeSamples` is an extension of documentation tools.
+ * The commands read base URL and credential from environment variables. Documentation tools display the extension `x-codeSamples`.
  */
 import { EXAMPLE_MODEL, IMAGE_PROMPT_EXAMPLES, REQUEST_EXAMPLES } from '@inference/formats';
 
@@ -38,7 +38,7 @@ const QUERY_EXAMPLES: Readonly<Record<string, string>> = {
   '/v1/machine/earnings': 'days=7&time_zone=UTC',
 };
 
-/** Environment variables of credentials, for routes that do not accept an API key. */
+/** Environment variables with the credential, for routes that do not accept an API key. */
 const CREDENTIALS: Readonly<Record<string, string>> = { '/v1/machine/earnings': '$MACHINE_TOKEN', '/v1/providers/me': '$SESSION_TOKEN' };
 
 const JSON_TYPE = 'application/json';

@@ -1,4 +1,4 @@
-/** `GET /openapi.json`: the OpenAPI 3.1 document of every public route, generated from the schemas of the routes. */
+/** `GET /openapi.json`: the OpenAPI 3.1 document, generated from the schemas of the routes with `tags`. */
 import fastifySwagger from '@fastify/swagger';
 import { INFERENCE_SCHEMAS, STATS_SCHEMAS, STATUS_SCHEMAS } from '@inference/formats';
 import { AttestationFeedSchema, MachineEarningsSchema, ProviderStatusSchema } from '@inference/protocol';
@@ -49,7 +49,7 @@ export const openApi = fastifyPlugin(async (server) => {
     },
     hideUntagged: true,
     convertConstToEnum: false,
-    // A wildcard is a model id, with possible slashes.
+    // Wildcard routes take a model id, which may contain slashes.
     transform: ({ schema, url }) => ({ schema, url: url.replace('*', ':id') }),
   });
 });

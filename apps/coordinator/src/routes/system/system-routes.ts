@@ -1,4 +1,4 @@
-/** Routes of the service: root, health, statistics and the OpenAPI document. */
+/** `systemRoutes`: registers `/`, health, statistics, network status and the OpenAPI document. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import type { NetworkStatusService } from '../../telemetry/statistics/network-status.js';
@@ -37,7 +37,7 @@ export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server,
     return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
   });
   addStatistics(server, statistics);
-  addNetworkStatus(server, { board: statusBoard, publicOrigin });
+  addNetworkStatus(server, { statusService: statusBoard, publicOrigin });
   addOpenApi(server);
   addHealth(server, { isDraining, database: databaseState, now });
 };

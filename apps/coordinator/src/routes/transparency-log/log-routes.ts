@@ -1,4 +1,4 @@
-/** `/e2e/log`: checkpoint, tiles and entries of the transparency log (C2SP tlog-tiles), and its verifier key. */
+/** `/e2e/log`: checkpoint, tiles and entry bundles of the transparency log (C2SP tlog-tiles), and the key that verifies checkpoints. */
 import { RequestError } from '@inference/formats';
 import { parseTilePath, TILE_WIDTH } from '@inference/protocol';
 import type { FastifyPluginAsync } from 'fastify';
@@ -27,7 +27,7 @@ export const logRoutes: FastifyPluginAsync<LogRoutesDeps> = async (server, { tra
     const id = parseTilePath(`tile/${path}`);
     const bytes = id === null ? null : await transparencyLog.tile(id);
     if (id === null || bytes === null) throw new RequestError('not_found', null, 'The log has no such tile.');
-    // A partial tile is as immutable as a full tile, but useful only until the log grows.
+    // A partial tile never changes either, but is replaced when the log grows.
     const caching = id.width === TILE_WIDTH ? IMMUTABLE : 'public, max-age=3600, immutable';
     return reply.headers({ 'content-type': 'application/octet-stream', 'cache-control': caching }).send(Buffer.from(bytes));
   });

@@ -1,4 +1,4 @@
-/** Export and deletion of accounts: everything that identifies somebody is in the export, and nowhere after the deletion. */
+/** Account export and deletion: all personal data is in the export, and none of it remains after the deletion. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProviderId } from '@inference/protocol';
@@ -87,14 +87,14 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     const answer = await harness.chat({ model: 'canary/model' }, { headers: { authorization: `Bearer ${secret}` } });
     expect(answer.status).toBe(200);
     const now = Date.now();
-    // Another machine: the coordinator writes the state of a connected one itself.
+    // The rows are planted for a machine that is not connected, because the coordinator overwrites rows of connected machines.
     await harness.app.ledger.linkProvider('machine-canary' as ProviderId, person.id, now);
     await plantAccount(database, { accountId: person.id, keyId, providerId: 'machine-canary', organisationId, now });
     expect(await tablesWith(database, person.email)).toEqual(
       expect.arrayContaining(['auth_users', 'organisation_events', 'organisation_invitations']),
     );
 
-    // What the person did as an operator, and to other members, is about others.
+    // Actions of the person on others. The export has the actions, without the subject and details that identify the others.
     await database
       .insertInto('operator_actions')
       .values({
@@ -106,7 +106,7 @@ describeDatabases('the data of an account', (fresh, dialect) => {
       values ('of others', ${organisationId}, ${now}, ${person.id}, 'member.removed', ${colleague.email})`.execute(database);
     const text = JSON.stringify(await download(person.browser));
     const missing = identityColumns().filter(([table, column]) => !text.includes(canary(table, column)));
-    // These contain the address that signed up.
+    // These columns have the e-mail address of the account instead of a canary value.
     expect(missing).toEqual([
       ['auth_users', 'email'],
       ['organisation_invitations', 'email'],
@@ -125,7 +125,7 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     expect(data.tables.jobs?.rows).toMatchObject([{ account_id: person.id, model: 'canary/model', ended_at: expect.stringMatching(/Z$/) }]);
     expect(data.tables.receipts?.rows.map(({ job_id }) => job_id)).toContain(data.tables.jobs?.rows[0]?.job_id);
     expect(data.tables.deposits?.rows).toMatchObject([{ amount: 1_000_000 }]);
-    // Neither secrets nor columns about others.
+    // The export has no columns with secrets or about others.
     for (const [name, { rows }] of Object.entries(data.tables)) {
       const table = STORED_DATA.get(name);
       if (table === undefined) throw new Error(`${name} is not in the inventory`);
@@ -139,7 +139,7 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     const untilReport = ['device_enrolments', 'device_evidence'];
     const leftovers = [...(await contentOfTables(database))].filter(([, rows]) => rows.includes('canary ') || rows.includes(person.email));
     expect(leftovers.map(([name]) => name).sort()).toEqual(untilReport);
-    // The books stay under the random id, the operators' log says who did what.
+    // Accounting rows and the operators' log keep the random account id.
     expect(await tablesWith(database, person.id)).toEqual(
       expect.arrayContaining(['accounts', 'jobs', 'postings', 'balances', 'deposits', 'operator_actions']),
     );
@@ -147,7 +147,7 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     expect((await contentOfTables(database)).get('operator_actions')).toContain('[erased]');
     expect((await person.browser.get('/console/v1/me')).status).toBe(401);
 
-    // Rows that were queued during the deletion go with the next run of the retention job, the Mac's evidence after its deadline.
+    // The next retention run deletes rows that were queued during the deletion. Device evidence is deleted after its retention period.
     await database
       .insertInto('failed_requests')
       .values({
@@ -161,7 +161,7 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     expect(await tablesWith(database, 'canary ')).toEqual(untilReport);
     await applyRetention(database, retention, now + 31 * DAY_MS);
     expect(await tablesWith(database, 'canary ')).toEqual([]);
-    // Nor in free pages of the file, or in the write-ahead log.
+    // The data is also gone from free pages of the SQLite file and from its write-ahead log.
     for (const file of dialect === 'sqlite' ? databaseFiles() : []) {
       for (const text of ['canary ', person.email]) expect([file, readFileSync(file).includes(text)]).toEqual([file, false]);
     }
@@ -194,7 +194,7 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     expect((await person.browser.get(path.replace(/grant=\d/, 'grant=9'))).status).toBe(400);
     expect((await person.browser.get(`${path}&account_id=${other.origin}`)).status).toBe(403);
 
-    // More rows than a page, many of the same time.
+    // More rows than one page of the export, many with equal times.
     const times = Array.from({ length: 250 }, (_, index) => Math.floor(index / 60));
     const jobs = times.map((time) => settledJob({ account_id: person.id, reserved_at: time, cost: 0, earned: 0, fee: 0, amount: 0 }));
     for (let start = 0; start < jobs.length; start += 250) {

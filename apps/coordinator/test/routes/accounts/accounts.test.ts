@@ -141,7 +141,7 @@ describeDatabases('accounts', (fresh) => {
   it('does not reveal whether an e-mail address has an account, at sign-in and at password reset', async () => {
     const known = newEmail();
     await new Browser(harness.url).signUp(known);
-    // Both cases cost one password hash: without a hash, the response time would reveal the unknown address.
+    // Each attempt computes one password hash. Otherwise, a faster response would reveal that the address is unknown.
     const hashes = [vi.spyOn(PasswordHasher.prototype, 'verify'), vi.spyOn(PasswordHasher.prototype, 'hash')];
     for (const email of [known, 'nobody@example.com']) {
       for (const spy of hashes) spy.mockClear();
@@ -333,7 +333,7 @@ describeDatabases('accounts', (fresh) => {
     const browser = await newPerson();
     const { secret: short, id: shortId } = await browser.newKey({ expires_at: new Date(Date.now() + 3_600_000).toISOString() });
     expect((await models(short)).status).toBe(200);
-    // The hour goes by.
+    // As if the hour had passed.
     await harness.app.database
       .updateTable('api_keys')
       .set({ expires_at: Date.now() - 1 })
@@ -404,14 +404,14 @@ describeDatabases('accounts', (fresh) => {
     expect((await browser.signIn(email)).status).toBe(401);
     const row = await harness.app.database.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
     expect([row.name, row.deleted_at]).toEqual(['', expect.any(Number)]);
-    // No person could use credit on the closed account.
+    // A closed account receives no deposits and no machines, because nobody could use the credit.
     const admin = { authorization: `Bearer ${harness.adminKey}` };
     const gifts: [string, object][] = [
       [`/admin/v1/accounts/${id}/deposits`, { amount_micro_usd: 10_000, reference: `late-${id}` }],
       [`/admin/v1/providers/${'0'.repeat(32)}/link`, { account_id: id }],
     ];
     for (const [path, body] of gifts) expect([path, (await browser.send('POST', path, body, admin)).status]).toEqual([path, 409]);
-    // The address is free again, for an account without data of the old one.
+    // The e-mail address can sign up again. The new account has no data of the deleted one.
     expect((await browser.signUp(email)).status).toBe(200);
     expect(await (await browser.get('/console/v1/keys')).json()).toMatchObject({ data: [] });
   });

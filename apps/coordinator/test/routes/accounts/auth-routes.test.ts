@@ -16,7 +16,7 @@ it('sign-in routes answer as their schemas declare, with no further members', as
     const cookies = response.headers.getSetCookie().map((text) => text.split(';', 1)[0]);
     if (cookies.length > 0) cookie = cookies.join('; ');
     const declared = AUTH_ROUTES.find((route) => route.path === path)?.schema.response as { 200: TObject | { anyOf: TObject[] } };
-    // Of alternatives, the first is the answer without a second step.
+    // The first alternative is the response for an account without two-factor authentication.
     const answered = 'anyOf' in declared[200] ? declared[200].anyOf[0] : declared[200];
     const schema = Compile({ ...answered, additionalProperties: false } as TObject);
     const answer = await response.json();

@@ -57,7 +57,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
     expect(answer.status).toBe(body.access_token === undefined ? 400 : 200);
     return body;
   };
-  /** Advances the clock of one code. */
+  /** Makes a code `ms` older, as if that time had passed. */
   const wait = async ({ user_code }: Started, ms: number): Promise<void> => {
     await harness.app.database
       .updateTable('device_codes')
@@ -73,13 +73,13 @@ describeDatabases('linking a provider to an account', (fresh) => {
   const idOf = async (person: Browser): Promise<string> => ((await (await person.get('/console/v1/me')).json()) as { id: string }).id;
   const decide = (person: Browser, code: string, how: 'approve' | 'deny'): Promise<Response> =>
     person.post(`/console/v1/device-codes/${code}/${how}`);
-  /** A token that this person approved. */
+  /** Returns a machine token that this person has approved. */
   const tokenFor = async (person: Browser): Promise<string> => {
     const started = await start();
     expect((await decide(person, started.user_code, 'approve')).status).toBe(200);
     return String((await poll(started)).access_token);
   };
-  /** The coordinator's response to a token. */
+  /** Sends a machine token over the provider's socket and returns the coordinator's reply. */
   const show = async (provider: ScriptedProvider, token: string): Promise<Record<string, unknown>> => {
     const before = linkWords(provider).length;
     provider.send({ type: 'link', token });
@@ -88,7 +88,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
   };
   const machinesOf = async (person: Browser): Promise<string[]> =>
     ((await (await person.get('/console/v1/machines')).json()) as { data: { provider_id: string }[] }).data.map((one) => one.provider_id);
-  /** One job that the provider serves and another account pays for. */
+  /** The provider serves one job of another customer. */
   const earn = async (provider: ScriptedProvider): Promise<void> => {
     const customer = await harness.customer(1_000_000);
     const headers = { authorization: `Bearer ${customer.apiKey}` };
@@ -162,7 +162,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
     expect(await poll(started)).toMatchObject({ error: 'slow_down' });
     await wait(started, 20_000);
     expect(await poll(started)).toMatchObject({ error: 'authorization_pending' });
-    // A client that floods gets no token, not even after the owner's approval.
+    // A client that polls too fast gets no token, not even after the owner's approval.
     const owner = await newPerson();
     await decide(owner, started.user_code, 'approve');
     const flood = await Promise.all(Array.from({ length: 60 }, () => poll(started)));
@@ -272,14 +272,14 @@ describeDatabases('linking a provider to an account', (fresh) => {
     const [first, second] = [await tokenFor(one), await tokenFor(two)];
     expect(await show(provider, first)).toMatchObject({ type: 'linked' });
     expect(await show(provider, second)).toMatchObject({ type: 'link_refused', reason: 'other_account' });
-    // The refused link changed nothing: the first stays in force.
+    // The refused link did not change the owner.
     expect(await show(provider, first)).toMatchObject({ type: 'linked' });
     await earn(provider);
     expect((await form('/oauth/revoke', { ...CLIENT, token: first })).status).toBe(200);
     await harness.until(() => linkWords(provider).at(-1)?.type === 'link_refused');
     const ofOne = await earned(await idOf(one));
     expect(ofOne).toBeGreaterThan(0);
-    // Earnings without an owner go to the next owner.
+    // The next owner receives what the provider earned while it had no owner.
     await earn(provider);
     expect(await show(provider, second)).toMatchObject({ type: 'linked', account_id: await idOf(two) });
     await earn(provider);
@@ -343,7 +343,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
       data: [{ day: today, model: 'only/earns', requests: 2, earned_micro_usd: one }],
       account: { machines: 1, earned_total_micro_usd: one, withdrawable_micro_usd: one },
     });
-    // The far ends of the world are never on the same day; a quarter past or to the hour is somebody's midnight.
+    // UTC+14 and UTC−11 always differ in their date. Nepal (UTC+5:45) tests an offset that is no whole hour.
     const days = async (zone: string): Promise<string> => (await told(token, `?days=1&time_zone=${encodeURIComponent(zone)}`)).to;
     expect(await days('Pacific/Kiritimati')).not.toBe(await days('Pacific/Pago_Pago'));
     expect((await told(token, '?days=90&time_zone=Asia/Kathmandu')).data).toMatchObject([{ requests: 2 }]);
@@ -351,7 +351,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
       expect([query, (await earnings(token, query)).status]).toEqual([query, 400]);
     }
     for (const wrong of [null, harness.apiKey, `machine-${'A'.repeat(43)}`]) expect((await earnings(wrong)).status).toBe(401);
-    // Earlier earnings are hidden from the next owner; later ones from this owner.
+    // After a change of owner, the next owner does not see earlier earnings.
     await form('/oauth/revoke', { ...CLIENT, token });
     expect((await earnings(token)).status).toBe(401);
     const next = await tokenFor(await newPerson());
@@ -445,7 +445,7 @@ describe('an attempt limit', () => {
     expect(limit.count('a')).toBeNull();
     now -= 900_000;
     expect([limit.count('a'), limit.count('a'), limit.count('a')]).toEqual([null, null, 60]);
-    // Ever new names must not fill memory.
+    // Many different names must not fill memory, so the oldest counters are dropped.
     expect([limit.count('c'), limit.count('d'), limit.count('a')]).toEqual([null, null, null]);
   });
 });
@@ -468,10 +468,10 @@ describe('code guessing', () => {
       );
       expect(statuses.filter((status) => status === 404)).toHaveLength(10);
       expect(statuses.filter((status) => status === 429)).toHaveLength(990);
-      // The right code is refused, too.
+      // While the account is limited, even the right code is refused.
       const right = await guesser.post(`/console/v1/device-codes/${user_code}/approve`);
       expect([right.status, Number(right.headers.get('retry-after')) > 0]).toEqual([429, true]);
-      // An owner at another address is not blocked, until the address itself has made too many attempts.
+      // Another account at the same address is not blocked, until the address itself has made too many attempts.
       const owner = new Browser(harness.url);
       await owner.signUp('owner@example.com');
       expect((await owner.post(`/console/v1/device-codes/${user_code}/approve`)).status).toBe(200);

@@ -1,4 +1,4 @@
-/** Texts that people choose and others read: in mail, on the operator's pages, in a provider's terminal. */
+/** Names that people choose and others see: in mail, on the operator's pages, in a provider's terminal. */
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { listenLocally } from '../../../../../test/support/local-server.js';

@@ -32,7 +32,6 @@ async function bodyAs<T>(schema: TSchema, answer: Response): Promise<T> {
   return body as T;
 }
 
-/** A signed-in person. */
 interface Person {
   readonly browser: Browser;
   readonly id: string;
@@ -65,7 +64,7 @@ describeDatabases('organisations', (fresh) => {
     expect(answer.status).toBe(201);
     return (await bodyAs<ConsoleMembership>(ConsoleMembershipSchema, answer)).id;
   };
-  /** Sends a request that acts for an organisation. */
+  /** Sends a request that selects the organisation with the header `x-account-id`. */
   const act = (person: Person, organisation: string, method: string, path: string, body?: unknown): Promise<Response> =>
     person.browser.send(method, path, body ?? (method === 'GET' || method === 'DELETE' ? undefined : {}), { 'x-account-id': organisation });
   const ofOrganisation = (person: Person, organisation: string, method: string, path: string, body?: unknown): Promise<Response> =>
@@ -201,7 +200,7 @@ describeDatabases('organisations', (fresh) => {
     const balance = await harness.get('/v1/payments/balance', secret);
     expect(await balance.text()).toContain('"balance_micro_usd":5000000');
     expect((await (await developer.browser.get('/console/v1/keys')).json()) as object).toEqual({ data: [], next_cursor: null });
-    // Links cannot send the header.
+    // A download link cannot send `x-account-id`, so it selects the organisation with a query parameter.
     expect((await developer.browser.get(`/console/v1/usage.csv?account_id=${id}`)).status).toBe(200);
     expect((await (await newPerson()).browser.get(`/console/v1/usage.csv?account_id=${id}`)).status).toBe(403);
 
@@ -210,7 +209,7 @@ describeDatabases('organisations', (fresh) => {
     const { secret: playgroundKey } = (await playground.json()) as { secret: string };
     expect((await harness.get('/v1/models', playgroundKey)).status).toBe(200);
     expect((await ofOrganisation(owner, id, 'DELETE', `/members/${developer.id}`)).status).toBe(200);
-    // Removal takes effect at once. Keys of the organisation keep working, playground keys of the member end.
+    // Removal takes effect at once. It ends the member's playground key; the organisation's keys keep working.
     expect((await act(developer, id, 'GET', '/console/v1/balance')).status).toBe(403);
     expect((await harness.get('/v1/models', playgroundKey)).status).toBe(401);
     expect((await harness.get('/v1/models', secret)).status).toBe(200);
@@ -334,7 +333,7 @@ describeDatabases('organisations', (fresh) => {
       answers.filter(({ status }) => status === 201).map(async (answer) => (await answer.json()) as { id?: string }),
     );
     expect((await ofOrganisation(owner, id, 'DELETE', '')).status).toBe(200);
-    // Those of the last day count, so that creating and deleting is bounded too.
+    // Organisations deleted within a day of their creation still count toward the limit.
     expect((await owner.browser.post('/console/v1/organisations', { name: 'Again' })).status).toBe(409);
   });
 
@@ -358,7 +357,7 @@ describeDatabases('organisations', (fresh) => {
     const members = new Map<OrganisationRole, Person>([['owner', owner]]);
     for (const role of ORGANISATION_ROLES) if (role !== 'owner') members.set(role, await join_(owner, id, role));
     const stranger = await newPerson();
-    // Leaving and deletion come last, because they change who is a member.
+    // These routes come last, because they remove memberships that the other checks need.
     const isLast = (route: string): boolean => route.endsWith('/leave') || route === 'DELETE /console/v1/organisation';
     const routes = Object.keys(ACCESS_POLICIES).sort((a, b) => Number(isLast(a)) - Number(isLast(b)) || (a < b ? 1 : -1));
     for (const route of routes) {

@@ -1,4 +1,4 @@
-/** Passkeys over HTTP, with an authenticator in software. */
+/** Passkey routes, tested with a software authenticator. */
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { MAX_PASSKEYS } from '../../../src/accounts/second-factors/passkeys.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
@@ -97,7 +97,7 @@ describeDatabases('passkeys', (fresh) => {
     const browser = new Browser(harness.url);
     await browser.signUp('dee@example.com');
     for (let index = 1; index < MAX_PASSKEYS; index++) expect((await register(browser, newAuthenticator())).status).toBe(200);
-    // Two registrations at once, of which one is too many. Both may be refused.
+    // Two concurrent registrations for the last free place. At most one may succeed.
     const other = new Browser(harness.url);
     await other.signIn('dee@example.com');
     const responses = [];
@@ -108,7 +108,7 @@ describeDatabases('passkeys', (fresh) => {
       [200, 409],
       [409, 409],
     ]).toContainEqual(statuses);
-    // A passkey is stored exactly if its registration succeeded.
+    // A passkey is stored if and only if its registration succeeded.
     expect(await list(browser)).toHaveLength(statuses[0] === 200 ? MAX_PASSKEYS : MAX_PASSKEYS - 1);
     if (statuses[0] !== 200) expect((await register(browser, newAuthenticator())).status).toBe(200);
     expect(await errorOf(await register(browser, newAuthenticator()))).toMatchObject({ code: 'conflict' });

@@ -31,7 +31,7 @@ describeDatabases('two-factor authentication', (fresh) => {
     readonly backupCodes: readonly string[];
   }
 
-  /** Moves the clock by time steps, so that the next code is a new one. */
+  /** Advances the clock by TOTP time steps, so that the next code differs. */
   const passSteps = (steps: number): void => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + steps * STEP_MS });
   };
@@ -67,7 +67,7 @@ describeDatabases('two-factor authentication', (fresh) => {
     return { email, browser, secret, backupCodes };
   }
 
-  /** A browser that has passed the password and waits for the second step. */
+  /** Returns a browser that has sent the right password and must now send a code. */
   async function pending(email: string): Promise<Browser> {
     const browser = new Browser(harness.url);
     const answer = await browser.signIn(email);
@@ -90,7 +90,7 @@ describeDatabases('two-factor authentication', (fresh) => {
     expect(await errorOf(await auth(second, 'verify-totp', { code }))).toMatchObject({ message: expect.stringContaining('already used') });
     expect((await second.get('/console/v1/me')).status).toBe(401);
     passSteps(2);
-    // Concurrent sign-ins with one code: one succeeds.
+    // Of two concurrent sign-ins with the same code, only one succeeds.
     const third = await pending(email);
     const next = await codeOf(secret);
     const statuses = await Promise.all([second, third].map(async (browser) => (await auth(browser, 'verify-totp', { code: next })).status));
@@ -139,7 +139,7 @@ describeDatabases('two-factor authentication', (fresh) => {
     expect((await auth(trusted, 'verify-totp', { code: await codeOf(secret), trustDevice: true })).status).toBe(200);
     await trusted.post('/console/auth/sign-out');
     expect((await (await trusted.signIn(email)).json()) as object).toHaveProperty('user');
-    // Signing out everywhere else also ends the trust.
+    // Ending all other sessions also revokes trusted devices.
     expect((await browser.send('DELETE', '/console/v1/sessions')).status).toBe(200);
     expect((await (await trusted.signIn(email)).json()) as object).toMatchObject({ twoFactorRedirect: true });
     expect((await auth(browser, 'disable', { password: 'wrong password' })).status).toBe(400);
@@ -169,7 +169,7 @@ describeDatabases('two-factor authentication', (fresh) => {
     const token = /reset-password\/([^?]+)/.exec(await linkOf('request-password-reset', 'reset_password'))?.[1];
     const newPassword = 'another long password';
     expect((await browser.post('/console/auth/reset-password', { token, newPassword })).status).toBe(200);
-    // Passkeys stay, so the mail tells the owner to review them.
+    // A password reset keeps passkeys, so the mail tells the owner to review them.
     await harness.until(() => mails(email).includes('password_changed'));
     expect(await (await browser.signIn(email, newPassword)).json()).toMatchObject({ twoFactorRedirect: true });
     expect((await browser.get('/console/v1/me')).status).toBe(401);

@@ -33,7 +33,7 @@ describeDatabases('incidents', (fresh) => {
   });
   beforeEach(async () => {
     for (const { id } of (await list()).data) expect((await send('DELETE', `/${id}`)).status).toBe(200);
-    // Past the cache.
+    // Lets the cached status expire.
     time += MINUTE_MS;
   });
 
@@ -54,7 +54,7 @@ describeDatabases('incidents', (fresh) => {
     return body as { data: Incident[] };
   };
   const status = async (query = ''): Promise<NetworkStatus> => {
-    // Past the cache, and with a report of this minute, as a coordinator sends several times per minute.
+    // Lets the cached status expire. A coordinator reports its components several times per minute, so the new minute needs a report.
     time += MINUTE_MS;
     await new ComponentAvailabilityRepository(harness.app.database).report(['api', 'payments', 'console'], time);
     const response = await harness.get(`/v1/network/status${query}`, null);
@@ -156,7 +156,7 @@ describeDatabases('incidents', (fresh) => {
     const text = await response.text();
     expect(text).toContain(`<id>urn:uuid:${id}</id>`);
     expect(text).toContain('<title type="text">Investigating: Slow &lt;answers&gt; &amp; &quot;errors&quot;</title>');
-    // Escaped once for HTML and once for XML.
+    // The text is escaped for HTML; that HTML is then escaped for XML.
     expect(text).toContain('We see &amp;lt;b&amp;gt;errors&amp;lt;/b&amp;gt;.&lt;br&gt;More soon.');
     expect(text).toContain(`<link rel="self" type="application/atom+xml" href="${harness.url}/status.atom"/>`);
   });

@@ -51,7 +51,7 @@ describeDatabases('providers, owners and operators', (fresh) => {
     const { id } = (await (await browser.get('/console/v1/me')).json()) as { id: string };
     return { browser, id, email };
   };
-  /** A provider that alone serves its model. */
+  /** Connects the only provider of a new model. */
   const machine = async (): Promise<{ provider: ScriptedProvider; model: string }> => {
     const model = `only/${++people}`;
     const provider = await harness.provider({ models: [model] });
@@ -158,7 +158,7 @@ describeDatabases('providers, owners and operators', (fresh) => {
     const shown = await view(owner, provider.providerId);
     expect(shown).toMatchObject({ hold: { reason }, status: { status: 'quarantined', gate: 'quarantined', trust_level: 'self_signed' } });
     expect((shown.status as { next_steps: { text: string }[] }).next_steps[0]?.text).toContain(reason);
-    // Good responses and a reset end job-based backoff, not an operator's quarantine.
+    // `reinstate` and good responses only end restrictions after failed jobs. An operator's quarantine ends by `release`.
     expect((await operator.post(`${path}/reinstate`)).status).toBe(404);
     harness.app.providers.reputations.recordAnswer(provider.providerId);
     const listed = await bodyAs(AdminProviderListSchema, await operator.get('/admin/v1/providers'));
@@ -296,7 +296,7 @@ describeDatabases('providers, owners and operators', (fresh) => {
     expect(await found('grace_h')).toEqual([id]);
     expect(await found(email.toUpperCase())).toEqual([id]);
     expect(await found(id)).toEqual([id]);
-    // The signs of patterns stand for themselves.
+    // The search is literal: `_` and `%` are no SQL wildcards.
     expect(await found('grace%h')).toEqual([]);
     expect(await found('gracexh')).toEqual([]);
     const account = await bodyAs(AdminAccountViewSchema, await operator.get(`/admin/v1/accounts/${id}`));
@@ -308,7 +308,7 @@ describeDatabases('providers, owners and operators', (fresh) => {
     const minute = Math.floor(Date.now() / 60_000 - 30) * 60_000;
     const figures = { ...NO_FIGURES, samples: 1, jobs: { delivered: 3, provider_failed: 1 } };
     await new HealthHistoryRepository(database, (stored) => stored).add('earlier', minute, JSON.stringify(figures));
-    // Of a later version: skipped.
+    // Skipped, because a later software version wrote it in another format.
     await new HealthHistoryRepository(database, (stored) => stored).add('later', minute, '{"version":2}');
     const hour = await bodyAs(AdminHealthHistorySchema, await operator.get('/admin/v1/health/history'));
     const points = hour.data as { at: string; coordinators: number }[];

@@ -92,7 +92,7 @@ describeDatabases('payments', (fresh) => {
     expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200]);
     expect(await balance()).toBe(10 * DOLLAR);
     expect((await hook(event)).status).toBe(200);
-    // The same payment told by another event.
+    // Another event type about the same payment credits nothing.
     expect((await hook(stripe.event('checkout.session.async_payment_succeeded', stripe.paid(checkoutId)))).status).toBe(200);
     expect(await balance()).toBe(10 * DOLLAR);
     expect(await stateOf(id)).toMatchObject({ state: 'paid' });
@@ -116,7 +116,7 @@ describeDatabases('payments', (fresh) => {
     expect(await balance()).toBe(0);
     expect((await hook(good)).status).toBe(200);
     expect(await balance()).toBe(10 * DOLLAR);
-    // An event without any signature is refused unread.
+    // Five, not six: the event with an empty signature is refused before its body is read, and is not counted.
     const metrics = await (await harness.get('/metrics', harness.adminKey)).text();
     expect(metrics).toContain('inference_payment_events_total{outcome="forged"} 5\n');
     expect(metrics).toMatch(/inference_payment_events_total\{outcome="posted"\} [1-9]/);
@@ -165,7 +165,7 @@ describeDatabases('payments', (fresh) => {
     await admin('PATCH', `/accounts/${accountId}`, { suspended: false });
     expect((await hook(stripe.event('charge.dispute.created', { payment_intent: paid.payment_intent }))).status).toBe(200);
     expect(await (await admin('GET', `/accounts/${accountId}`)).json()).toMatchObject({ suspended_at: expect.any(String) });
-    // Payment of an unknown account.
+    // A dispute of a payment that is unknown here is accepted and ignored.
     expect((await hook(stripe.event('charge.dispute.created', { payment_intent: 'pi_foreign' }))).status).toBe(200);
   });
 
@@ -390,7 +390,7 @@ async function bodyAs(schema: TSchema, answer: Response): Promise<Record<string,
   return body as Record<string, unknown>;
 }
 
-/** A provider of the account serves a job that another account pays for. */
+/** Settles a job of another customer on a provider of this account, which earns `amount`. */
 async function earn(harness: Harness, accountId: string, amount: number): Promise<void> {
   const { ledger } = harness.app;
   const jobId = randomUUID() as JobId;

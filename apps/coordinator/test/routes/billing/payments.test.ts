@@ -88,7 +88,7 @@ describeDatabases('payments', (fresh) => {
       .execute();
     const body = await (await get('/v1/payments/balance')).json();
     expect([...Compile(PAYMENT_SCHEMAS.Balance).Errors(body)]).toEqual([]);
-    // Holds of running jobs are no payments yet.
+    // Amounts reserved for running jobs are still part of the balance.
     expect(body).toEqual({
       balance_micro_usd: 12_345_678,
       balance_usd: '12.345678',

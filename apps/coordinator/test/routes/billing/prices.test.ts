@@ -168,7 +168,7 @@ describeDatabases('prices', (fresh) => {
     expect(history.map(({ promptPerMillion }) => promptPerMillion).sort()).toEqual(Array.from({ length: 10 }, (_, index) => 100 + index));
     const times = history.map(({ validFrom }) => validFrom);
     expect(times).toEqual([...times].sort((a, b) => b - a));
-    // Each process reads what the other one has set.
+    // Both repositories end up with the newest price, whichever of them set it.
     await harness.until(() => books.every((book) => book.current('m').id === history[0]?.id));
     for (const book of books) book.close();
   });

@@ -1,4 +1,4 @@
-/** One epoch of the keyset has one leaf in the log: with racing coordinators, and after a crash at every step of a publication. */
+/** Each keyset epoch has one leaf in the transparency log, even if coordinators race or crash at any step of a publication. */
 import { decodeEntryBundle, type E2eKeyset, keysetLeafBytes, keysetLogEntry, type LogEntry, parseLogEntry } from '@inference/protocol';
 import { sha256 } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -26,12 +26,12 @@ describeDatabases('keyset claims', (fresh) => {
   interface Coordinator {
     readonly log: TransparencyLog;
     readonly repository: KeysetRepository;
-    /** Steps that fail once, as if the process ended there. */
+    /** Steps that fail once, as if the process had crashed before them. */
     readonly failing: Set<'log' | 'publish'>;
     read(): Promise<E2eKeyset>;
   }
 
-  /** A coordinator with a connection of its own, whose content differs from that of every other one. */
+  /** Creates a coordinator with its own database connection. Its keyset content differs from that of all others. */
   async function coordinator(name: string): Promise<Coordinator> {
     const database = await stored.open();
     connections.push(database);
@@ -64,7 +64,7 @@ describeDatabases('keyset claims', (fresh) => {
     return { log, repository, failing, read: async () => JSON.parse((await publisher.current()).value.body) as E2eKeyset };
   }
 
-  /** Logged keysets, in order. */
+  /** Keyset leaves of the log, in order. */
   async function leavesOf({ log }: Coordinator): Promise<Extract<LogEntry, { kind: 'keyset' }>[]> {
     const leaves: LogEntry[] = [];
     for (let width = 1; ; width++) {

@@ -1,4 +1,4 @@
-/** `GET /v1/e2e/keyset` and the records that its entries name. */
+/** `GET /v1/e2e/keyset`, and the attestation records that its entries reference by hash. */
 import { E2eKeysetSchema, fromUtf8, keysetLeafBytes, keysetPublicKey } from '@inference/protocol';
 import { nodeE2eCrypto, sha256Hex } from '@inference/protocol/crypto';
 import type { Static } from 'typebox';
@@ -47,7 +47,7 @@ it('lists the keys of providers that serve the mode, the same for everybody', as
   expect((await harness.get(`/v1/e2e/records/${'0'.repeat(64)}`, null)).status).toBe(404);
   const etag = response.headers.get('etag') ?? '';
   expect((await fetch(`${harness.url}/v1/e2e/keyset`, { headers: { 'if-none-match': etag } })).status).toBe(304);
-  // Unchanged content keeps its epoch until it must be renewed.
+  // An unchanged keyset keeps its epoch until its maximum age.
   now += 60_000;
   expect((await read()).epoch).toBe(keyset.epoch);
   now += 600_000;
@@ -84,7 +84,7 @@ it('names records that are served, also right after a restart', async () => {
   const restarted = await read();
   expect(restarted.epoch).toBeGreaterThan(epoch);
   expect(restarted.providers.map(({ key_id }) => key_id)).toEqual(providers.map(({ key_id }) => key_id));
-  // The record is another one: it has the answer to a new challenge.
+  // The new record differs, because it contains the response to a new challenge.
   const [{ record_sha256 } = ENTRY] = restarted.providers;
   expect(record_sha256).not.toBe(providers[0]?.record_sha256);
   expect((await harness.get(`/v1/e2e/records/${record_sha256}`, null)).status).toBe(200);
@@ -126,7 +126,7 @@ it('has a proof where a log takes keysets, and keeps the newest logged keyset wh
   weight = 2;
   now += 6000;
   expect(await current()).toMatchObject({ epoch: 2, providers: [{ weight: 2 }] });
-  // Records of a provider that registered anew may be nowhere else.
+  // After a new registration, no coordinator may have the provider's earlier record. So a keyset with the new record is due at once.
   record = 'e'.repeat(64);
   now += 6000;
   newestRegistrationAt = now - 1;

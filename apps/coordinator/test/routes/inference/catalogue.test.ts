@@ -1,4 +1,4 @@
-/** Catalogue: the operator's entries decide which files may be served under an id, and every provider learns of refusals. */
+/** Catalogue: the operator's entries decide which model files a provider may serve under an id. Providers learn which were refused. */
 import { Compile } from 'typebox/compile';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { CatalogueRepository } from '../../../src/database/providers/catalogue-repository.js';
@@ -64,7 +64,7 @@ describeDatabases('the catalogue', (fresh) => {
       ],
     });
     expect((await put(MODEL, ENTRY, harness.apiKey)).status).toBe(403);
-    // Another file in place of the first, and none in the end.
+    // Hashes are stored without duplicates. Then the entry is deleted.
     expect(await (await put(MODEL, { ...ENTRY, file_sha256: [OTHER, GOOD, OTHER] })).json()).toMatchObject({ file_sha256: [GOOD, OTHER] });
     expect((await remove(MODEL)).status).toBe(200);
     expect((await remove(MODEL)).status).toBe(404);
@@ -111,7 +111,7 @@ describeDatabases('the catalogue', (fresh) => {
     expect(await served()).toMatchObject([{ id: MODEL, metadata: { display_name: 'Model One' } }]);
     expect((await harness.chat()).status).toBe(200);
 
-    // A change of the catalogue takes effect at once, also for connected providers.
+    // A change of the catalogue applies to connected providers at once.
     await put(MODEL, { ...ENTRY, file_sha256: [OTHER] });
     await harness.until(() => refusals(provider).length === 5);
     expect(refusals(provider).at(-1)).toEqual([[MODEL, 'hash_differs']]);

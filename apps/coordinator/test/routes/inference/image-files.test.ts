@@ -1,4 +1,4 @@
-/** Image URLs: whole or in part, until they expire, and never as another content type. */
+/** Image URLs: full and range requests, expiry, and a fixed content type. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { generate, imageProvider, startImageHarness, urlsOf } from '../../images/pictures.js';
 import type { Harness } from '../../support/harness.js';
@@ -121,7 +121,7 @@ describe('expiry of an image URL', () => {
     await imageProvider(first);
     const [url = ''] = await urlsOf(await generate(first));
     const path = new URL(url).pathname;
-    // As `close` of the harness does, but for the data.
+    // `close` of the harness would also delete the data directory.
     await first.app.close(200);
     harness = await startImageHarness({ config: { dataDir: first.dataDir }, now: () => Date.now() + ahead });
     expect((await fetch(harness.url + path)).status).toBe(200);

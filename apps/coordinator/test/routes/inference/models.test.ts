@@ -18,7 +18,7 @@ beforeAll(async () => {
     models: [EMBEDDING],
     register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, model_type: 'embedding' })) }),
   });
-  // One machine without the projector, and two with different contexts.
+  // One machine without the vision projector, and two with different image limits.
   for (const vision of [undefined, { max_images: 3, max_image_tokens: 272 }, { max_images: 7, max_image_tokens: 260 }]) {
     await harness.provider({
       models: [VISION],
@@ -55,7 +55,7 @@ const setPrice = (model: string, rates: Record<string, number>) =>
     body: JSON.stringify({ prompt_per_million: 0, completion_per_million: 0, per_image: 0, ...rates }),
   }).then(async (response) => [response.status, response.status === 200 ? null : await response.text()]);
 
-/** A request value of each parameter, with the members that it needs beside it. */
+/** Request members that use each parameter, by parameter name. */
 const TOOL = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } };
 const SAMPLES: Readonly<Record<string, object>> = {
   temperature: { temperature: 0.5 },

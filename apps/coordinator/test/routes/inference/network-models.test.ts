@@ -21,7 +21,7 @@ interface Listed {
   };
 }
 
-/** Enough tokens for a speed. */
+/** Enough tokens for a speed measurement. */
 const WORDS = Array.from({ length: 20 }, (_, index) => ` word${index}`);
 
 describe('the public model catalogue', () => {
@@ -34,9 +34,9 @@ describe('the public model catalogue', () => {
   });
   afterEach(() => harness.close());
 
-  /** Without a key, and past the cache. */
+  /** Reads the catalogue without an API key and never from the cache. */
   async function listed(): Promise<Listed[]> {
-    // The cache keeps its value neither for more than a minute nor when the clock is set back.
+    // Each call moves the clock by more than a minute, forth or back. Either change invalidates the cache.
     clockShift = clockShift === 0 ? 61_000 : 0;
     const response = await harness.get('/v1/network/models', null);
     expect(response.status).toBe(200);
@@ -45,7 +45,7 @@ describe('the public model catalogue', () => {
   }
   const entryOf = async (id: string): Promise<Listed | undefined> => (await listed()).find((model) => model.id === id);
 
-  /** Reads the first part of a stream before the job ends. */
+  /** Requests a stream. The client reads its first part before the job ends, which makes the speed measurable. */
   async function stream(jobs: readonly ScriptedJob[]): Promise<void> {
     const response = await harness.chat({ stream: true });
     expect(response.status).toBe(200);
@@ -119,7 +119,7 @@ describe('the public model catalogue', () => {
   });
 
   it('has the uptime from the periodic checks, also while a model is away', async () => {
-    // The clock goes forth and back by a minute.
+    // Each `listed` shifts the clock by about a minute; the shifted times must be of the same day.
     await untilDayLasts(90_000);
     const provider = await harness.provider();
     await harness.until(async () => ((await entryOf(MODEL))?.statistics.uptime?.checks ?? 0) >= 2);

@@ -14,7 +14,7 @@ import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
 const FULL = 100_000_000;
 const answers = (job: ScriptedSealedJob): void => job.answer();
 const refuses = (job: ScriptedSealedJob): void => job.refuse();
-/** Accepts jobs; the test does the rest. */
+/** Only accepts the job; the test sends the response itself. */
 const accepts = (job: ScriptedSealedJob): void => job.accept();
 
 let harness: Harness;
@@ -103,7 +103,7 @@ describe('images', () => {
     const provider = await harness.provider({ image, onSealedJob: (job) => job.answerImages([utf8('one'), utf8('two')]) });
     const named = image_size === undefined ? {} : { image_size };
     const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2, ...named });
-    // A balance of exactly the cost suffices.
+    // A balance equal to the cost suffices.
     const { accountId, apiKey } = await harness.customer(imageCost(charged));
     await openAnswer(sealed, await postSealed({ url: harness.url, apiKey }, sealed.bytes));
     expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
@@ -226,7 +226,7 @@ describe('candidates', () => {
     await start();
     const provider = await harness.provider({ onSealedJob: answers });
     const { bytes } = seal([provider]);
-    // The last byte of the ciphertext: only a candidate can notice.
+    // Only a provider that decrypts can notice a changed last byte of the ciphertext.
     bytes[bytes.length - 1] = (bytes.at(-1) as number) ^ 1;
     const response = await postSealed(harness, bytes);
     expect(response.status).toBe(400);
@@ -427,7 +427,7 @@ it('opens with the key before the newest one, until its end', async () => {
   provider.sealingKey = generateSealingKeyPair();
   provider.send({ type: 'key_update', key: provider.keyStatement() });
   await until(() => harness.app.providers.snapshot(provider.providerId)?.key?.keyId === keyIdOf(provider.sealingKey.publicKey));
-  // The scripted provider opens with one key: the older one.
+  // The scripted provider holds one private key. Here it is the older one, as the request was sealed to it.
   provider.sealingKey = opened;
   await openAnswer(sealed, await postSealed(harness, sealed.bytes));
 });

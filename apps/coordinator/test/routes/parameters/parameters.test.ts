@@ -6,7 +6,7 @@ import { decodeUsageCursor, encodeUsageCursor } from '../../../src/routes/billin
 import { queryReader } from '../../../src/routes/parameters/query.js';
 import { parseTime } from '../../../src/routes/parameters/times.js';
 
-/** The error of a refusal, or undefined. */
+/** Returns the `RequestError` that `step` throws, or undefined. */
 function refusal(step: () => unknown): RequestError | undefined {
   try {
     step();

@@ -1,4 +1,4 @@
-/** API keys while PostgreSQL is away: a key that is not cached cannot be looked up, and the client may try again. */
+/** API keys while PostgreSQL is unreachable: a key that is not cached gets 503 with `Retry-After`. */
 import { afterEach, expect, it } from 'vitest';
 import { TcpProxy } from '../../../../../test/support/tcp-proxy.js';
 import { describePostgres, type TestDatabase } from '../../support/databases.js';

@@ -1,4 +1,4 @@
-/** Malformed paths are refused as such on both databases, and are not counted as failures of the service. */
+/** URLs with the character NUL or a repeated query parameter get 400 on both databases, not a server error. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Browser } from '../../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';

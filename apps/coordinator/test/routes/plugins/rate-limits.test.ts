@@ -66,7 +66,7 @@ describe('rate limits', () => {
     for (let count = 0; count < 5; count++) await wrong();
     expect((await wrong()).status).toBe(429);
     expect((await harness.get('/v1/models', secret)).status).toBe(200);
-    // The key is cached from now on, so a flood of wrong keys cannot block it.
+    // The key leaves the cache, but its hash is remembered as valid. So a flood of wrong keys cannot block it.
     harness.app.apiKeyCache.changed(id);
     const flood = Array.from({ length: 50 }, async () => (await wrong()).status);
     const good = Array.from({ length: 10 }, async () => (await harness.get('/v1/models', secret)).status);
@@ -89,9 +89,9 @@ describe('rate limits', () => {
     expect((await from('10.0.0.1', '/openapi.json')).status).toBe(200);
     expect((await from('10.0.0.1', '/openapi.json')).status).toBe(429);
     expect((await from('10.0.0.2', '/openapi.json')).status).toBe(200);
-    // Entries of the client stand before entries of the proxy.
+    // Clients can only forge entries before the proxy's own, so the last entry is used.
     expect((await from('1.2.3.4, 10.0.0.2', '/openapi.json')).status).toBe(429);
-    // One household has a whole IPv6 network.
+    // One customer of an Internet provider controls a whole IPv6 prefix, so both addresses share a limit.
     expect((await from('2001:db8::1', '/openapi.json')).status).toBe(200);
     expect((await from('2001:db8::2', '/openapi.json')).status).toBe(429);
   });
@@ -117,7 +117,7 @@ describe('rate limits', () => {
       expect(Number(blocked.headers.get('retry-after'))).toBeGreaterThan(60);
       expect((await signIn(stranger, '10.6.6.6', 'guess number one', 'ben@example.com')).status).toBe(401);
       expect((await signIn(new Browser(harness.url), '10.1.1.1')).status).toBe(200);
-      // Behind the same address as the stranger: the browser is known.
+      // The owner's browser is known, so it is not blocked at the stranger's address.
       expect((await signIn(owner, '10.6.6.6')).status).toBe(200);
       await owner.send('POST', '/console/auth/request-password-reset', { email: EMAIL }, { 'x-forwarded-for': '10.1.1.1' });
       await harness.until(() => harness.log.some((line) => line.includes('reset_password')));
@@ -157,14 +157,14 @@ describe('rate limits', () => {
       }
       expect(bodies.size).toBe(1);
       await harness.until(() => links().length === 5);
-      // Each client has a mail limit of its own; all strangers share one.
+      // Each client has its own limit of mails to the address. All unknown clients also share one limit.
       for (let index = 0; index < 30; index++) expect((await ask(`10.7.7.${index}`)).status).toBe(200);
       await harness.until(() => links().length === 20);
       const token = /reset-password\/([^?]+)/.exec(links().at(-1) ?? '')?.[1];
       const newPassword = 'another long password';
       expect((await new Browser(harness.url).post('/console/auth/reset-password', { token, newPassword })).status).toBe(200);
       expect((await signIn(owner, '10.1.1.1', newPassword)).status).toBe(200);
-      // The owner's own browser is not among the strangers.
+      // The limit of unknown clients does not apply to the owner's browser.
       const own = { 'x-forwarded-for': '10.1.1.1' };
       await owner.send('POST', '/console/auth/request-password-reset', { email: EMAIL }, own);
       await harness.until(() => links().length === 21);

@@ -1,4 +1,4 @@
-/** Memory of request bodies: bodies beyond the budget get 503 with `Retry-After`, and nothing is lost. */
+/** Memory budget of request bodies: bodies beyond the budget get 503 with `Retry-After`, and all memory is released. */
 import { Agent, request as httpRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -32,7 +32,7 @@ describe('request bodies', () => {
     const asMessages = await harness.post('/v1/messages', bodyOf(4000));
     expect([asMessages.status, asMessages.headers.get('retry-after')]).toEqual([529, '2']);
     expect(await asMessages.json()).toMatchObject({ type: 'error', error: { type: 'overloaded_error' } });
-    // A small body still fits, and refused bodies hold no memory.
+    // A small body still fits, because refused bodies hold no memory.
     const small = harness.post('/v1/chat/completions', bodyOf(1000));
     await until(() => running.length === 3);
     expect(await heldBytes()).toBe(9000);
@@ -75,7 +75,7 @@ describe('request bodies', () => {
     slow.write('x'.repeat(2000));
     await until(async () => (await heldBytes()) === 2000);
     expect(await send(3000)).toBe(503);
-    // No provider serves the model, but the body was read.
+    // 404, because no provider serves the model: the body was accepted.
     expect(await send(1000)).toBe(404);
     slow.destroy();
     await until(async () => (await heldBytes()) === 0);

@@ -1,4 +1,4 @@
-/** Clients on slow lines get the whole of a large response; clients that stop reading hold memory only for a bounded time. */
+/** Clients that read slowly get the whole of a large response. Clients that stop reading are disconnected, which frees memory. */
 import http from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
@@ -8,13 +8,13 @@ import { type Harness, MODEL, startHarness, until } from '../../support/harness.
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
 const PIECE = 250_000;
-/** Far more than the system's own buffers take. */
+/** Enough that the response far exceeds the socket buffers of the operating system. */
 const PIECES = 110;
 
 let harness: Harness | null = null;
 afterEach(() => harness?.close());
 
-/** An answer of 27 MB. */
+/** Sends a response of about 27 MB. */
 async function answerAtLength(job: ScriptedJob): Promise<void> {
   job.accept();
   for (let index = 0; index < PIECES; index++) await job.pushWithinCredit(Buffer.alloc(PIECE, 'x'));
@@ -22,7 +22,7 @@ async function answerAtLength(job: ScriptedJob): Promise<void> {
   job.complete();
 }
 
-/** A request whose response stays unread until the test reads. */
+/** Sends a request. The response stays unread until the test reads it. */
 function ask(url: string, body: string | null = null, headers: Record<string, string> = {}): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method: body === null ? 'GET' : 'POST', headers, agent: false }, resolve);
@@ -61,7 +61,7 @@ it('a shutdown lets a client read the rest of a paid response', async () => {
   const response = await askForMuch(ending);
   await until(() => ending.jobLines().length === 1);
   const closed = ending.app.close(60_000);
-  // Longer than the coordinator waits for last responses.
+  // Longer than a shutdown waits for the last responses.
   await pause(1500);
   expect(await bytesIn(response, 0)).toBe(PIECES * PIECE);
   await closed;

@@ -1,4 +1,4 @@
-/** HTTP around requests: upgrades, encodings, slashes and preflights. */
+/** HTTP details of the server: upgrade requests, encodings, spellings of paths, CORS preflights. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
@@ -18,7 +18,7 @@ afterAll(() => harness.close());
 
 const BODY = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] });
 
-/** Bytes received on one connection until `end` is true. */
+/** Sends raw bytes on a new connection and returns what arrives until `end` returns true. */
 async function exchange(sent: string, end: (got: string) => boolean): Promise<string> {
   const client = connect(Number(new URL(harness.url).port), '127.0.0.1');
   let got = '';
@@ -133,7 +133,7 @@ describe('paths', () => {
     for (const path of ['/v1/models/', '//v1/models', '/v1//models', '/v1/models/?limit=1'])
       expect((await harness.get(path)).status).toBe(200);
     expect((await harness.post('/v1/chat/completions/', BODY)).status).toBe(200);
-    // No second spelling of an address is guarded less than the first.
+    // All spellings of a path have the same cross-site protection.
     const foreign = { origin: 'https://other.example', 'content-type': 'text/plain' };
     for (const path of ['/console/v1/keys', '//console/v1/keys', '/console/v1/keys/'])
       expect((await fetch(harness.url + path, { method: 'POST', headers: foreign, body: '{}' })).status).toBe(403);
@@ -145,7 +145,7 @@ describe('paths', () => {
     expect([unknownKey.status, await unknownKey.json()]).toEqual([401, expect.objectContaining({ type: 'error' })]);
     expect((await harness.post('/v1/chat/%63ompletions', BODY)).status).toBe(200);
     expect((await harness.get('/v1/models/test%2fno%2Dmodel')).status).toBe(404);
-    // A form of another site cannot send JSON.
+    // Both spellings refuse `text/plain`, which an HTML form of another site could send.
     const asText = { 'content-type': 'text/plain', origin: harness.url };
     const [plain, escaped] = await Promise.all([post('/console/v1/keys', asText), post('/%63onsole/v1/keys', asText)]);
     expect([escaped.status, escaped.status === 401]).toEqual([plain.status, false]);
@@ -211,7 +211,7 @@ describe('browsers on other origins', () => {
       await answer.text();
       expect(answer.headers.get('access-control-allow-origin')).toBe('*');
       expect(answer.headers.get('access-control-allow-credentials')).toBe(null);
-      // Safelisted by the Fetch standard, or of the connection alone.
+      // Headers that the Fetch standard safelists, and headers that scripts do not need.
       const others =
         /^(access-control-.*|cache-control|connection|content-length|content-type|date|keep-alive|trailer|transfer-encoding|x-accel-buffering)$/;
       const unexposed = [...answer.headers.keys()].filter(

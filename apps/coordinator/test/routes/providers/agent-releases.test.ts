@@ -1,4 +1,4 @@
-/** Release feed from the operator's file. */
+/** `/v1/agent/releases`: agent releases from the operator's JSON file. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_ROLLOUT_POLICY } from '@inference/formats';

@@ -1,4 +1,4 @@
-/** Own status of a provider, through the routes of a running coordinator. */
+/** `GET /v1/providers/me`: a provider reads its own status, placement decisions and next steps. */
 import { type PlacementDecision, type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ afterEach(() => harness.close());
 const described = Compile(ProviderStatusSchema);
 const PATH = '/v1/providers/me';
 const CANARY = 'canary-of-the-prompt';
-/** With this value, unmeasured providers are not preferred. */
+/** With this random value, the scheduler does not prefer providers without measured speed. */
 const EVEN = { random: () => 0.5 };
 
 async function tokenOf(provider: ScriptedProvider): Promise<string> {
@@ -80,7 +80,7 @@ describe('provider status', () => {
     const [decision] = passed.decisions;
     expect(decision).toMatchObject({ outcome: 'not_chosen', reason: 'slower', count: 3, slower_by_ms: expect.any(Number) });
     expect(decision?.text).toBe(`Not chosen: slower by ${((decision?.slower_by_ms ?? 0) / 1000).toFixed(1)} s.`);
-    // An estimated speed is no reason to change the model; a measured one is, while no request comes.
+    // The step `slower` needs a measured speed. It is absent while the provider's speed wins it requests.
     const codes = (facts: Parameters<typeof nextSteps>[0]) => nextSteps(facts).map(({ code }) => code);
     expect(codes(passed)).not.toContain('slower');
     expect(codes(passed)).toContain('not_measured');
@@ -119,7 +119,7 @@ describe('provider status', () => {
     const provider = await harness.provider({ onJob });
     const codes = async () => (await statusOf(provider)).next_steps.map(({ code }) => code);
     expect(await codes()).toEqual(['not_linked', 'no_demand', 'not_enrolled', 'not_measured']);
-    // The console has no enrolment; the agent's setup has.
+    // Owners enrol with the agent's setup command; the console cannot do it.
     const enrol = (await statusOf(provider)).next_steps.find(({ code }) => code === 'not_enrolled');
     expect(enrol?.text).toContain('inference-provider setup --enrol');
     expect(enrol?.text).not.toContain('console');
@@ -194,7 +194,7 @@ describe('GET /v1/models/{id}', () => {
     });
     const answers = [ask()];
     await until(() => jobs.length === 1);
-    // The queue is empty; the wait of a new request has not been measured.
+    // The queue is empty, but no wait for the busy slot has been measured yet.
     expect(await metadata()).toMatchObject({ waiting_requests: 0, expected_wait_ms: null });
     answers.push(ask());
     await until(async () => (await metadata()).waiting_requests === 1);

@@ -1,4 +1,4 @@
-/** Agents are offered a version by stage, a bad one is halted, and two coordinators agree. */
+/** Staged rollout of agent releases: offers by stage, halt of a bad version, and agreement of two coordinators. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AdminRollout, AdminRolloutList, RolloutPolicy } from '@inference/formats';
@@ -13,7 +13,7 @@ import { type Harness, type HarnessOptions, startCoordinator } from '../../suppo
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 
 const MINUTE = 60_000;
-/** Machines that update without a limit of capacity: half of them, then all. */
+/** Offers the version to half of the machines, then to all. Any share of the capacity may update at once. */
 const POLICY: RolloutPolicy = {
   mode: 'staged',
   stages: [
@@ -40,9 +40,9 @@ const release = (version: string): Release => ({
 type M = ScriptedProvider;
 
 interface Network {
-  /** Coordinator that agents ask. */
+  /** Coordinator that agents ask for releases over HTTP. */
   readonly near: Harness;
-  /** Coordinator of their connections. */
+  /** Coordinator that holds the agents' WebSockets. */
   readonly far: Harness;
   close(): Promise<void>;
 }
@@ -68,7 +68,7 @@ describe.each([
       config: { agentReleases: file },
       now: () => Date.now() + skippedMs,
       refreshMs: 20,
-      // Checked by hand, each time.
+      // The test calls `checkRollouts` itself.
       rolloutCheckMs: 3_600_000,
       providerTimings: { challengeIntervalMs: 3_600_000 },
     });
@@ -109,17 +109,17 @@ describe.each([
     expect((await admin('PUT', '/admin/v1/rollout-policy', POLICY)).status).toBe(200);
     await far.app.checkRollouts();
     put('1.0.0', VERSION);
-    // An earlier agent sends no token: the only machine of its address is recognised.
+    // Old agents send no token. Only one machine has this address, so the coordinator recognises it.
     expect(await ask(null)).toEqual([VERSION, null]);
-    // Anyone may ask from that address: only the token proves a failure.
+    // A failure is recorded only with a token, because others can send requests from the same address.
     expect(await ask(null, 'latest', near, `&failed=${VERSION}`)).toEqual([VERSION, null]);
     const [second, third, fourth, fifth, lateOne] = (await Promise.all(
       keys.slice(1).map((enclave, index) => connect(enclave, index + 1)),
     )) as [M, M, M, M, M];
-    // Both coordinators know the capacity of all machines.
+    // After this, both coordinators know the capacity of all machines.
     await far.app.checkRollouts();
     await near.app.checkRollouts();
-    // By stage, and the same answer again. A check records nothing.
+    // Machines get the version by stage, and the same answer again. A request with `check=yes` records no offer.
     expect(await ask(fourth, 'latest', near, '&check=yes')).toEqual([VERSION, null]);
     await far.app.checkRollouts();
     await near.until(async () => (await rollout())?.machines.offered === 1);
@@ -130,13 +130,13 @@ describe.each([
     expect(await ask(lateOne, 'latest', near, '&channel=canary')).toEqual([VERSION, null]);
     expect((await ask(first, '1.0.0'))[0]).toBe('1.0.0');
 
-    // A machine that runs the version is asked to do nothing, and counts.
+    // A machine that already runs the version is offered nothing newer.
     third.close();
     await third.closed;
     const updated = await far.provider({ enclave: third.enclave, agentVersion: VERSION, serial: 'SERIAL2' });
     expect(await ask(updated)).toEqual([VERSION, null]);
 
-    // One machine goes back to its version, and three do not return.
+    // One machine rolls back, and three do not reconnect after their update.
     expect(await ask(fourth)).toEqual([VERSION, null]);
     expect(await ask(fourth, 'latest', near, `&failed=${VERSION}`)).toEqual(['1.0.0', { ...later, reason: 'failed_here' }]);
     expect(await ask(fifth)).toEqual([VERSION, null]);
@@ -161,7 +161,7 @@ describe.each([
     });
     expect((await admin('POST', '/admin/v1/rollouts/9.9.9/pause')).status).toBe(404);
 
-    // Old findings do not halt again, and everyone is next.
+    // After a resume, failures from before the halt do not halt the rollout again. Then the operator completes it.
     skippedMs += MINUTE;
     expect((await admin('POST', `/admin/v1/rollouts/${VERSION}/resume`, {})).body).toMatchObject({ state: 'active', stage: 1 });
     await far.app.checkRollouts();

@@ -58,7 +58,7 @@ describe('GET /openapi.json', () => {
       for (const [path, operations] of Object.entries(document.paths)) {
         const [method = ''] = Object.keys(operations);
         const reached = await fetch(harness.url + path.replace(/\{\w+\}/, 'x'), { method: method.toUpperCase() });
-        // No image has that name, and no record that hash; both routes take no key.
+        // These two routes need no API key; no image or record is named `x`.
         const open = path === '/v1/images/files/{file}' || path === '/v1/e2e/records/{record_sha256}' ? 404 : 200;
         expect([path, reached.status]).toEqual([path, 'security' in (operations[method] as object) ? open : 401]);
       }
@@ -124,7 +124,7 @@ function operationsOf({ paths }: OpenApiDocument): { readonly name: string; read
   );
 }
 
-/** Problems of a value under a named schema. */
+/** Validation errors of a value against a named schema. */
 function problemsOf(reference: string | undefined, value: unknown): unknown[] {
   const name = reference?.split('/').at(-1) as keyof typeof COMPONENT_SCHEMAS;
   return [...Compile(COMPONENT_SCHEMAS[name]).Errors(value)];
@@ -162,7 +162,7 @@ describe('the OpenAPI document', () => {
           for (const { summary, value } of examples) {
             expect(summary, name).toMatch(/^[A-Z].*\.$/);
             if (type === 'application/json') expect(problemsOf(media?.schema?.$ref, value), `${name} ${status}`).toEqual([]);
-            // The field of an error is one of the request.
+            // `param` of an example error must be a query parameter of the operation.
             const { param } = (value as { error?: { param?: string | null } }).error ?? {};
             const queries = operation.parameters?.filter(({ in: place }) => place === 'query') ?? [];
             if (queries.length > 0 && typeof param === 'string')
@@ -189,7 +189,7 @@ describe('the OpenAPI document', () => {
       const results = new Map<string, { readonly status: number; readonly body: string }>();
       for (const { name, operation } of operationsOf(document)) {
         for (const { label, source } of operation['x-codeSamples']) {
-          // These need a file that a client library sealed, or the token of a program.
+          // Skipped: samples that need a sealed request file or an OAuth token.
           if (/request\.sealed|_TOKEN/.test(source)) continue;
           const command = source.replaceAll(EXAMPLE_MODEL, MODEL).replace(/^curl /, 'curl -sS -w "\\n%{http_code}" ');
           const { stdout } = await promisify(execFile)('bash', ['-c', command], {
@@ -200,7 +200,7 @@ describe('the OpenAPI document', () => {
         }
       }
       expect([...results.keys()].filter((name) => name.includes('image.'))).toHaveLength(4);
-      // Ids of examples name nothing here, and the model of this network makes no images and no embeddings.
+      // The ids in examples do not exist here, and the only model makes no images and no embeddings.
       const NOT_FOUND = ['get /v1/receipts/{job_id}', 'get /v1/images/files/{file}', 'get /v1/e2e/records/{record_sha256}'];
       const NOT_SERVED = ['post /v1/images/generations', 'post /v1/embeddings'];
       for (const [name, { status, body }] of results) {

@@ -18,7 +18,7 @@ const NOTHING: Activity = {
   earned: 0,
 };
 
-/** Exactly the members of the specification. */
+/** Member names of each response in the specification. Responses must have exactly these. */
 const SPECIFIED = {
   stats: [
     'total_requests total_prompt_tokens total_completion_tokens total_tokens avg_tokens_per_request active_providers total_gpu_cores',
@@ -104,7 +104,7 @@ describeDatabases('public statistics', (fresh) => {
     const minute = Math.floor(Date.now() / MINUTE);
     const row = (ago: number) => ({ minute: minute - ago, requests: ago + 1, prompt_tokens: 100 + ago, completion_tokens: 10 * ago });
     await harness.app.database.insertInto('minute_totals').values([30, 29, 7, 0].map(row)).execute();
-    // The last millisecond of the minute, then the first of the next one.
+    // Time is the last millisecond of a minute, then the first millisecond of the next.
     clock = () => minute * MINUTE + 59_999;
     const { time_series } = await body<{ time_series: Bucket[] }>('/v1/stats');
     expect(time_series.map(({ timestamp }) => Date.parse(timestamp) / MINUTE)).toEqual(
@@ -226,7 +226,7 @@ describeDatabases('public statistics', (fresh) => {
     await addServed(database, 'all', 'b', { earned: 50, served_tokens: 70, served_jobs: 2 });
     await addServed(database, 'all', 'c', { earned: 50, served_tokens: 20, served_jobs: 9 });
     await addServed(database, '7d', 'c', { earned: 7, served_tokens: 8, served_jobs: 1 });
-    // Accounts that only order jobs are on no leaderboard.
+    // Accounts that only buy inference are on no leaderboard.
     await addServed(database, 'all', 'consumer', { requests: 1000, spent: 1_000_000 });
 
     const board = await body<{ entries: Entry[] }>('/v1/leaderboard');

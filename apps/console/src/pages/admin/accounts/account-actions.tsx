@@ -1,4 +1,7 @@
-/** Operator actions on an account: suspend, operator access, two-factor reset, deposit. Each asks for confirmation. */
+/**
+ * `AccountActions`: buttons for operators on the page of an account: deposit, two-factor reset, operator access, suspension, data export
+ * and deletion. Every change asks for confirmation.
+ */
 import type { AdminAccountView } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';

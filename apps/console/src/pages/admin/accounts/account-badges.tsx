@@ -1,4 +1,4 @@
-/** Badges for the state of an account and for operator access. */
+/** `AccountBadges`: badges for the state and kind of an account, and for operator access. */
 import type { AdminAccount } from '@inference/formats';
 import { Badge } from '../../../ui/display/page.js';
 

@@ -1,4 +1,4 @@
-/** `/admin/accounts/:id`: balance, machines and history of an account, with the operator actions. */
+/** `/admin/accounts/:id`: balance, machines, members and history of an account, with actions for operators. */
 import type { AdminAccountView, AdminMember } from '@inference/formats';
 import { Link, useParams } from 'wouter';
 import { LoadedPage } from '../../../api/loaded-page.js';

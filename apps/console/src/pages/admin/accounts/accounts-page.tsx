@@ -1,4 +1,4 @@
-/** `/admin/accounts`: search by part of a name or email address. */
+/** `/admin/accounts`: list of accounts, with a search by part of a name or email address. */
 import type { AdminAccount } from '@inference/formats';
 import { useDeferredValue, useState } from 'react';
 import { Link } from 'wouter';

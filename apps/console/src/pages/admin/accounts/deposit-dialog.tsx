@@ -1,4 +1,4 @@
-/** Adds a deposit: amount and reference, then a confirmation. Each reference deposits once. */
+/** `DepositDialog`: adds a manual deposit. Asks for amount and reference, then for confirmation. A reference can be used once. */
 import type { AdminAccountView } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';

@@ -1,4 +1,4 @@
-/** `/admin/incidents`: operators publish, update and end incidents and maintenance of the status page. */
+/** `/admin/incidents`: operators publish, update and end the incidents and maintenance of the public status page. */
 import type { Incident, IncidentUpdate } from '@inference/formats';
 import { CalendarClock, Plus } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
@@ -130,7 +130,7 @@ function CurrentActions({ incident, onOpen }: ActionsProps) {
 
 function PastActions({ incident, onOpen }: ActionsProps) {
   const { title, ends_at } = incident;
-  // Maintenance whose scheduled end has passed stays completed.
+  // Maintenance cannot be reopened after its scheduled end.
   const canReopen = ends_at === null || Date.parse(ends_at) > Date.now();
   return (
     <span className="cell-actions">

@@ -2,7 +2,7 @@
 
 const UTC = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 
-/** Converts an ISO 8601 time to the value of an input, such as `2026-11-26T09:30`. */
+/** Converts an ISO 8601 time to an input value such as `2026-11-26T09:30`. */
 export function toLocalInput(iso: string): string {
   const date = new Date(iso);
   const two = (value: number): string => String(value).padStart(2, '0');
@@ -10,7 +10,7 @@ export function toLocalInput(iso: string): string {
   return `${day}T${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** Converts the value of an input to an ISO 8601 time in UTC; null: the input is incomplete. */
+/** Converts an input value to an ISO 8601 time in UTC. Null: the value is incomplete. */
 export function fromLocalInput(value: string): string | null {
   const date = new Date(value);
   return value === '' || Number.isNaN(date.getTime()) ? null : date.toISOString();

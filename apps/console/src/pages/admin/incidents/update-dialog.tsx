@@ -9,7 +9,7 @@ import { incidentPath, useReportChange } from '../queries.js';
 
 type UpdateAct = 'update' | 'resolve' | 'reopen';
 
-/** Statuses that an update may have, in the order of time. */
+/** Statuses that an update may have, in the order in which they usually occur. */
 const STATUS_OPTIONS: Readonly<Record<Incident['kind'], readonly Incident['status'][]>> = {
   incident: ['investigating', 'identified', 'monitoring', 'resolved'],
   maintenance: ['scheduled', 'in_progress', 'completed'],

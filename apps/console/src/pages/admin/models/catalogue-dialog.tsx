@@ -1,4 +1,4 @@
-/** Edits one model of the catalogue: names, and hashes of the permitted files. */
+/** `CatalogueDialog`: adds or edits a model of the catalogue, with its names and the hashes of the permitted files. */
 import type { AdminCatalogueEntry } from '@inference/formats';
 import { api } from '../../../api/api-client.js';
 import { FormDialog } from '../../../ui/dialogs/dialog.js';
@@ -14,7 +14,7 @@ const TYPES = [
   { value: 'image', label: 'Images' },
 ] as const;
 
-/** `entry`: the model to edit; null for a new model. */
+/** `entry`: model to edit; null: a new model. */
 export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatalogueEntry | null; readonly onClose: () => void }) {
   const reportChange = useReportChange();
   const form = useFormMutation(

@@ -1,4 +1,4 @@
-/** `/admin/catalogue`: models known to the operators, with their permitted files. */
+/** `/admin/catalogue`: the operator's model catalogue, with the files that machines may serve under each model id. */
 import type { AdminCatalogueEntry } from '@inference/formats';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';

@@ -1,10 +1,10 @@
-/** Reads SHA-256 hashes, one per line, also in the output format of `shasum -a 256`. */
+/** `parseHashes`: parses SHA-256 hashes, one per line, also in the output format of `shasum -a 256`. */
 
 const MAX = 64;
 
 type ParsedHashes =
   | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
-  /** Sentence for the user. */
+  /** `problem`: error message for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
 
 export function parseHashes(text: string): ParsedHashes {

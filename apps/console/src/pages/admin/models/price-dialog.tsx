@@ -1,4 +1,4 @@
-/** Sets a price: amounts, then a confirmation. */
+/** `PriceDialog`: sets the price of a model. Asks for the rates, then for confirmation. */
 import type { AdminPrice } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
@@ -13,7 +13,7 @@ import { pricePath, useReportChange } from '../queries.js';
 
 interface Rates {
   readonly prompt_per_million: number;
-  /** Left out: as much as other input tokens. */
+  /** Absent: same as `prompt_per_million`. */
   readonly cached_per_million?: number;
   readonly completion_per_million: number;
   readonly per_image: number;
@@ -28,7 +28,7 @@ interface NewPrice {
 const MAX_PER_MILLION = 10_000_000_000;
 const MAX_PER_IMAGE = 1_000_000_000;
 
-/** `price`: the current price; null for a model to be named. */
+/** `price`: current price of the model; null: the user enters the model. */
 export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | null; readonly onClose: () => void }) {
   const [newPrice, setNewPrice] = useState<NewPrice | null>(null);
   const form = useFormMutation(
@@ -124,7 +124,7 @@ function Change({ label, before, after }: { readonly label: string; readonly bef
   );
 }
 
-/** Wildcard for every model without its own price. */
+/** Wildcard for all models without their own price. */
 const ANY_MODEL = '*';
 
 export function modelName(model: string): string {

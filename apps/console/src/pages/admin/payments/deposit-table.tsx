@@ -1,4 +1,4 @@
-/** Deposits of one account or of all, newest first. */
+/** `DepositTable`: deposits of one account or of all accounts, newest first. */
 import type { AdminDepositPage } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
@@ -11,7 +11,7 @@ type Deposit = AdminDepositPage['data'][number];
 
 interface DepositTableProps {
   readonly title?: string;
-  /** Null: of all accounts. */
+  /** Null: all accounts. */
   readonly accountId: string | null;
 }
 

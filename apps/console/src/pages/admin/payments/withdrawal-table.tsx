@@ -1,4 +1,4 @@
-/** Withdrawals, newest first, with actions for requested withdrawals. */
+/** `WithdrawalTable`: withdrawals, newest first. Operators can transfer, mark as paid or reject requested ones. */
 import type { ConsoleWithdrawal } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -14,7 +14,7 @@ import { useAdminWithdrawals, useReportChange } from '../queries.js';
 
 interface WithdrawalTableProps {
   readonly title?: string;
-  /** Null: of all accounts. */
+  /** Null: all accounts. */
   readonly accountId: string | null;
   /** Null: all states. */
   readonly state: ConsoleWithdrawal['state'] | null;

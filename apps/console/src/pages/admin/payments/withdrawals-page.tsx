@@ -1,4 +1,4 @@
-/** `/admin/withdrawals`: requested and completed withdrawals. */
+/** `/admin/withdrawals`: requested and completed withdrawals, and owners whose earnings come mostly from one account. */
 import type { AdminEarningsConcentration } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -32,7 +32,7 @@ export function Page() {
       />
       <div className="stack">
         <WithdrawalTable accountId={null} state={filter} />
-        {/* StateChoice after the table above has its final height. */}
+        {/* Rendered after the table above has its final height, so that the card does not move. */}
         {rows === undefined ? null : <EarningsConcentration />}
       </div>
     </>
@@ -41,7 +41,7 @@ export function Page() {
 
 type Pair = AdminEarningsConcentration['data'][number];
 
-/** Owners who earn mostly from one account, possibly their own. */
+/** Owners whose earnings come mostly from one account, which may be their own. */
 function EarningsConcentration() {
   const concentration = useEarningsConcentration();
   const { data } = concentration;

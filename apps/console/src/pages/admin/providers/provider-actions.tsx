@@ -1,4 +1,4 @@
-/** Operator actions on a machine: quarantine, release, clear failures. */
+/** `ProviderActions`: buttons and dialogs for operators to quarantine or release a machine, and to clear its failures. */
 import type { AdminProviderView } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';

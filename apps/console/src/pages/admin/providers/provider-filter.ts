@@ -1,4 +1,4 @@
-/** Search and state filter over the connected machines. */
+/** `filterProviders`: search and state filter for the connected machines on the operators' page. */
 import type { AdminProvider } from '@inference/formats';
 
 export const STATES = [

@@ -1,4 +1,4 @@
-/** `/admin/providers/:id`: one machine for operators: the owner, the status that the owner sees, restrictions, and operator actions. */
+/** `/admin/providers/:id`: details of one machine for operators: owner, status, restrictions, actions and audit log. */
 import type { AdminProviderView } from '@inference/formats';
 import { Link, useParams } from 'wouter';
 import { LoadedPage } from '../../../api/loaded-page.js';
@@ -83,7 +83,7 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
   );
 }
 
-/** Why the reputation of a machine delays or stops jobs. Nothing for a machine in good standing. */
+/** Note with the reason for a restriction by reputation. Renders nothing without a restriction. */
 function RestrictionNote({ reputation }: { readonly reputation: AdminProviderView['reputation'] }) {
   if (reputation.state === 'well') return null;
   const reason = restrictionReason(reputation);

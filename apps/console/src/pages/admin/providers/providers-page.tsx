@@ -1,4 +1,4 @@
-/** `/admin/providers`: machines connected to any coordinator, and machines that are quarantined or restricted. */
+/** `/admin/providers`: all connected machines, and machines that are quarantined or restricted. */
 import type { AdminProvider, AdminProviderList } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -18,7 +18,7 @@ import { useProviders } from '../queries.js';
 import { filterProviders, STATES, type StateFilter } from './provider-filter.js';
 import { restrictionEnd, restrictionReason } from './restriction-texts.js';
 
-/** Rows shown initially, and added per click. */
+/** Number of rows shown initially, and added per click. */
 const ROWS = 100;
 
 export function Page() {
@@ -106,7 +106,7 @@ interface ExcludedRow {
   readonly by: 'Operator' | 'Reputation';
   readonly why: string;
   readonly since: string | number | null;
-  /** Milliseconds since 1970, or the event that ends the exclusion. */
+  /** Milliseconds since 1970, or text about the event that ends the exclusion. */
   readonly until: number | string;
 }
 

@@ -1,15 +1,15 @@
-/** Reason and end of a restriction by reputation, for the pages of machines. A restriction is a backoff, quarantine or probation. */
+/** Reason and end of a restriction by reputation (backoff, quarantine or probation), for the operators' pages about machines. */
 import type { AdminProvider } from '@inference/formats';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
 
 type Reputation = AdminProvider['reputation'];
 
-/** Why the machine was restricted: the kind of failure, then the exact problem. Empty if neither is known. */
+/** Reason for the restriction: the kind of failure, then the details. Empty if both are unknown. */
 export function restrictionReason({ reason, detail }: Pick<Reputation, 'reason' | 'detail'>): string {
   return [reason === null ? null : humanizeCode(reason), detail].filter((text) => text !== null).join(': ');
 }
 
-/** Planned end, in milliseconds since 1970. Null on probation, which begins at `until` and ends with the next verified answer. */
+/** End of the restriction, in milliseconds since 1970. Null on probation, which began at `until` and ends with a verified response. */
 export function restrictionEnd({ state, until }: Pick<Reputation, 'state' | 'until'>): number | null {
   return state === 'on_probation' ? null : until;
 }

@@ -1,4 +1,4 @@
-/** Changes the policy of rollouts. Stages are lines of percent, minutes and machines. */
+/** `PolicyButton`: button and dialog that change the rollout policy. Users enter one stage per line: percent, minutes, machines. */
 import type { RolloutPolicy } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
@@ -78,7 +78,7 @@ function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; rea
   );
 }
 
-/** Null: a line is no stage, or the percentages do not grow up to 100. */
+/** Parses stages. Null: a line is invalid, or the percentages do not grow up to 100. */
 function stagesOf(text: string): RolloutPolicy['stages'] | null {
   const stages: RolloutPolicy['stages'] = [];
   for (const line of linesOf(text)) {

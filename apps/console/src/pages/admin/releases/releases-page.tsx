@@ -1,4 +1,4 @@
-/** `/admin/releases`: agent versions, the share of machines on each version, and the rollout policy. */
+/** `/admin/releases`: rollouts of agent versions, the share of machines on each version, and the rollout policy. */
 import type { AdminRollout, AdminRolloutList, RolloutPolicy } from '@inference/formats';
 import { Count, formatShare, pluralize, Time } from '../../../ui/display/figures.js';
 import { Badge, Card, PageHeader } from '../../../ui/display/page.js';

@@ -1,4 +1,4 @@
-/** `RolloutCard`: state, stage and progress of one rollout, with the operator's actions. Part of the releases page. */
+/** `RolloutCard`: state, stage and progress of one rollout, with actions for operators. Part of the releases page. */
 import type { AdminRollout, RolloutAct, RolloutComparison, RolloutState } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
@@ -60,7 +60,7 @@ export function RolloutCard({ rollout, share }: RolloutCardProps) {
   );
 }
 
-/** Label of the time at which a rollout reached the state. */
+/** Label for `ended_at`, the time at which the rollout reached its state. */
 const END_LABELS: Readonly<Record<RolloutState, string>> = { active: 'Ended', paused: 'Paused', halted: 'Halted', complete: 'Completed' };
 
 function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
@@ -93,7 +93,7 @@ function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
 
 const BUTTON_KINDS: Readonly<Partial<Record<RolloutAct, 'primary' | 'danger'>>> = { resume: 'primary', halt: 'danger' };
 
-/** Buttons of the actions that the state permits. Each action asks for confirmation; `act`: the action being confirmed. */
+/** Buttons for the actions that the state permits. `act` is the action that the user must confirm now. */
 function RolloutActs({ rollout }: { readonly rollout: AdminRollout }) {
   const [act, setAct] = useState<RolloutAct | null>(null);
   const reportChange = useReportChange();

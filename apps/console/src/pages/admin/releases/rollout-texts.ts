@@ -25,7 +25,7 @@ export const VERDICTS: Readonly<Record<RolloutComparison['verdict'], { readonly 
   not_enough_data: { label: 'Not enough data', tone: 'neutral' },
 };
 
-/** Figure of the updated or other machines: `3 of 20 (15%)`, or the relative speed. */
+/** Figure of one side of a comparison (updated or other machines): `3 of 20 (15%)`, or the relative speed. */
 export function partText({ measure }: RolloutComparison, { bad, count, machines, value }: RolloutComparison['updated']): string {
   if (value === null) return '—';
   if (measure === 'slower') return `${formatShare(value)} (${pluralize(machines, 'machine')})`;
@@ -90,7 +90,7 @@ export const ACTS: Readonly<Record<RolloutAct, ActText>> = {
   },
 };
 
-/** Actions that the state permits, the usual action first. */
+/** Actions that the state permits, the most common first. */
 export function actsOf({ state, stage, stages, urgent }: AdminRollout): readonly RolloutAct[] {
   const expedite = urgent ? [] : (['expedite'] as const);
   switch (state) {

@@ -1,4 +1,4 @@
-/** Audit log entries as sentences, from the route and body of each admin request. */
+/** `actionText` and `outcomeText`: describe entries of the audit log, from the route, body and outcome of the admin request. */
 import type { AdminAction } from '@inference/formats';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
 import { formatUsd } from '../../../ui/display/figures.js';

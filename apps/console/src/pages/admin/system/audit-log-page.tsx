@@ -1,4 +1,4 @@
-/** `/admin/actions`: audit log of all operator actions, with downloads. The log of one machine is on the page of the machine. */
+/** `/admin/actions`: audit log of all operator actions, with downloads. */
 import { PageHeader } from '../../../ui/display/page.js';
 import { DownloadLink } from '../../../ui/forms/download-link.js';
 import { AuditLog } from './audit-log.js';

@@ -1,4 +1,4 @@
-/** `AuditLog`: operator actions, newest first, of all subjects or of one. Part of the pages for operators. */
+/** `AuditLog`: table of operator actions, newest first, about one subject or all. Used by several pages for operators. */
 import type { AdminAction } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
@@ -37,7 +37,7 @@ const COLUMNS: readonly Column<AdminAction>[] = [
   { key: 'outcome', header: 'Result', cell: ({ outcome }) => outcomeText(outcome) },
 ];
 
-/** Page about the subject of an action. Null: subjects of such actions have no page. */
+/** Path of the page about the subject of an action. Null: there is no such page. */
 function pageOf(action: string): Parameters<typeof pathWithId>[0] | null {
   if (action.includes('/providers/')) return PATHS.adminProvider;
   return action.includes('/accounts/') ? PATHS.adminAccount : null;

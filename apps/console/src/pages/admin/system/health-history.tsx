@@ -1,4 +1,4 @@
-/** `HealthHistoryCard`: charts of all coordinators over the last hour, day or week, on the health page for operators. */
+/** `HealthHistoryCard`: charts of health figures over the last hour, day or week, for all coordinators. Part of the health page. */
 import type { AdminHealthHistory } from '@inference/formats';
 import { useState } from 'react';
 import { Chart } from '../../../ui/chart/chart.js';

@@ -1,7 +1,7 @@
 /**
- * `/admin/health`: state of the network, now and over the last hour, from `GET /admin/v1/health`.
+ * `/admin/health`: current state of the network, from `GET /admin/v1/health`, and charts of earlier figures.
  *
- * Jobs, machines and recent codes are sums over all coordinators. Readiness and process facts are of the coordinator that answered.
+ * Jobs, machines and recent codes are sums over all coordinators. Readiness and process facts describe only the coordinator that responded.
  */
 import type { AdminHealth } from '@inference/formats';
 import type { ReactNode } from 'react';
@@ -217,13 +217,13 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ledger_failed: 'Ledger error',
 };
 
-/** Text of a code, which is `kind` or `kind:reason`. */
+/** Text for a code of the form `kind` or `kind:reason`. */
 function codeText(code: string): string {
   const [what = '', why] = code.split(':', 2);
   return why === undefined ? humanizeCode(what) : `${PROBLEMS[what] ?? humanizeCode(what)}: ${humanizeCode(why)}`;
 }
 
-/** Binary megabytes (2^20 bytes), the unit of the memory settings. */
+/** Formats bytes in MiB, the unit of the memory settings. */
 function formatMemory(bytes: number): string {
   return `${(bytes / 1_048_576).toFixed(bytes < 10_485_760 ? 1 : 0)} MB`;
 }

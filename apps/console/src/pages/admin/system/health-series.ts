@@ -1,4 +1,4 @@
-/** `healthCharts`: converts the health history to charts. Intervals without figures stay empty, so that an outage is no zero. Pure. */
+/** `healthCharts`: converts the health history to charts. Intervals without figures are gaps and not zeros. Pure. */
 import type { AdminHealthHistory, AdminHealthPoint } from '@inference/formats';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
 import { formatDuration, formatShort, formatUsd } from '../../../ui/display/figures.js';
@@ -8,7 +8,7 @@ export interface HealthChart {
   readonly kind: 'line' | 'bar';
   readonly isStacked: boolean;
   readonly format: (value: number) => string;
-  /** `colour`: number of a chart colour; absent: by position. */
+  /** `colour`: number of a chart colour. Absent: by position. */
   readonly series: readonly { readonly label: string; readonly values: readonly (number | null)[]; readonly colour?: number }[];
 }
 
@@ -16,7 +16,7 @@ export interface HealthChart {
 const MAX_CODES = 5;
 const OTHER_ERRORS = 'Other errors';
 
-/** Colour numbers by label, so that failures have the warm colour. */
+/** Colour numbers by label. Failures get a warm colour. */
 const REQUEST_COLOURS: Readonly<Record<string, number>> = { Delivered: 1, Failed: 3, Refused: 4, Cancelled: 2 };
 
 function colourOf(label: string): { readonly colour?: number } {
@@ -101,7 +101,7 @@ export function healthCharts({ data }: AdminHealthHistory): readonly HealthChart
   ];
 }
 
-/** Reads the value of each series from a point, by label. */
+/** Functions that read the values of series from a point, by label of the series. */
 type Readers = Record<string, (point: AdminHealthPoint) => number>;
 
 /** A series for each frequent error code, and a last series for all other codes. */

@@ -1,7 +1,7 @@
 /**
- * `DayBar`: uptime per day, one bar each.
+ * `DayBar`: uptime per day, with one bar per day.
  *
- * Pointer and arrow keys choose a day, whose details appear below the bars. Screen readers get the same text.
+ * Pointer and arrow keys select a day, whose details appear below the bars. Screen readers announce the same text.
  */
 import { type KeyboardEvent, type PointerEvent, useState } from 'react';
 import { formatUptime } from '../../../features/models/model-figures.js';
@@ -11,16 +11,16 @@ interface DayBarProps {
   readonly label: string;
   /** Uptime per UTC day from 0 to 1, oldest first, today last; null: no records. */
   readonly days: readonly (number | null)[];
-  /** Minutes of downtime per day; null: unknown for models. */
+  /** Minutes of downtime per day. Null for models, which have no such record. */
   readonly downMinutes: readonly (number | null)[] | null;
-  /** Uptime of all days as text. */
+  /** Uptime of the whole period, as text. */
   readonly uptime: string;
 }
 
 const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const DAY_MS = 86_400_000;
 const LEVELS = ['none', 'good', 'warn', 'bad'] as const;
-/** Height of a bar by its level, so that the level does not depend on the colour alone. */
+/** Height of the bars by level, so that colour is not the only difference. */
 const HEIGHTS: Readonly<Record<(typeof LEVELS)[number], number>> = { none: 0.3, good: 1, warn: 0.75, bad: 0.5 };
 
 export function DayBar({ label, days, downMinutes, uptime }: DayBarProps) {

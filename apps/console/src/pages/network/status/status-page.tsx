@@ -1,4 +1,4 @@
-/** `/status`: state and daily uptime of components and models, incidents and maintenance. */
+/** `/status`: public status page with state and daily uptime of components and models, incidents and maintenance. */
 import './status.css';
 import type { ComponentState, NetworkStatus, StatusComponent, StatusModel } from '@inference/formats';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-/** Display texts for claims of a record and for the steps of their verification. */
+/** Display texts for the claims of an attestation record, and for the stages and steps of their verification. */
 import type { ChainStep, VerificationStage } from '@inference/verifier';
 
 /** Unlisted claims show their own name. */

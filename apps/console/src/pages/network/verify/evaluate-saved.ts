@@ -1,4 +1,4 @@
-/** Verifies a saved answer or receipt against the machine's attestation record, and states which checks could not run. Pure. */
+/** Verifies a saved response or receipt against the machine's attestation record. The report also lists checks that could not run. Pure. */
 import type { AttestationFeed, EnclaveEvidence, Receipt } from '@inference/protocol';
 import {
   type AnswerVerdict,
@@ -20,15 +20,15 @@ import type { HttpAnswer } from './read-input.js';
 
 interface SavedAnswer {
   readonly answer: HttpAnswer;
-  /** Request body; empty: not given. */
+  /** Request body; empty: unknown. */
   readonly request: string;
-  /** Pasting may change line ends at the end of a body; a file is exact. */
+  /** Pasting may change white space at the end of a body. Files are exact. */
   readonly isPasted: boolean;
-  /** Feed with the attestation record of the machine in `X-Provider-Id`; empty while the machine is not connected. */
+  /** Feed with the attestation record of the machine that `X-Provider-Id` names. Has no record if the machine is not connected. */
   readonly feed: AttestationFeed;
 }
 
-/** Time in milliseconds. Throws `FeedError` for an invalid feed. */
+/** `now` in milliseconds. Throws `FeedError` for an invalid feed. */
 export function evaluateSavedAnswer({ answer, request, isPasted, feed }: SavedAnswer, now: number): AnswerReportProps {
   const headers = Object.fromEntries(answer.headers);
   const body = isPasted ? restoredBody(answer) : answer.body;
@@ -59,7 +59,7 @@ export function evaluateSavedAnswer({ answer, request, isPasted, feed }: SavedAn
   };
 }
 
-/** Time in milliseconds. Throws `FeedError` for an invalid feed. */
+/** `now` in milliseconds. Throws `FeedError` for an invalid feed. */
 export function evaluateSavedReceipt(
   { saved, request, feed }: { readonly saved: SavedReceipt; readonly request: string; readonly feed: AttestationFeed },
   now: number,
@@ -96,18 +96,19 @@ export function evaluateSavedReceipt(
 const NOT_CONNECTED =
   'The machine: it is not connected now, so its record is not published. Whether the key belongs to a verified machine is open.';
 
-/** Members of the receipt that only the sender of the request can compare. */
+/** Text about members of the receipt that only the sender of the request can compare. */
 function toCompare({ endpoint, client_nonce: nonce }: Receipt): string {
   return nonce === undefined
     ? `The endpoint: compare ${endpoint} with the path that you called.`
     : `The endpoint and the nonce: compare ${endpoint} and ${nonce} with the path that you called and the X-Inference-Nonce that you sent.`;
 }
 
-/** Checks that fail only because the record is missing. */
+/** Checks that need the attestation record. */
 const NEEDS_RECORD: ReadonlySet<string> = new Set(['provider_key', 'provider_record', 'provider_headers']);
 
 /**
- * Checks that need no record. `receipt_key` binds the key from the answer to the receipt's provider ID, which must equal the header's.
+ * Checks for a response whose record is missing. The remaining check `receipt_key` binds the response's key to the provider id in the
+ * receipt. The provider id in the header must therefore be the same.
  */
 function withoutRecord({ checks, receipt }: AnswerVerdict, providerId: string | undefined): readonly Check[] {
   const possible = checks.filter(({ name }) => !NEEDS_RECORD.has(name));
@@ -120,7 +121,7 @@ function withoutRecord({ checks, receipt }: AnswerVerdict, providerId: string | 
 
 type Result = Pick<AnswerReportProps, 'verdict' | 'about' | 'lines'>;
 
-/** `enclave` null: the machine was not verified. */
+/** Verdict and text from all checks. `enclave` null: the machine was not verified. */
 function resultOf(checks: readonly Check[], enclave: EnclaveEvidence | null, what: 'answer' | 'receipt'): Result {
   const lines: CheckLine[] = checks.map(({ result, explanation }) => ({ ok: result === 'ok', text: explanation }));
   if (lines.some(({ ok }) => !ok)) return { verdict: 'failed', about: `Do not rely on this ${what}: at least one check failed.`, lines };
@@ -143,7 +144,7 @@ function levelOf(level: keyof typeof TRUST_LEVELS | undefined, enclave: EnclaveE
 
 type AnyReceipt = NonNullable<ProviderReceiptVerdict['claims']>['receipt'];
 
-/** Facts that the machine signed. */
+/** Facts from the receipt, which the machine signed. */
 function receiptFacts({ model, endpoint, usage, finish_reason, completed_at, job_id }: AnyReceipt): AnswerReportProps['facts'] {
   return [
     { label: 'Model', value: model },
@@ -157,7 +158,7 @@ function receiptFacts({ model, endpoint, usage, finish_reason, completed_at, job
   ];
 }
 
-/** The last time that ECMAScript dates support. */
+/** Latest time that an ECMAScript `Date` can represent. */
 const LAST_TIME_MS = 8.64e15;
 
 function uncheckedOfReceipt({ mode }: NonNullable<ProviderReceiptVerdict['claims']>, hasRequest: boolean): readonly string[] {
@@ -177,7 +178,7 @@ function requestLine(request: string, receipt: Receipt): Check[] {
   return [{ name: 'receipt_request', result: isSame ? 'ok' : 'failed', explanation }];
 }
 
-/** Tries the request as given first, then without surrounding white space, which pasting may add. */
+/** Verifies with the request as entered, then without surrounding white space, which pasting may have added. */
 function verifyRequest(request: string, verify: (sent: Uint8Array) => AnswerVerdict): AnswerVerdict {
   const exact = verify(new TextEncoder().encode(request));
   const isOther = exact.checks.some(({ name, result }) => name === 'receipt_request' && result === 'failed');
@@ -185,8 +186,8 @@ function verifyRequest(request: string, verify: (sent: Uint8Array) => AnswerVerd
 }
 
 /**
- * Restores line ends that pasting changes: one empty line after a stream. Other bodies are trimmed only if the trimmed bytes have the
- * stated hash.
+ * Undoes changes of pasting. A stream always ends with one empty line. White space at the end of other bodies is removed only if the body
+ * then matches the hash in its headers.
  */
 function restoredBody({ body, headers, isStream }: HttpAnswer): Uint8Array {
   const text = new TextDecoder().decode(body);

@@ -1,7 +1,7 @@
-/** Recognises the user's input: a record or feed, a receipt, or an answer with its headers (output of `curl -i`). Pure. */
+/** `readInput`: recognises what the user entered: a record or feed, a receipt, or a response with headers (output of `curl -i`). Pure. */
 
 export interface HttpAnswer {
-  /** Lower-case names. */
+  /** Names are in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   /** Exact bytes after the headers. */
   readonly body: Uint8Array;
@@ -13,7 +13,7 @@ export type VerifyInput =
   | { readonly kind: 'receipt'; readonly value: unknown }
   | { readonly kind: 'answer'; readonly answer: HttpAnswer };
 
-/** The input cannot be verified. The message names the problem and the remedy. */
+/** Error of input that cannot be verified. The message, for the user, gives problem and remedy. */
 export class InputError extends Error {}
 
 /** Throws {@link InputError}. */
@@ -35,7 +35,7 @@ export function readInput(bytes: Uint8Array): VerifyInput {
   return { kind: 'record', value };
 }
 
-/** `E2E_RESPONSE_CONTENT_TYPE` of the protocol package, which is too large to load with the page. */
+/** Copy of `E2E_RESPONSE_CONTENT_TYPE`, because the protocol package is too large to load with the page. */
 const SEALED_ANSWER = 'application/vnd.inference.sealed-response';
 const LF = 0x0a;
 const CR = 0x0d;
@@ -57,14 +57,14 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Bodies of the public formats: chat and legacy completions, messages, responses, embeddings, images. */
+/** Whether a value is a response body of a public format: chat, completions, messages, responses, embeddings or images. */
 function isAnswerBody(value: Readonly<Record<string, unknown>>): boolean {
   return ['choices', 'content', 'output', 'data'].some((member) => Array.isArray(value[member]));
 }
 
 function httpAnswer(bytes: Uint8Array): HttpAnswer {
   const { head, body } = splitHead(bytes);
-  // curl also prints interim answers, such as 100 Continue, and answers before a redirect.
+  // curl also prints interim responses, such as 100 Continue, and redirects. Only the last response is used.
   if (startsWithStatusLine(body)) return httpAnswer(body);
   const [statusLine = '', ...lines] = head.split(/\r?\n/);
   const status = Number(/^HTTP\/[\d.]+ (\d{3})/.exec(statusLine)?.[1] ?? Number.NaN);
@@ -86,7 +86,7 @@ function startsWithStatusLine(bytes: Uint8Array): boolean {
   return /^HTTP\/[\d.]+ \d{3}/.test(new TextDecoder().decode(bytes.subarray(0, 16)));
 }
 
-/** Head before, and body after the first empty line. */
+/** Splits at the first empty line. */
 function splitHead(bytes: Uint8Array): { readonly head: string; readonly body: Uint8Array } {
   const decode = (end: number): string => new TextDecoder().decode(bytes.subarray(0, end));
   for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {

@@ -1,4 +1,4 @@
-/** Findings of one record by stage, while verification runs, and the overall result. */
+/** `RecordFindings`: shows the findings about one record, stage by stage while verification runs, then the overall result. */
 import type { DeviceChainVerdict, Finding, StageVerdict } from '@inference/verifier';
 import { RESULT_LABELS } from '../../../features/trust/labels.js';
 import { VerdictBadge } from '../../../features/trust/verdict-badge.js';
@@ -32,7 +32,7 @@ export function RecordFindings({ progress }: { readonly progress: RecordProgress
   );
 }
 
-/** Null until all steps are done. */
+/** Overall result of a record. Null until all stages are done. */
 export function outcomeOf({ record, verdict }: RecordProgress): 'failed' | 'simulated' | 'claimed' | 'hardware' | null {
   if (verdict === null) return null;
   if (!verdict.consistent) return 'failed';
@@ -81,7 +81,7 @@ interface StageProps {
   readonly isCertified: boolean;
 }
 
-/** A verification step, expanded at first if a check failed. */
+/** One verification stage. Initially expanded if a check failed. */
 function Stage({ stage: { stage, findings, chain }, isCertified }: StageProps) {
   const { title, about } = STAGE_TEXTS[stage];
   const outcome = stageOutcome(stage, findings, isCertified);

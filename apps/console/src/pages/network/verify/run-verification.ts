@@ -1,31 +1,32 @@
 /**
- * Runs the verifier package in the browser, fetched on first use. Outsiders install the same package.
+ * `verifyInBrowser`: runs `packages/verifier` in the browser, as `inference-verify` does on the command line. The package is loaded on
+ * first use.
  *
- * Yields each step and lets the browser paint in between.
+ * Yields after each stage, and lets the browser paint in between.
  */
 import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 import { InputError } from './read-input.js';
 
-/** Maximum records per file; whole networks are verified with the command-line tool. */
+/** Maximum records per input. Larger feeds need the command line tool. */
 const MAX_RECORDS = 100;
 
 type VerificationStep =
-  /** The input has the right shape; `records` will be verified. */
+  /** The input is valid, and verification of `records` begins. `total`: records in the input. */
   | { readonly type: 'opened'; readonly records: readonly AttestationRecord[]; readonly total: number; readonly anchor: AnchorName }
   | { readonly type: 'stage'; readonly record: AttestationRecord; readonly verdict: StageVerdict }
   | { readonly type: 'verdict'; readonly record: AttestationRecord; readonly verdict: RecordVerdict };
 
-/** `maker`: root certificate pinned in the verifier; `simulated`: root that the record declares as simulated. */
+/** Trust anchor. `maker`: Apple's root, pinned in the verifier. `simulated`: root in the feed, which the feed declares as simulated. */
 export interface AnchorName {
   readonly kind: 'maker' | 'simulated';
   readonly name: string;
 }
 
-/** `newest-challenge` verifies a saved record as of the time of its newest challenge, as stated by the record. */
+/** Time of the verification. `newest-challenge`: for saved records, the time of the newest challenge in the record. */
 export type AsOf = 'now' | 'newest-challenge';
 
-/** Verifies a feed, or a single record of a feed. Throws {@link InputError} for any other input. */
+/** `downloaded`: a feed, or a single record of a feed. Throws {@link InputError} for other input. */
 export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
   const verifier = await import('@inference/verifier');
   const { feed, anchor } = openDownloaded(verifier, downloaded);
@@ -69,7 +70,7 @@ function isFeed(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'providers' in value;
 }
 
-/** A single record names no trust anchor, so Apple's root applies. */
+/** Makes a feed of a single record. The record names no trust anchor, so Apple's root applies. */
 function feedOf(record: unknown): Omit<AttestationFeed, 'providers'> & { readonly providers: readonly unknown[] } {
   return {
     providers: [record],
@@ -80,7 +81,7 @@ function feedOf(record: unknown): Omit<AttestationFeed, 'providers'> & { readonl
   };
 }
 
-/** Lets the browser paint. A background page does not paint, so a timer resolves as well. */
+/** Resolves after the browser has painted. A page in the background never paints, so a timer also resolves the promise. */
 function nextPaint(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, 50);

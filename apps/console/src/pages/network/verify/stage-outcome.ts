@@ -1,4 +1,4 @@
-/** Verdict and count of checks of one verification step. Pure. */
+/** `stageOutcome`: result of one verification stage as label, colour and number of checks. Pure. */
 import type { Finding, VerificationStage } from '@inference/verifier';
 import { RESULT_LABELS, STEP_LABELS, TRUST_LEVELS } from '../../../features/trust/labels.js';
 import { pluralize } from '../../../ui/display/figures.js';
@@ -12,12 +12,12 @@ interface StageOutcome {
   readonly isFailed: boolean;
 }
 
-/** Green means hardware certified by Apple. Passed checks of other machines are blue. */
+/** Green is reserved for hardware that Apple certified. Passed checks of other machines are blue. */
 export function passedTone(tone: Tone, isCertified: boolean): Tone {
   return tone === 'good' && !isCertified ? 'accent' : tone;
 }
 
-/** `isCertified`: the record claims a certificate under the root of Apple. */
+/** `isCertified`: whether the record claims a certificate under Apple's root. */
 export function stageOutcome(stage: VerificationStage, findings: readonly Finding[], isCertified: boolean): StageOutcome {
   const has = (result: Finding['result']): boolean => findings.some((finding) => finding.result === result);
   const outcome = ({ label, tone }: { readonly label: string; readonly tone: Tone }): StageOutcome => ({
@@ -27,7 +27,7 @@ export function stageOutcome(stage: VerificationStage, findings: readonly Findin
     isFailed: false,
   });
   if (has('contradicted')) return { ...outcome(STEP_LABELS.failed), isFailed: true };
-  // A truthful "false" is no proof: without this case an absent certificate would read as passed.
+  // If the record claims nothing, all its values are false and agree with the evidence. That must not be shown as passed.
   const isClaimed = stage === 'enclave_key' || findings.some(({ value }) => value !== false);
   if (!isClaimed) return { ...outcome(STEP_LABELS.not_claimed), count: pluralize(findings.length, 'check') };
   const level = findings.find(({ claim }) => claim === 'trust_level');

@@ -1,4 +1,4 @@
-/** State of the verification of a saved answer or receipt in a page. */
+/** `useSaved`: verification of a saved response or receipt, and its state. Results of earlier runs are discarded. */
 import type { AttestationFeed } from '@inference/protocol';
 import { useRef, useState } from 'react';
 import type { AnswerReportProps } from '../../../features/trust/answer-report.js';
@@ -13,7 +13,7 @@ export type SavedVerification =
 
 export interface SavedInput {
   readonly input: Exclude<VerifyInput, { readonly kind: 'record' }>;
-  /** Request body; empty: not given. */
+  /** Request body; empty: unknown. */
   readonly request: string;
   readonly isPasted: boolean;
 }
@@ -47,7 +47,7 @@ export function useSaved(): SavedControl {
   return { saved, verify, clear };
 }
 
-/** Loads the verifier with the first use, because the cryptography is large. */
+/** Loads the verifier on first use, because the cryptographic code is large. */
 async function reportOn({ input, request, isPasted }: SavedInput): Promise<AnswerReportProps> {
   const [{ evaluateSavedAnswer, evaluateSavedReceipt }, verifier] = await Promise.all([
     import('./evaluate-saved.js'),
@@ -70,7 +70,7 @@ async function reportOn({ input, request, isPasted }: SavedInput): Promise<Answe
 
 const PROVIDER_ID = /^[0-9a-f]{32}$/;
 
-/** Feed with the record of one provider. `member`: where the input names the provider. */
+/** Downloads the feed with the record of one provider. `member`: source of the id, for the error message. */
 function feedOf(providerId: string, member: string): Promise<AttestationFeed> {
   if (!PROVIDER_ID.test(providerId)) throw new InputError(`${member} is no provider ID, which has 32 hexadecimal digits.`);
   return downloadFeed(providerId);

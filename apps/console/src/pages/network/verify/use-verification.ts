@@ -1,4 +1,4 @@
-/** State of a verification in a page: findings so far and the result. */
+/** `useVerification`: verification of records, with the findings so far and the result. */
 import type { AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 import { useRef, useState } from 'react';
@@ -6,7 +6,7 @@ import { type AnchorName, type AsOf, verifyInBrowser } from './run-verification.
 
 export interface RecordProgress {
   readonly record: AttestationRecord;
-  /** Root of the certificates. */
+  /** Trust anchor of the certificates. */
   readonly anchor: AnchorName['kind'];
   readonly stages: readonly StageVerdict[];
   /** Null until all stages are done. */
@@ -15,20 +15,20 @@ export interface RecordProgress {
 
 export type Verification =
   | { readonly state: 'idle' }
-  /** The record is being fetched or read. */
+  /** The records are being downloaded or parsed. */
   | { readonly state: 'opening' }
   | { readonly state: 'failed'; readonly error: unknown }
   | {
       readonly state: 'running' | 'done';
       readonly anchor: AnchorName;
       readonly records: readonly RecordProgress[];
-      /** Records in the input; more than `records` if the input exceeds the limit. */
+      /** Number of records in the input. Above the limit, `records` has fewer. */
       readonly total: number;
     };
 
 interface VerificationControl {
   readonly verification: Verification;
-  /** Restarts with the value of `obtain`; results of an earlier run are dropped. */
+  /** Starts a verification of the value that `obtain` resolves to. Results of earlier runs are discarded. */
   readonly start: (obtain: () => Promise<unknown>, asOf?: AsOf) => Promise<void>;
   readonly clear: () => void;
 }

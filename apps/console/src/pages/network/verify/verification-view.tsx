@@ -1,4 +1,4 @@
-/** Progress and result of a verification: one record in full, several as an expandable list. */
+/** `VerificationView`: progress and result of a verification. Shows one record in full, several as an expandable list. */
 import { Legend } from '../../../features/trust/legend.js';
 import { VerdictBadge } from '../../../features/trust/verdict-badge.js';
 import { formatCount } from '../../../ui/display/figures.js';

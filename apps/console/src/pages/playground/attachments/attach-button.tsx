@@ -1,9 +1,9 @@
-/** Button for the file picker. On phones, the picker offers the camera and the photo library. */
+/** `AttachButton`: opens the file picker for images. On phones, the picker offers the camera and the photo library. */
 import { ImagePlus } from 'lucide-react';
 import { useRef } from 'react';
 
 interface AttachButtonProps {
-  /** Why images cannot be attached, by the id of the text that says so. */
+  /** Id of the element that explains why images cannot be attached. Null: images can be attached. */
   readonly refusalId: string | null;
   readonly onFiles: (files: readonly File[]) => void;
 }
@@ -33,7 +33,7 @@ export function AttachButton({ refusalId, onFiles }: AttachButtonProps) {
         hidden
         onChange={(event) => {
           onFiles([...(event.target.files ?? [])]);
-          // The same file can be chosen again.
+          // Otherwise choosing the same file again would not cause a change event.
           event.target.value = '';
         }}
       />

@@ -1,4 +1,4 @@
-/** Thumbnails of the images of a message. */
+/** `ImageList`: thumbnails of the images of a message. */
 import './attachments.css';
 import { X } from 'lucide-react';
 import { useRef } from 'react';
@@ -7,9 +7,9 @@ import type { QuestionImage } from './question-image.js';
 interface ImageListProps {
   readonly label: string;
   readonly images: readonly QuestionImage[];
-  /** Called to remove an image. Absent: the images belong to a sent message, and no buttons are shown. */
+  /** Removes an image. Absent, for a sent message: no buttons are shown. */
   readonly onRemove?: (index: number) => void;
-  /** Takes the focus after the last image was removed. */
+  /** Moves the focus elsewhere after the last image is removed. */
   readonly onEmpty?: () => void;
 }
 
@@ -18,7 +18,7 @@ export function ImageList({ label, images, onRemove, onEmpty }: ImageListProps) 
   if (images.length === 0) return null;
   const remove = (index: number): void => {
     const buttons = list.current?.querySelectorAll('button');
-    // Removes the last element; the others show the following elements.
+    // Keys are indices, so React removes the last element and shifts the images. The button to focus therefore exists already.
     const remaining = buttons?.[Math.min(index, buttons.length - 2)];
     onRemove?.(index);
     if (remaining === undefined) onEmpty?.();

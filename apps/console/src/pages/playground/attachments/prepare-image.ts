@@ -1,16 +1,19 @@
-/** Prepares an image file in the browser: decodes, scales down and encodes again, which drops metadata such as the location of a photo. */
+/**
+ * `prepareImage`: decodes an image file in the browser, scales the image down and encodes it again. The new file lacks metadata such as the
+ * location of a photo.
+ */
 import { toBase64 } from '@inference/protocol';
 import type { QuestionImage } from './question-image.js';
 
 /** Maximum width and height in pixels. */
 const MAX_SIDE = 2048;
-/** Maximum file that is decoded. */
+/** Maximum size of a file that is decoded. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
-/** Larger lossless images are encoded as JPEG instead. */
+/** Maximum size of an image encoded as PNG. Larger ones are encoded as JPEG instead. */
 const MAX_PNG_BYTES = 1024 * 1024;
 const JPEG_QUALITY = 0.85;
 
-/** An image that cannot be sent, with a reason for the user. */
+/** Error of an image that cannot be sent. `message` is for the user. */
 export class UnreadableImage extends Error {}
 
 /** Rejects with {@link UnreadableImage}. */
@@ -37,7 +40,7 @@ async function encodeImage(bitmap: ImageBitmap, isPhoto: boolean): Promise<strin
   const context = canvas.getContext('2d');
   if (context === null) throw new UnreadableImage('This browser cannot prepare images.');
   context.imageSmoothingQuality = 'high';
-  // JPEG has no transparency: without a ground, transparent pixels would turn black.
+  // JPEG has no transparency. Without a background, transparent pixels would turn black.
   context.fillStyle = 'white';
   context.fillRect(0, 0, width, height);
   context.drawImage(bitmap, 0, 0, width, height);

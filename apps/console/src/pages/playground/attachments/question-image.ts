@@ -1,15 +1,15 @@
-/** Images of a question: limits, and the models that accept images. */
+/** Images attached to a question: their limits, and whether the selected models read images. */
 import { MAX_INPUT_IMAGES, MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
 import { type ModelEntry, readsImages } from '../../../features/account/models.js';
 
 export interface QuestionImage {
   /** File name, or a name for a pasted image. */
   readonly name: string;
-  /** `data:` address with the exact bytes that are sent. */
+  /** `data:` URI with the exact bytes that are sent. */
   readonly dataUri: string;
 }
 
-/** Maximum characters of all images of a request. The rest of the body is for text. */
+/** Maximum characters of all images of a request. The rest of the maximum body is reserved for text. */
 const MAX_IMAGE_CHARS = MAX_VISION_REQUEST_BYTES - MAX_REQUEST_BYTES;
 
 export function imageChars(images: readonly QuestionImage[]): number {
@@ -33,7 +33,7 @@ export function textOnlyReason(models: readonly ModelEntry[], selected: readonly
 
 const DATA_URI = /^data:image\/(?:png|jpeg);base64,[A-Za-z0-9+/]+={0,2}$/;
 
-/** Whether an address has the form that the page makes. */
+/** Whether a text has the form of the `data:` URIs that the page creates. */
 export function isImageDataUri(text: string): boolean {
   return DATA_URI.test(text);
 }

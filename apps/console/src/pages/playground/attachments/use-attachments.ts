@@ -1,4 +1,4 @@
-/** Images attached to the message that is being written. */
+/** `useAttachments`: images that the user attaches to the message that is being written. */
 import { useRef, useState } from 'react';
 import { prepareImage, UnreadableImage } from './prepare-image.js';
 import { imageProblem, type QuestionImage } from './question-image.js';
@@ -6,7 +6,7 @@ import { imageProblem, type QuestionImage } from './question-image.js';
 export interface Attachments {
   readonly images: readonly QuestionImage[];
   readonly isPreparing: boolean;
-  /** Why the last image was not attached. */
+  /** Reason why the last image was not attached; null: none. */
   readonly problem: string | null;
   add(files: readonly File[]): void;
   remove(index: number): void;
@@ -14,9 +14,9 @@ export interface Attachments {
 }
 
 interface AttachmentsOptions {
-  /** Images of earlier messages, which every request repeats. */
+  /** Images of earlier messages. Every request repeats them, so they count against the limits. */
   readonly sent: readonly QuestionImage[];
-  /** Why no image can be attached; null if images can be. */
+  /** Reason why no image can be attached; null: images can be. */
   readonly refusal: string | null;
 }
 
@@ -24,7 +24,7 @@ export function useAttachments({ sent, refusal }: AttachmentsOptions): Attachmen
   const [images, setImages] = useState<readonly QuestionImage[]>([]);
   const [preparing, setPreparing] = useState(0);
   const [problem, setProblem] = useState<string | null>(null);
-  // Current list, because several files are prepared one after the other.
+  // The newest list. `attach` runs across renders and would see an old `images`.
   const current = useRef(images);
   const set = (next: readonly QuestionImage[]): void => {
     current.current = next;
@@ -64,7 +64,7 @@ export function useAttachments({ sent, refusal }: AttachmentsOptions): Attachmen
   };
 }
 
-/** Image files of a paste. Spreadsheets and word processors add a picture of the text, which is not meant. */
+/** Image files in the clipboard. Ignores the picture that spreadsheets and word processors add to copied text. */
 export function pastedImages({ types, files }: Pick<DataTransfer, 'types' | 'files'>): readonly File[] {
   if (types.includes('text/plain') && types.includes('text/html')) return [];
   return [...files].filter(({ type }) => type.startsWith('image/'));

@@ -106,7 +106,7 @@ interface ConversationProps {
   readonly children: ReactNode;
 }
 
-/** Turns of the conversation, or suggestions for the first, above the composer. */
+/** Turns of the conversation above the composer. An empty conversation shows suggestions for the first question. */
 function Conversation({ chat, settings, onSuggestion, focusInput, children }: ConversationProps) {
   const heading = useId();
   return (
@@ -144,7 +144,7 @@ function Conversation({ chat, settings, onSuggestion, focusInput, children }: Co
   );
 }
 
-/** Choice to store the conversation in this tab. */
+/** Check box that stores the conversation in this tab. */
 function KeepConversation({ keep }: { readonly keep: ReturnType<typeof useKeptConversation> }) {
   return (
     <>
@@ -163,7 +163,7 @@ function KeepConversation({ keep }: { readonly keep: ReturnType<typeof useKeptCo
   );
 }
 
-/** Settings of the next request. Null: no model, invalid parameters, or images that the models cannot read. */
+/** Settings of the next request. Null: no model is selected, parameters are invalid, or a model cannot read the images. */
 function settingsOf(
   models: readonly string[],
   form: ParameterForm,
@@ -182,7 +182,7 @@ function availableModels(chosen: readonly string[], models: readonly ModelEntry[
   return [one, ...others.slice(0, 1)].map((id) => (models.some((model) => model.id === id) ? id : first.id));
 }
 
-/** Requests that the page would send now: with the typed message, else the last question again, else an example. */
+/** Requests for "View code": with the typed message, else with the last question again, else with an example. */
 function requestsOf(turns: readonly Turn[], { text, images }: QuestionContent, settings: ChatSettings | null) {
   const lastQuestion = turns.findLastIndex(({ role }) => role === 'user');
   const isEmpty = text === '' && images.length === 0;
@@ -196,7 +196,7 @@ function requestsOf(turns: readonly Turn[], { text, images }: QuestionContent, s
   return { requests, isExample };
 }
 
-/** Status for screen readers: completion and verification, not each word. */
+/** Status for screen readers, which announces completion and verification but not the arriving text. */
 function statusOf(turns: readonly Turn[]): string {
   const last = turns.at(-1);
   if (last === undefined || last.role === 'user') return '';

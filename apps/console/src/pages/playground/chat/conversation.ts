@@ -1,4 +1,9 @@
-/** State of a conversation: messages, the versions of each response, how each ended, and its verification. */
+/**
+ * Types of a chat conversation, its reducer `conversation`, and `chatBody` for requests.
+ *
+ * Turns alternate between questions and replies. A reply has one column per compared model. A column has one or more versions, because
+ * responses can be regenerated.
+ */
 import type { QuestionImage } from '../attachments/question-image.js';
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
@@ -10,7 +15,7 @@ export interface TokenUsage {
   readonly completion: number;
 }
 
-/** Times as observed by the page, from sending on, with the wait in the request queue. */
+/** Times since the page sent the request. Include the wait in the request queue. */
 export interface Timing {
   /** Null if no text arrived. */
   readonly firstTextMs: number | null;
@@ -20,11 +25,11 @@ export interface Timing {
 export interface Question {
   readonly id: string;
   readonly role: 'user';
-  /** Empty only with images. */
+  /** Empty only if the question has images. */
   readonly text: string;
   /** Absent: none. */
   readonly images?: readonly QuestionImage[];
-  /** Number of images that the storage of the tab had no room for. Absent: none. */
+  /** Number of images that were too large for the storage of the tab, and are lost. Absent: none. */
   readonly omittedImages?: number;
 }
 
@@ -48,7 +53,7 @@ export interface Answer {
   readonly timing: Timing | null;
 }
 
-/** Versions of one model's response. The history contains the shown version. */
+/** Versions of one model's response. `shown`: index of the version that is displayed and sent with later questions. */
 export interface AnswerColumn {
   readonly versions: readonly Answer[];
   readonly shown: number;
@@ -64,7 +69,7 @@ export interface Reply {
 export type Turn = Question | Reply;
 
 export type ConversationEvent =
-  /** Appends a question and its reply after `before` messages; later messages are dropped. */
+  /** Appends a question and its reply after the first `before` turns. Later turns are dropped. */
   | { readonly type: 'asked'; readonly before: number; readonly question: Question; readonly reply: Reply }
   /** Adds and shows another version. Failed versions of the column are dropped. */
   | { readonly type: 'regenerated'; readonly id: string; readonly column: number; readonly answer: Answer }
@@ -74,6 +79,7 @@ export type ConversationEvent =
   | { readonly type: 'deleted'; readonly id: string }
   | { readonly type: 'cleared' };
 
+/** Reducer of the conversation, for `useReducer`. */
 export function conversation(turns: readonly Turn[], event: ConversationEvent): readonly Turn[] {
   switch (event.type) {
     case 'asked':
@@ -108,7 +114,7 @@ function changeColumn(
   );
 }
 
-/** Keeps the other message objects, so that only the changed message renders again. */
+/** Retains the objects of other turns, so that only the changed turn renders again. */
 function changeAnswer(turns: readonly Turn[], answerId: string, change: (answer: Answer) => Answer): readonly Turn[] {
   return turns.map((turn) => {
     if (turn.role === 'user' || !turn.columns.some(({ versions }) => versions.some(({ id }) => id === answerId))) return turn;
@@ -157,9 +163,9 @@ export interface ChatRequest {
   readonly model: string;
   /** System prompt; empty: none. */
   readonly system: string;
-  /** Messages before the response, the last question included. */
+  /** Turns before the response, including the last question. */
   readonly turns: readonly Turn[];
-  /** Column of a comparison whose responses are the history. */
+  /** In a comparison: column whose responses are sent as history. */
   readonly column: number;
   readonly parameters: Parameters;
 }
@@ -179,7 +185,7 @@ export function chatBody({ model, system, turns, column, parameters }: ChatReque
   return JSON.stringify({ model, messages, ...parameters, stream: true, stream_options: { include_usage: true } });
 }
 
-/** Images precede the text, which refers to them. */
+/** Content of a message in the format of the API. Images come first, because the text refers to them. */
 function contentOf({ text, images = [] }: Question): string | readonly object[] {
   if (images.length === 0) return text;
   const parts = images.map(({ dataUri }) => ({ type: 'image_url', image_url: { url: dataUri } }));

@@ -1,5 +1,6 @@
 /**
- * Optional copy of the conversation in the tab's session storage. Belongs to one account, and has a maximum size.
+ * Stores and restores the conversation in the tab's session storage, if the user has chosen so. The copy belongs to one account and has a
+ * maximum size.
  */
 import type { EnclaveEvidence } from '@inference/protocol';
 import { KEPT_CONVERSATION } from '../../../api/tab-storage.js';
@@ -30,13 +31,13 @@ export interface KeptConversation {
 type TabStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 const VERSION = 1;
-/** Browsers allow some five million characters per origin. */
+/** Maximum characters. Browsers allow some five million per origin. */
 const MAX_CHARS = 2_000_000;
 
 /**
- * Stores the conversation. The oldest images are left out if the conversation is too large.
+ * Stores the conversation, without the oldest images if it is too large.
  *
- * False if even the text is too large, or the browser refuses. Then nothing remains stored.
+ * False: the text alone is too large, or the browser refuses. An earlier copy is then removed.
  */
 export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: KeptConversation): boolean {
   const textOf = (stored: readonly Turn[]): string => JSON.stringify({ version: VERSION, accountId, models, form, turns: stored });
@@ -58,7 +59,7 @@ export function forgetConversation(storage: TabStorage): void {
   storage.removeItem(KEPT_CONVERSATION);
 }
 
-/** The stored conversation of this account. Removes a conversation of another account or format. */
+/** Restores the conversation of this account; null: none. Removes a conversation of another account or of another version. */
 export function storedConversation(storage: TabStorage, accountId: string): KeptConversation | null {
   const text = storage.getItem(KEPT_CONVERSATION);
   if (text === null) return null;
@@ -78,7 +79,7 @@ function storableTurn(turn: Turn): readonly Turn[] {
   return columns.length === 0 ? [] : [{ ...turn, columns }];
 }
 
-/** Omits the images of the oldest questions until `chars` characters are saved. */
+/** Removes the images of the oldest questions until the text is shorter by `chars` characters. */
 function withoutImages(turns: readonly Turn[], chars: number): readonly Turn[] {
   let excess = chars;
   return turns.map((turn) => {
@@ -116,7 +117,7 @@ function readConversation(text: string, accountId: string): KeptConversation | n
   };
 }
 
-/** `index` makes ids that no new message has. */
+/** Parses a stored turn; null if invalid. `index`: position of the turn, for an id that no new message has. */
 function readTurn(value: unknown, index: number): Turn | null {
   const id = `stored-${index}`;
   if (member(value, 'role') === 'user') return readQuestion(value, id);
@@ -183,7 +184,7 @@ function readTiming(value: unknown): Timing | null {
   return typeof totalMs === 'number' ? { firstTextMs: typeof firstTextMs === 'number' ? firstTextMs : null, totalMs } : null;
 }
 
-/** Result of the verification when the response arrived. The received bytes themselves are not stored. */
+/** Reads the stored result. A restored response cannot be verified again, because its exact bytes are not stored. */
 function readCheck(value: unknown): AnswerCheck {
   const state = member(value, 'state');
   const reason = textOrNull(member(value, 'reason'));
@@ -207,7 +208,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Null if the value is no list or one of its items is invalid. */
+/** Reads an array. Null: not an array, or an item is invalid. */
 function list<Item>(value: unknown, read: (item: unknown, index: number) => Item | null): readonly Item[] | null {
   if (!Array.isArray(value)) return null;
   const items = value.map(read).filter((item) => item !== null);

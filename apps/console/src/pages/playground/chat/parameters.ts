@@ -1,4 +1,4 @@
-/** Request parameters as typed and as sent. Empty fields use the default of the model. */
+/** `parseParameters`: converts the fields of the settings panel to request parameters. An empty field omits the parameter. */
 
 export interface ParameterForm {
   readonly system: string;
@@ -47,7 +47,7 @@ export function parseParameters(form: ParameterForm): ParametersResult {
   return { kind: 'parameters', parameters };
 }
 
-/** Undefined for empty input, null for invalid input. */
+/** Undefined: empty input. Null: invalid input. */
 export function parseInteger(text: string, min: number, max: number): number | null | undefined {
   const trimmed = text.trim();
   if (trimmed === '') return undefined;

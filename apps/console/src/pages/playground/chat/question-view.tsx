@@ -1,4 +1,4 @@
-/** A message of the user, which can be edited and sent again. */
+/** `QuestionView`: a message of the user, with buttons to edit, resend and delete. */
 import { Pencil, RotateCcw, Trash2 } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { Button } from '../../../ui/forms/button.js';
@@ -9,7 +9,7 @@ import type { Question, QuestionContent } from './conversation.js';
 
 interface QuestionViewProps {
   readonly question: Question;
-  /** No message follows. */
+  /** Whether no message follows. */
   readonly isLast: boolean;
   /** False while a response runs or the parameters are invalid. */
   readonly canSend: boolean;
@@ -25,7 +25,7 @@ export function QuestionView({ question, isLast, canSend, onSend, canDelete, onD
   const actions = useRef<HTMLDivElement>(null);
   const wasEditing = useRef(false);
   const isEditing = draft !== null;
-  // The form replaced the buttons, so cancelling the form returns the focus to the first button.
+  // While the form is open, the buttons do not exist. Cancelling returns the focus to the first button.
   useEffect(() => {
     if (wasEditing.current && !isEditing) actions.current?.querySelector('button')?.focus();
     wasEditing.current = isEditing;

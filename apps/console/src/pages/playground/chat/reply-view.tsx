@@ -1,4 +1,4 @@
-/** Responses to one question: one column per model, each with its versions, verification, cost and speed. */
+/** `ReplyView`: the responses to one question, one column per model, with versions, verification, cost and speed. */
 import { ChevronLeft, ChevronRight, FileText, RefreshCw, Trash2 } from 'lucide-react';
 import { useRef, useState } from 'react';
 import { AnswerFooter } from '../answer-footer.js';
@@ -56,7 +56,7 @@ function ColumnView({ column, showsModel, isLast, canSend, onRegenerate, onShow,
   const busy = isRunning(answer);
   const retry = (): void => {
     onRegenerate();
-    // The button of the note disappears.
+    // The focused button disappears with the note.
     element.current?.focus();
   };
   return (
@@ -117,7 +117,7 @@ interface VersionSwitchProps {
   readonly onShow: (version: number) => void;
 }
 
-/** `‹ 2 / 3 ›`. The shown version is part of the next request. */
+/** Switch such as `‹ 2 / 3 ›`. The next request contains the shown version. */
 function VersionSwitch({ column: { versions, shown }, disabled, onShow }: VersionSwitchProps) {
   return (
     <span className="version-switch">

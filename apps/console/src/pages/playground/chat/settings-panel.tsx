@@ -1,4 +1,4 @@
-/** Models, system prompt and parameters of the conversation. */
+/** `SettingsPanel`: fields for the models, system prompt and parameters of the next requests. */
 import { useId, useState } from 'react';
 import { type ModelEntry, modelName } from '../../../features/account/models.js';
 import { CheckField, Field, Select, TextAreaField } from '../../../ui/forms/field.js';

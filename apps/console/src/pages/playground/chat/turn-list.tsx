@@ -1,4 +1,4 @@
-/** Messages of a conversation. */
+/** `TurnList`: the questions and replies of a conversation. Scrolls with a running response and manages the focus after deletions. */
 import { useEffect, useRef } from 'react';
 import type { Turn } from './conversation.js';
 import { QuestionView } from './question-view.js';
@@ -8,7 +8,7 @@ import type { Chat, ChatSettings } from './use-chat.js';
 interface TurnListProps {
   readonly chat: Chat;
   readonly busy: boolean;
-  /** Null while the parameters are invalid, or the model cannot read the images. */
+  /** Null: no request can be sent now. */
   readonly settings: ChatSettings | null;
   /** Moves the focus to the input below the list. */
   readonly onDone: () => void;
@@ -30,7 +30,7 @@ export function TurnList({ chat, busy, settings, onDone }: TurnListProps) {
     if (usable !== null) action(usable);
   };
   const remove = (turn: Turn, index: number): void => {
-    // The neighbour takes the focus of the removed message.
+    // Moves the focus from the removed message to its neighbour.
     const neighbour = items.current?.children[index + 1] ?? items.current?.children[index - 1];
     chat.remove(turn);
     if (neighbour instanceof HTMLElement) neighbour.focus();

@@ -1,4 +1,4 @@
-/** Conversation of the page and its running requests, one per compared model. */
+/** `useChat`: state of the conversation, and its running requests: one per compared model. */
 import { useMemo, useReducer, useRef } from 'react';
 import { useInvalidateMoney } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
@@ -73,7 +73,7 @@ export function useChat(initial: readonly Turn[]): Chat {
       const listener: ChatListener = {
         onProvider(facts) {
           provider = facts;
-          // Fetched while the response runs, because the feed lists only connected providers.
+          // The feed lists only connected providers, so it is fetched while the response runs.
           feed = downloadFeed();
           change({ provider: facts });
         },

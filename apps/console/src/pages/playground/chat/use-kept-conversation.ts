@@ -1,11 +1,11 @@
-/** Switch for a copy of the conversation in this tab. Off by default. */
+/** `useKeptConversation`: while switched on, stores the conversation in this tab after each change. Off by default. */
 import { useEffect, useRef, useState } from 'react';
 import { isBusy } from './conversation.js';
 import { forgetConversation, type KeptConversation, storeConversation } from './kept-conversation.js';
 
 interface KeepSwitch {
   readonly isOn: boolean;
-  /** The conversation is not stored although the switch is on. */
+  /** Whether storing failed. */
   readonly failed: boolean;
   set(isOn: boolean): void;
 }
@@ -16,7 +16,7 @@ export function useKeptConversation(accountId: string, { turns, models, form }: 
   const [failed, setFailed] = useState(false);
   const storedTurns = useRef(-1);
   useEffect(() => {
-    // A running response changes with each word, so the response is stored after its end.
+    // A running response changes with each piece of text. To avoid a write per piece, it is stored only at its start and after its end.
     if (!isOn || (isBusy(turns) && storedTurns.current === turns.length)) return;
     storedTurns.current = turns.length;
     setFailed(!storeConversation(window.sessionStorage, accountId, { turns, models, form }));

@@ -1,4 +1,4 @@
-/** A request of the playground as code: curl, and the OpenAI libraries for Python and JavaScript. */
+/** `requestCode`: renders a request of the playground as a curl command, and as code for the OpenAI libraries in Python and JavaScript. */
 
 export interface RequestCode {
   readonly id: 'curl' | 'python' | 'javascript';
@@ -33,10 +33,10 @@ export function requestCode({ endpoint, base, body }: CodeRequest): readonly [Re
   ];
 }
 
-/** Name of the file that holds an image, by its data URI. */
+/** File names of images, by data URI. */
 type ImageFiles = ReadonlyMap<string, string>;
 
-/** Names a file for each image, because base64 data would hide the rest of the code. */
+/** Assigns a file name to each image. The code reads the files, because inline base64 data would hide the rest of the code. */
 export function imageFilesOf(body: string): ImageFiles {
   const dataUris = new Set(body.match(/data:image\/[a-z]+;base64,[A-Za-z0-9+/=]+/g));
   return new Map([...dataUris].map((dataUri, index) => [dataUri, `image-${index + 1}.${extensionOf(dataUri)}`]));
@@ -47,7 +47,7 @@ function extensionOf(dataUri: string): string {
   return dataUri.startsWith('data:image/jpeg') ? 'jpg' : 'png';
 }
 
-/** Start of a data URI, up to the base64. */
+/** Start of a data URI, up to the base64 data. */
 function dataPrefix(dataUri: string): string {
   return dataUri.slice(0, dataUri.indexOf(',') + 1);
 }
@@ -62,7 +62,7 @@ function curl(url: string, body: unknown, files: ImageFiles, streams: boolean): 
   ${files.size === 0 ? `-d '${json.replaceAll("'", "'\\''")}'` : curlHereDocument(json, files)}`;
 }
 
-/** Images exceed the length of an argument, so the body comes from standard input. */
+/** Images exceed the maximum length of a command line argument, so curl reads the body from standard input. */
 function curlHereDocument(json: string, files: ImageFiles): string {
   let text = json.replace(/[\\$`]/g, '\\$&');
   for (const [dataUri, file] of files) text = text.replaceAll(dataUri, `${dataPrefix(dataUri)}$(base64 < ${file} | tr -d '\\n')`);
@@ -86,7 +86,7 @@ for chunk in stream:
         print(chunk.choices[0].delta.content, end="", flush=True)`;
 }
 
-/** Parameters of `images.generate` in the Python library. Others are members of `extra_body`. */
+/** Parameters that `images.generate` of the Python library knows. Others must be members of `extra_body`. */
 const PYTHON_IMAGE_PARAMETERS = new Set(['model', 'prompt', 'n', 'size', 'response_format']);
 
 function pythonImages(base: string, members: Members): string {
@@ -129,7 +129,7 @@ interface Language {
   readonly key: (name: string) => string;
   /** Space inside the brackets of a one-line object. */
   readonly pad: string;
-  /** Expression for a data URI with the content of a file. `prefix`: up to the base64. */
+  /** Expression for a data URI with the content of a file. `prefix`: start of the URI, up to the base64 data. */
   readonly image: (prefix: string, file: string) => string;
   readonly files?: ImageFiles;
 }
@@ -152,7 +152,7 @@ const JAVASCRIPT: Language = {
 
 const MAX_LINE = 80;
 
-/** Writes a JSON value as source code. JSON strings are valid strings of both languages. `indentation`: spaces before the first line. */
+/** Renders a JSON value as source code. JSON strings are valid string literals in both languages. `indentation`: of the first line. */
 function renderLiteral(value: unknown, language: Language, indentation: string): string {
   if (value === null || typeof value === 'boolean') return language.constants[`${value}`];
   const file = typeof value === 'string' ? language.files?.get(value) : undefined;
@@ -166,7 +166,7 @@ function renderLiteral(value: unknown, language: Language, indentation: string):
   const [start, end] = isList ? ['[', ']'] : ['{', '}'];
   const pad = isList || parts.length === 0 ? '' : language.pad;
   const line = start + pad + parts.join(', ') + pad + end;
-  // A request reads better with a member per line.
+  // The outermost object always has one member per line.
   const fits = line.length <= MAX_LINE && !line.includes('\n') && indentation !== '';
   return fits ? line : `${start}\n${parts.map((part) => `${innerIndentation}${part},\n`).join('')}${indentation}${end}`;
 }

@@ -1,4 +1,4 @@
-/** Button and dialog that show the present request as code. */
+/** `ViewCode`: button and dialog that show the next request as code. */
 import { Code } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -12,9 +12,9 @@ import { imageFilesOf, KEY_VARIABLE, requestCode } from './request-code.js';
 
 interface ViewCodeProps {
   readonly endpoint: 'chat' | 'images';
-  /** A request for each model. Bodies are rendered when the dialog opens. An empty list disables the button. */
+  /** One request per model. `body` is called when the dialog opens. An empty list disables the button. */
   readonly requests: readonly { readonly model: string; readonly body: () => string }[];
-  /** The user has not typed a message, so that the request contains an example. */
+  /** Whether the request contains an example, because the user has not typed a message. */
   readonly isExample: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Image mode of the playground. */
+/** `ImagesView`: image mode of the playground. Form for prompt and settings, and the generated images. */
 import { Download } from 'lucide-react';
 import { useId, useRef, useState } from 'react';
 import { imageModels, type ModelEntry, modelName } from '../../../features/account/models.js';

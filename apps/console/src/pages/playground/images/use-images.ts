@@ -1,4 +1,4 @@
-/** Images of the page and its running requests. Nothing outlives the page. */
+/** `useImages`: image requests of the page and their results. All are lost when the user leaves the page. */
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useInvalidateMoney } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
@@ -22,7 +22,7 @@ export interface ImageJob {
 }
 
 export interface ShownImage {
-  /** Object URL of the verified bytes in memory. */
+  /** Object URL of the received bytes, which are also the verified bytes. */
   readonly address: string;
   /** Media type. */
   readonly type: string;

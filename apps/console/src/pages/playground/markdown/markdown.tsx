@@ -1,4 +1,4 @@
-/** A response rendered from Markdown, as elements: no text of a provider becomes HTML. Loaded with the first response. */
+/** `Markdown`: renders the Markdown of a response as React elements, never as raw HTML. Loaded lazily, by `response-text.tsx`. */
 import { memo, type ReactNode, useMemo } from 'react';
 import { CopyButton } from '../../../ui/forms/copy-field.js';
 import { type MarkdownNode, parseMarkdown } from './parse-markdown.js';

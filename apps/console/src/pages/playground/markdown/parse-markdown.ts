@@ -1,6 +1,6 @@
 /**
- * Parses the Markdown of a response into a tree. A provider's output is untrusted: HTML stays text, images become their description,
- * and links lead only to http, https and mailto addresses.
+ * `parseMarkdown`: parses the Markdown of a response into a tree. A provider's output is untrusted: HTML stays text, images are replaced by
+ * their description, and links lead only to http, https and mailto URLs.
  */
 import MarkdownIt, { type Token } from 'markdown-it';
 
@@ -36,7 +36,7 @@ export type MarkdownNode =
       readonly start: number | null;
       readonly children: readonly MarkdownNode[];
     }
-  /** Children without an element of their own, such as paragraphs of a tight list. */
+  /** Children that are rendered without a parent element, such as the paragraphs of a tight list. */
   | { readonly type: 'group'; readonly children: readonly MarkdownNode[] };
 
 type Alignment = 'left' | 'center' | 'right';
@@ -56,7 +56,7 @@ export function parseMarkdown(text: string): readonly MarkdownNode[] {
   return treeOf(parser.parse(text, {}), levels);
 }
 
-/** Levels below the page's second-level heading, without gaps, as screen-reader users expect. */
+/** Assigns levels from `h3` on, below the page's `h2`, and without gaps, as accessibility guidelines require. */
 class HeadingLevels {
   #previous = 2;
 
@@ -121,7 +121,7 @@ function leafNodes(token: Token, levels: HeadingLevels): MarkdownNode[] {
   switch (token.type) {
     case 'inline':
       return treeOf(token.children ?? [], levels);
-    // Models write verses and items on separate lines, so a line break in the source is a line break in the page.
+    // Unlike in CommonMark, a single line break is rendered. Models write verses and items on separate lines.
     case 'softbreak':
     case 'hardbreak':
       return [{ type: 'break' }];
@@ -134,7 +134,7 @@ function leafNodes(token: Token, levels: HeadingLevels): MarkdownNode[] {
       const [language = ''] = token.info.trim().split(/\s/);
       return [{ type: 'code-block', language: language.slice(0, MAX_LANGUAGE), text: token.content.replace(/\n$/, '') }];
     }
-    // Loading an image would tell its server who reads the response.
+    // Loading an image would reveal the reader's IP address to the server of the image.
     case 'image':
       return [{ type: 'text', text: token.content === '' ? '[Image]' : `[Image: ${token.content}]` }];
     default:

@@ -1,4 +1,4 @@
-/** Text of a response: formatted, or unformatted. */
+/** `ResponseText`: text of a response, formatted from Markdown or unformatted. */
 import { type ComponentType, lazy, Suspense, useDeferredValue } from 'react';
 
 interface ResponseTextProps {
@@ -7,7 +7,7 @@ interface ResponseTextProps {
   readonly plain: boolean;
 }
 
-/** Longer responses stay plain: a provider must not be able to stall the page. */
+/** Longer responses are shown unformatted, so that a provider cannot stall the page. */
 const MAX_FORMATTED_CHARS = 200_000;
 
 /** Starts loading the formatter, so that the first response is formatted at once. */
@@ -15,7 +15,7 @@ export function preloadMarkdown(): void {
   void loadMarkdown();
 }
 
-// A response stays readable as plain text if the module cannot be loaded, for example after a release.
+// The module cannot be loaded offline, or after a deployment. Responses are then shown unformatted.
 const loadMarkdown = (): Promise<{ readonly default: ComponentType<{ readonly text: string }> }> =>
   import('./markdown.js').then(
     ({ Markdown }) => ({ default: Markdown }),
@@ -24,7 +24,7 @@ const loadMarkdown = (): Promise<{ readonly default: ComponentType<{ readonly te
 const LazyMarkdown = lazy(loadMarkdown);
 
 export function ResponseText({ text, plain }: ResponseTextProps) {
-  // While a response streams, formatting waits for more urgent work such as typing.
+  // React renders the deferred text after more urgent updates, such as typing.
   const shown = useDeferredValue(text);
   if (plain || text.length > MAX_FORMATTED_CHARS) return <PlainText text={text} />;
   return (

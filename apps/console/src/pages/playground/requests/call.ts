@@ -1,4 +1,4 @@
-/** Sends a request of the playground to the public API, with deadlines. Only this module sends prompts. Prompts are never stored. */
+/** Sends a request of the playground to the public API, with deadlines. Only this module sends prompts. */
 import {
   type ApiFailure,
   CONNECTION_LOST,
@@ -9,7 +9,7 @@ import {
   TIMED_OUT,
 } from './problems.js';
 
-/** Includes the time in the request queue. */
+/** Maximum time until the response headers, including the wait in the request queue. */
 const MAX_WAIT_MS = 180_000;
 
 export interface Call {
@@ -30,7 +30,7 @@ type CallResult =
   | RequestFailure
   | { readonly kind: 'stopped' };
 
-/** Aborts a request after a time limit. A reader may restart the limit, for example with each chunk, and must `clear` it at the end. */
+/** Aborts a request after a time limit. A reader may restart the timer with `move`, and must call `clear` at the end. */
 export class Deadline {
   readonly #silent = new AbortController();
   readonly signal: AbortSignal;
@@ -77,7 +77,7 @@ export async function call({ base = '', path, secret, body, nonce, signal }: Cal
   }
 }
 
-/** Result of a request or read that threw: stopped by the user, timed out, or connection lost. */
+/** Result of a failed fetch or read: stopped by the user, timed out, or connection lost. */
 export function connectionFailure(stop: AbortSignal, deadline: Deadline): CallResult & { kind: 'failed' | 'stopped' } {
   if (stop.aborted) return { kind: 'stopped' };
   return { kind: 'failed', status: null, problem: deadline.passed ? TIMED_OUT : CONNECTION_LOST };
@@ -96,7 +96,7 @@ async function problemFromResponse(response: Response): Promise<Problem> {
   try {
     error = ((await response.json()) as { error?: typeof error }).error;
   } catch {
-    // A proxy may answer with a page of its own.
+    // The body is not JSON. A proxy may have answered.
   }
   const message = typeof error?.message === 'string' ? error.message : null;
   if (message === null && response.status < 500 && response.status !== 401 && response.status !== 429) return NO_ANSWER;

@@ -1,4 +1,4 @@
-/** Events of a chat stream that the playground uses. */
+/** `chatEvents`: parses the events of a chat stream that the playground uses. */
 import type { TokenUsage } from '../chat/conversation.js';
 import { member, parseJson } from '../json.js';
 
@@ -12,7 +12,7 @@ type ChatEvent =
   /** Ignored. */
   | { readonly type: 'other' };
 
-/** Reads the data of an SSE event. A chunk may contain several facts, such as text and usage. */
+/** Parses the data of an SSE event. One event may contain several facts, such as text and usage. */
 export function chatEvents(data: string): ChatEvent[] {
   if (data === '[DONE]') return [{ type: 'end' }];
   const value = parseJson(data);

@@ -1,4 +1,4 @@
-/** Sends a chat request and reads its stream. Retains the exact bytes, which the receipt signs. */
+/** `sendChatRequest`: sends a chat request and reads the stream. Returns the exact bytes, which verification needs. */
 import type { TokenUsage } from '../chat/conversation.js';
 import { type Call, call, connectionFailure, type Deadline } from './call.js';
 import { chatEvents } from './chat-event.js';
@@ -6,9 +6,9 @@ import { CUT_OFF, NO_ANSWER, problemFromStream, type RequestFailure } from './pr
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
 import { SseReader } from './sse-reader.js';
 
-/** The coordinator sends a comment every ten seconds. */
+/** Maximum time without data. The coordinator sends a comment every ten seconds. */
 const MAX_SILENCE_MS = 45_000;
-/** Limit for the bytes of one response. */
+/** Maximum bytes of a response. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface ChatListener {

@@ -1,4 +1,4 @@
-/** Sends an image request and fetches its images. Retains the exact bytes of response and images, which the receipt signs. */
+/** `sendImageRequest`: sends an image request and fetches the images. Returns the exact bytes of both, which verification needs. */
 import { type Call, call, connectionFailure } from './call.js';
 import { NO_ANSWER, type Problem, type RequestFailure } from './problems.js';
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
@@ -21,7 +21,7 @@ export interface ImageAnswer {
 
 type ImageOutcome = { readonly kind: 'complete'; readonly answer: ImageAnswer } | { readonly kind: 'stopped' } | RequestFailure;
 
-/** Enough for four large images on a slow connection. */
+/** Maximum time for the response body and all images: enough for four large images over a slow connection. */
 const MAX_FETCH_MS = 120_000;
 
 export function imageBody({ model, prompt, n, size, seed }: ImageRequest): string {
@@ -58,7 +58,7 @@ const NOT_THERE: Problem = {
   remedy: { kind: 'retry', after: null },
 };
 
-/** Paths of the images on this origin: the page may load nothing from other origins. Null for an unexpected body. */
+/** Paths of the image URLs, which are fetched from the page's origin (Content-Security-Policy). Null for an unexpected body. */
 export function imagePaths(body: Uint8Array): string[] | null {
   try {
     const { data } = JSON.parse(new TextDecoder().decode(body)) as { data?: unknown };
@@ -72,7 +72,7 @@ export function imagePaths(body: Uint8Array): string[] | null {
   }
 }
 
-/** Media type by magic bytes, not headers, so that the shown bytes are exactly the hashed bytes. */
+/** Media type by magic bytes. Headers are not signed, so they are not used. */
 export function imageType(bytes: Uint8Array): string {
   if (bytes[0] === 0x89 && bytes[1] === 0x50) return 'image/png';
   if (bytes[0] === 0xff && bytes[1] === 0xd8) return 'image/jpeg';

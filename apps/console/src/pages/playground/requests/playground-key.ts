@@ -1,4 +1,4 @@
-/** API key of the playground: valid for one hour, only in memory. */
+/** API key of the playground: valid for one hour, stored only in memory. */
 import type { ConsolePlaygroundKey } from '@inference/formats';
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
@@ -7,7 +7,7 @@ import { ApiError } from '../../../api/api-error.js';
 import { CONNECTION_LOST, type Problem, problemFromFailure, type RequestFailure } from './problems.js';
 
 const KEY = ['playground-key'] as const;
-/** Shorter than the lifetime of one hour. */
+/** Time for which a key is reused; shorter than its lifetime of one hour. */
 const FRESH_MS = 55 * 60_000;
 
 export function usePlaygroundKey(): KeySource {
@@ -37,7 +37,7 @@ export interface KeySource {
   forget(): void;
 }
 
-/** Members of the outcome of a request that decide about the key. `status`: see {@link RequestFailure}. */
+/** Outcome of a request, as far as relevant to the key. `status`: see {@link RequestFailure}. */
 interface Sent {
   readonly kind: string;
   readonly status?: number | null;

@@ -1,4 +1,4 @@
-/** Errors of model requests as texts for the user, each with a remedy. */
+/** Texts for the user about failed model requests, each with a remedy. */
 
 export interface Problem {
   readonly title: string;
@@ -6,7 +6,7 @@ export interface Problem {
   readonly remedy:
     | { readonly kind: 'retry' /** Seconds to wait. */; readonly after: number | null }
     | { readonly kind: 'link'; readonly href: string; readonly label: string }
-    /** The balance must grow first; then the request can be repeated. */
+    /** The user must add credits. The request can then be repeated. */
     | { readonly kind: 'deposit' }
     /** The request must be changed. */
     | { readonly kind: 'change' };
@@ -28,7 +28,7 @@ export interface ApiFailure {
 
 const RETRY = { kind: 'retry', after: null } as const;
 
-/** Error response of the API. */
+/** Text and remedy for an error response of the API. */
 export function problemFromFailure({ status, code, message, retryAfter }: ApiFailure): Problem {
   const wait = { kind: 'retry', after: retryAfter } as const;
   const soon = retryAfter === null ? 'Try again in a moment.' : `Try again in ${formatSeconds(retryAfter)}.`;
@@ -89,7 +89,7 @@ export function problemFromFailure({ status, code, message, retryAfter }: ApiFai
   }
 }
 
-/** Error event inside a stream. */
+/** Text and remedy for an error event in a stream. */
 export function problemFromStream(message: string): Problem {
   return {
     title: 'The response was interrupted',
@@ -110,7 +110,7 @@ export const TIMED_OUT: Problem = {
   remedy: RETRY,
 };
 
-/** An intermediary closed the stream before its signature or error. */
+/** The stream ended without signature or error: an intermediary closed the connection. */
 export const CUT_OFF: Problem = {
   title: 'The response is incomplete',
   text: 'The stream ended without a signature. The response may be incomplete and cannot be verified.',

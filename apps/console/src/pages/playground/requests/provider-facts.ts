@@ -1,4 +1,4 @@
-/** Provider facts from response headers. Claims of the coordinator until verified. */
+/** Facts about the provider from response headers. Until verified, they are claims of the coordinator. */
 
 export interface ProviderFacts {
   readonly id: string;
@@ -7,7 +7,7 @@ export interface ProviderFacts {
   readonly secureEnclave: boolean;
   /** base64 of the enclave key in the headers. */
   readonly publicKey: string;
-  /** Null for responses without a stream; their receipt names the job. */
+  /** Null for unstreamed responses, whose receipt contains the job id. */
   readonly jobId: string | null;
 }
 

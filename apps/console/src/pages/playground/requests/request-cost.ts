@@ -1,13 +1,13 @@
-/** Cost of a request from the usage list, where a request appears shortly after its response. */
+/** `requestCost`: reads the cost of a request from the usage list, where the request appears shortly after its response. */
 import type { ConsoleUsagePage } from '@inference/formats';
 import { api } from '../../../api/api-client.js';
 
 const TRIES = 8;
 const PAUSE_MS = 400;
-/** Newer requests of the account may precede the request in the list. */
+/** Number of newest requests that are read. Other requests of the account may be newer. */
 const LOOKED_AT = 20;
 
-/** Micro-USD; null if the job is not listed in time. Uncharged jobs are never listed. */
+/** Cost in micro-USD. Null: the job is not listed in time, or was not charged. */
 export async function requestCost(jobId: string, signal: AbortSignal): Promise<number | null> {
   for (let tries = 0; tries < TRIES && !signal.aborted; tries++) {
     try {
@@ -15,7 +15,7 @@ export async function requestCost(jobId: string, signal: AbortSignal): Promise<n
       const entry = data.find(({ request_id }) => request_id === jobId);
       if (entry !== undefined) return entry.cost_micro_usd;
     } catch {
-      // A missing cost is tolerable: the usage page also shows the cost.
+      // The cost is optional here, because the usage page shows it too.
       return null;
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));

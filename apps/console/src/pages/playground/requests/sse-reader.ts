@@ -1,10 +1,10 @@
-/** Incremental reader for server-sent events (WHATWG HTML). Accepts any chunk boundaries and drops comments. */
+/** `SseReader`: incremental parser for server-sent events (WHATWG HTML) with LF line ends. Ignores comments. */
 
 export class SseReader {
   readonly #decoder = new TextDecoder();
   #rest = '';
 
-  /** Returns the data of each event that `bytes` completes. */
+  /** Adds received bytes. Returns the data of each event that is now complete. */
   read(bytes: Uint8Array): string[] {
     this.#rest += this.#decoder.decode(bytes, { stream: true });
     const blocks = this.#rest.split('\n\n');

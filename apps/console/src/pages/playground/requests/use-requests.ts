@@ -1,4 +1,4 @@
-/** Running requests of a page. Leaving the page aborts the requests and their follow-up work. */
+/** `useRequests`: the running requests of a page. Leaving the page aborts them and their follow-up work. */
 import { useEffect, useMemo, useRef } from 'react';
 
 interface Requests {

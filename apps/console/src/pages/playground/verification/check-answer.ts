@@ -1,4 +1,4 @@
-/** Result of verifying a response in the browser. */
+/** `checkAnswer`: verifies a response in the browser. The verification code is loaded on demand. */
 import type { EnclaveEvidence } from '@inference/protocol';
 import { api } from '../../../api/api-client.js';
 import type { CheckLine } from '../../../features/trust/check-line.js';
@@ -17,7 +17,7 @@ export type AnswerCheck =
       /** Null unless its signature verified. */
       readonly receipt: ReceiptFacts | null;
     }
-  /** No contradiction was found, but the evidence to verify against is missing. */
+  /** Evidence is missing, so the response was neither verified nor contradicted. */
   | { readonly state: 'unknown'; readonly reason: string };
 
 /** Facts of a receipt that the report shows. */
@@ -37,7 +37,7 @@ export async function downloadFeed(): Promise<unknown> {
   }
 }
 
-/** Never rejects: an exception becomes the state `unknown`. */
+/** Never rejects: after an exception, the state is `unknown`. */
 export async function checkAnswer(evidence: Omit<Evidence, 'feed'>, feed: Promise<unknown>): Promise<AnswerCheck> {
   try {
     const [{ evaluateAnswer }, downloaded] = await Promise.all([import('./evaluate-answer.js'), feed]);

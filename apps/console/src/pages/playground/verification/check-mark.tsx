@@ -1,4 +1,4 @@
-/** Verification badge of a response. Opens a report: machine, checks, and remaining limits. */
+/** `CheckMark`: badge with the verification result of a response. Opens a report with machine, checks and remaining limits. */
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { answerLimits } from '../../../features/trust/answer-limits.js';

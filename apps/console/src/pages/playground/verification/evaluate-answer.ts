@@ -1,8 +1,8 @@
 /**
- * Verifies a response as an outsider would. The key comes from the attestation feed, whose record is verified by its own evidence.
+ * `evaluateAnswer`: verifies a response with `packages/verifier`, as an outsider would. The key comes from the provider's record in the
+ * attestation feed, which is verified by its own evidence. Hash, signature and receipt must match the exact received bytes.
  *
- * Hash, signature and receipt are checked over the exact received bytes. Loaded with the first response because the cryptography is
- * large.
+ * Loaded lazily, because the cryptographic code is large.
  */
 import type { AttestationFeed, Receipt } from '@inference/protocol';
 import { type AnswerVerdict, FeedError, type ReceivedAnswer, verifyAnswer } from '@inference/verifier';
@@ -79,7 +79,7 @@ function receivedAnswer({ requestBody, nonce, endpoint, feed, answer }: Evidence
   return { ...common, headers: { 'content-type': 'text/event-stream', ...headersOf(provider) } };
 }
 
-/** Feed reduced to one provider, to avoid verifying thousands of other records. */
+/** Reduces the feed to one provider, so that the records of other providers are not verified. */
 function onlyOf(feed: unknown, providerId: string): unknown {
   const all = feed as Partial<AttestationFeed>;
   return Array.isArray(all.providers) ? { ...all, providers: all.providers.filter(({ provider_id }) => provider_id === providerId) } : feed;

@@ -1,27 +1,30 @@
-/** `closePipelined` closes waiting pipelined responses (RFC 9112 section 9.3.2) with their connection, which Node.js does not. */
+/**
+ * `closePipelined` closes pipelined responses (RFC 9112 section 9.3.2) whose connection closes before their turn.
+ *
+ * Node.js emits `close` only for the response that currently owns the socket.
+ */
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Closes pipelined responses when their connection ends before their turn. */
 export function closePipelined(server: Server): void {
-  const waiting = new WeakMap<Socket, Set<ServerResponse>>();
+  const responsesBySocket = new WeakMap<Socket, Set<ServerResponse>>();
   server.on('request', ({ socket }, response) => {
     if (response.socket !== null) return;
-    const behind = waiting.get(socket) ?? follow(socket);
-    waiting.set(socket, behind);
-    behind.add(response);
-    response.once('socket', () => behind.delete(response));
+    const responses = responsesBySocket.get(socket) ?? responsesClosedWith(socket);
+    responsesBySocket.set(socket, responses);
+    responses.add(response);
+    response.once('socket', () => responses.delete(response));
   });
 }
 
-/** Responses to close with the connection. */
-function follow(socket: Socket): Set<ServerResponse> {
-  const behind = new Set<ServerResponse>();
+/** Creates the set of responses to close with the connection. */
+function responsesClosedWith(socket: Socket): Set<ServerResponse> {
+  const responses = new Set<ServerResponse>();
   socket.once('close', () => {
-    for (const response of behind) {
+    for (const response of responses) {
       response.destroy();
       response.emit('close');
     }
   });
-  return behind;
+  return responses;
 }

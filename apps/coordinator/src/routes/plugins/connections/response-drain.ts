@@ -21,7 +21,7 @@ export class ResponseDrain {
       response.once('finish', () => {
         if (this.#endsConnections) request.socket.end();
       });
-      // Node.js restarts the timer with each part that the client reads. Without unsent bytes, the client waits for the coordinator.
+      // Node.js restarts the timeout whenever the client reads. Without unsent bytes, the client is waiting for the coordinator.
       response.setTimeout(this.#drainMs, () => {
         if (unsentBytes(response) > 0) response.destroy();
       });

@@ -1,35 +1,36 @@
 /**
  * `serveUpgradesAsRequests` serves requests with an unsupported `Upgrade` as ordinary requests (RFC 9110 section 7.8).
  *
- * Node.js passes every upgrade as a raw socket once a listener exists, so the request is replayed without `Upgrade`.
+ * Once a listener for upgrades exists, Node.js passes the raw socket of every upgrade request to it. This listener pushes the request back
+ * into the socket without `Upgrade`, and lets the server read the connection again.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Handles all upgrade requests, except requests for which `isHandled` is true: another listener answers. */
+/** Handles all upgrade requests, except those that another listener answers (`isHandled`). */
 export function serveUpgradesAsRequests(server: Server, isHandled: (request: IncomingMessage) => boolean): void {
-  const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
-  const waiting = new WeakMap<Duplex, () => void>();
+  const pendingResponses = new WeakMap<Duplex, Set<ServerResponse>>();
+  const waitingReplays = new WeakMap<Duplex, () => void>();
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const responses = unanswered.get(socket) ?? new Set();
-    unanswered.set(socket, responses.add(response));
+    const responses = pendingResponses.get(socket) ?? new Set();
+    pendingResponses.set(socket, responses.add(response));
     response.once('close', () => {
       responses.delete(response);
       if (responses.size > 0) return;
-      const goOn = waiting.get(socket);
-      waiting.delete(socket);
-      goOn?.();
+      const replay = waitingReplays.get(socket);
+      waitingReplays.delete(socket);
+      replay?.();
     });
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (isHandled(request)) return;
-    const responses = unanswered.get(socket) ?? new Set();
+    const responses = pendingResponses.get(socket) ?? new Set();
     const ignoreError = (): void => {};
     // Node.js removes its `drain` listener on an upgrade, but an unfinished response may wait for the event.
     const passDrain = (): void => {
       for (const response of responses) if (response.socket === socket) response.emit('drain');
     };
-    const goOn = (): void => {
+    const replay = (): void => {
       if (socket.destroyed) return;
       socket.off('error', ignoreError);
       socket.off('drain', passDrain);
@@ -40,11 +41,11 @@ export function serveUpgradesAsRequests(server: Server, isHandled: (request: Inc
     };
     // Without a listener, a socket error would be uncaught until the server owns the socket again.
     socket.on('error', ignoreError);
-    // Answers to earlier requests of the connection go out first.
-    if (responses.size === 0) goOn();
+    // Responses to earlier requests of the connection must be sent first.
+    if (responses.size === 0) replay();
     else {
       socket.on('drain', passDrain);
-      waiting.set(socket, goOn);
+      waitingReplays.set(socket, replay);
     }
   });
 }

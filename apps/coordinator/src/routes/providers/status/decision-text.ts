@@ -1,4 +1,4 @@
-/** Turns the codes of placement decisions into sentences for the owner of the provider. */
+/** `decisionText`: explains a placement decision to the owner of the provider in one sentence. */
 
 import type { UnavailableReason } from '@inference/scheduler';
 import type { LoggedDecision } from '../../../providers/placement/placement-log.js';
@@ -67,7 +67,7 @@ function unavailableText(reason: UnavailableReason, ms: number | null, challenge
   return `Unavailable: its attestation was not verified or had expired; its newest challenge was ${formatDuration(challengeAgeMs)} old.`;
 }
 
-/** A length of time for people: `0.4 s`, `2.1 s`, `7 min`, `3 h`. The limits prevent `60.0 s` and `60 min` by rounding. */
+/** Formats a duration: `0.4 s`, `2.1 s`, `7 min`, `3 h`. The limits prevent `60.0 s` and `60 min`, which rounding would give. */
 export function formatDuration(ms: number): string {
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 3_570_000) return `${Math.round(ms / 60_000)} min`;

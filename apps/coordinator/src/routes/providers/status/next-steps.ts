@@ -1,11 +1,11 @@
-/** Next steps for a provider's owner: causes that block all jobs, then some jobs, then improvements. */
+/** `nextSteps`: recommends actions to a provider's owner. First causes that block all jobs, then some jobs, then improvements. */
 import { actionableParts, type NextStep, type ProviderStatusAnswer } from '@inference/protocol';
 import type { UnavailableReason } from '@inference/scheduler';
 import { formatDuration } from './decision-text.js';
 
 export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
 
-/** Advice for the owner by temporary unavailable reason. A full or paused provider needs no step. */
+/** Advice for temporary reasons of unavailability. Other reasons either have their own step or, like a full provider, need none. */
 const TEMPORARY_CAUSES: Partial<Record<UnavailableReason, string>> = {
   too_hot: 'This Mac is too hot and gets no requests until it has cooled down. Improve its cooling, or run fewer other programs.',
   no_memory: 'This Mac is out of memory and gets no requests until some is free. Close programs, or serve a smaller model.',
@@ -14,15 +14,15 @@ const RESTRICTION_TEXTS = {
   cooling_down: 'Requests failed here, so this Mac gets none during a backoff; then one request tests it.',
   on_probation: 'Requests failed here. One request at a time tests whether this Mac works again.',
 } as const;
-/** Minimum consecutive refusals worth a step; fewer are a momentary peak. */
+/** Minimum consecutive refusals for a step. Fewer can be a short peak. */
 const MIN_REFUSALS = 3;
-/** Maximum age of decisions that describe the present. */
+/** Maximum age of the placement decisions that steps are based on. */
 const RECENT_MS = 30 * 60_000;
-/** Period of the demand in a status. */
+/** Period for {@link isServing}. Same as the period of the demand in a status. */
 const SERVING_MS = 5 * 60_000;
 /** Minimum measured requests for a reliable speed. */
 const MIN_MEASURED_JOBS = 5;
-/** Reasons for choosing the provider by speed or cache. Other reasons: measurement, probe, or the client's wish. */
+/** Decision reasons by which a provider is chosen for its speed or cache. Others are measurements, probes and requests of clients. */
 const SPEED_REASONS: ReadonlySet<string> = new Set(['cheapest', 'near_tie', 'warm']);
 
 export function nextSteps(facts: StatusFacts): NextStep[] {
@@ -37,7 +37,7 @@ export function nextSteps(facts: StatusFacts): NextStep[] {
   return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac gets its share of the requests.' }];
 }
 
-/** Steps against causes that block every job and do not end by themselves. */
+/** Steps for causes that block every job, except {@link TEMPORARY_CAUSES}. */
 function blockingSteps({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   if (status === 'away')
@@ -67,14 +67,14 @@ function temporarySteps({ gate }: StatusFacts): NextStep[] {
   return gate === null || text === undefined ? [] : [{ code: gate, text }];
 }
 
-/** Step for a machine without an account, whose earnings nobody gets. */
+/** Step for a machine without an owner, whose earnings nobody can withdraw. */
 function accountSteps({ earnings }: StatusFacts): NextStep[] {
   if (earnings?.of !== 'machine') return [];
   const text = 'This Mac is linked to no account. Its earnings are held for the account that links it: run "inference-provider login".';
   return [{ code: 'not_linked', text }];
 }
 
-/** Steps for models without demand, which bring jobs to no provider. */
+/** Steps for models that nobody requests. */
 function demandSteps({ models }: StatusFacts): NextStep[] {
   return models
     .filter(({ demand: { requests_last_5_minutes: asked, waiting_requests: waiting } }) => asked === 0 && waiting === 0)
@@ -85,7 +85,7 @@ function demandSteps({ models }: StatusFacts): NextStep[] {
     }));
 }
 
-/** Steps against losing requests to other providers, by the reasons of recent decisions. */
+/** Steps for reasons by which recent requests went to other providers. */
 function lostRequestSteps(facts: StatusFacts): NextStep[] {
   const { decisions, models, trust_parts, host, reputation, server_time } = facts;
   const steps: NextStep[] = [];
@@ -109,9 +109,9 @@ function lostRequestSteps(facts: StatusFacts): NextStep[] {
   const strain = strainText(host);
   if (strain !== null) steps.push({ code: 'strained', text: strain });
   for (const { id, measured_jobs } of models) {
-    // An estimated speed is no reason to change the model, and neither is a queue while requests still come.
+    // A smaller model is recommended only if the speed is measured and was no recent reason to choose this provider.
     if (measured_jobs < MIN_MEASURED_JOBS || isServing(id, facts)) continue;
-    // Decisions are the newest first. Only the newest describes the present speed.
+    // Decisions are sorted newest first. Only the newest reflects the current speed.
     const slower = recent.find(({ model }) => model === id);
     if (slower?.reason !== 'slower') continue;
     const text = `Your Mac is slower by ${formatDuration(slower.slower_by_ms ?? 0)} than the best provider of this model. A smaller model would be a better fit.`;
@@ -120,7 +120,7 @@ function lostRequestSteps(facts: StatusFacts): NextStep[] {
   return steps;
 }
 
-/** Whether the model was chosen in the last minutes for its speed or its cache. */
+/** Whether the provider was chosen for the model in the last {@link SERVING_MS}, for its speed or cache. */
 function isServing(id: string, { decisions, server_time }: StatusFacts): boolean {
   const since = Date.parse(server_time) - SERVING_MS;
   return decisions.some(

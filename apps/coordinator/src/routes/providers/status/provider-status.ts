@@ -1,4 +1,4 @@
-/** Builds the status of a provider from current values and the logged decisions. */
+/** `providerStatus`: builds the status that owners and operators see of a connected provider. */
 import type { AwayReason, PlacementDecision, ProviderStatusAnswer, ReportedAvailability } from '@inference/protocol';
 import type { ProviderEarnings } from '../../../database/earnings-repository.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
@@ -16,7 +16,7 @@ interface StatusInput {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly now: number;
-  /** Null where the ledger did not answer. */
+  /** Null: the earnings could not be read. */
   readonly earnings: ProviderEarnings | null;
 }
 
@@ -55,7 +55,7 @@ export function providerStatus(provider: ProviderSnapshot, { registry, requestQu
   return { ...facts, next_steps: nextSteps(facts) };
 }
 
-/** The same status with other demand per model. The next steps follow from the demand. */
+/** Replaces the demand of each model, and recomputes the next steps, which depend on the demand. */
 export function withDemand(status: ProviderStatusAnswer, demandOfModel: (model: string) => Demand): ProviderStatusAnswer {
   const facts = { ...status, models: status.models.map((model) => ({ ...model, demand: demandBody(demandOfModel(model.id)) })) };
   return { ...facts, next_steps: nextSteps(facts) };
@@ -126,7 +126,7 @@ const REASONS: Readonly<Record<AwayReason, string>> = {
   no_memory: 'It is out of memory. Close programs, or serve a smaller model.',
 };
 const UNKNOWN = 'Not accepting requests, for a reason that this coordinator does not know.';
-/** Agents may report reasons unknown to this version. */
+/** A map, because agents may report reasons that this version does not know. */
 const known = new Map<string, string>(Object.entries(REASONS));
 
 export function availabilityBody({ state, reason, until }: ReportedAvailability): NonNullable<ProviderStatusAnswer['availability']> {
