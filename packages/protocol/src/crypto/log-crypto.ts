@@ -1,4 +1,4 @@
-/** Ed25519 (RFC 8032) on raw keys, for the transparency log. */
+/** Ed25519 (RFC 8032) with raw keys on `node:crypto`: `LogCrypto` and key pairs for the transparency log. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { LogCrypto } from '../log/crypto.js';
 import type { SignEd25519 } from '../log/signed-note.js';
@@ -6,7 +6,7 @@ import { plainView, sha256 } from './digest.js';
 
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
-/** The private JWK format requires a public key, but the import ignores the value. */
+/** Placeholder: the private JWK format requires a public key, but the import ignores the value. */
 const UNREAD = Buffer.alloc(KEY_BYTES).toString('base64url');
 
 export const nodeLogCrypto: LogCrypto = {
@@ -16,7 +16,7 @@ export const nodeLogCrypto: LogCrypto = {
     try {
       return verify(null, message, importPublicKey(publicKey), signature);
     } catch {
-      // The import refuses bytes that are no point of the curve.
+      // The import throws if the bytes are not a point on the curve.
       return false;
     }
   },
