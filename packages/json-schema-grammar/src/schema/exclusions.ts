@@ -1,4 +1,4 @@
-/** Values excluded by `not`, as far as expressible by types, single values or strings. */
+/** Values that `not` excludes. Supports types, single values, and string keywords. */
 
 import type { Language, LanguageFactory } from '../language/regular-language.js';
 import { stringLanguage } from './scalars.js';
@@ -20,7 +20,7 @@ interface CompilerContext {
   refuse(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
-/** Throws SchemaError for an inexpressible exclusion. */
+/** Reads the exclusions of a conjunction. In strict mode, throws SchemaError on an unsupported `not`. */
 export function exclusionsOf(around: CompilerContext, plain: readonly Schema[]): Exclusions {
   const types = new Set<JsonType>();
   const numbers: number[] = [];
@@ -52,7 +52,9 @@ export function exclusionsOf(around: CompilerContext, plain: readonly Schema[]):
 
 const ALL: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
 
-/** Strings of a schema under `not`; none if one of its keywords is ignored, because the others alone would exclude too many strings. */
+/**
+ * Strings of a schema under `not`. Empty if a keyword is ignored, because the remaining keywords would exclude too many strings.
+ */
 function excludedStrings(around: CompilerContext, ruled: Schema): readonly Language[] {
   const ignored: string[] = [];
   const refuse = (schema: Schema, keyword: string, limit?: number | null): void => {
@@ -73,7 +75,7 @@ function branchesOf({ document }: CompilerContext, schema: Schema): readonly (Sc
   return only.anyOf !== undefined && Object.keys(only).length === 1 ? document.list(only, 'anyOf') : [only];
 }
 
-/** Without a type, string keywords exclude no other value, but all other values match them. */
+/** Whether the schema requires a string. Without `type`, string keywords also match all other values. */
 function isOfStrings({ document }: CompilerContext, schema: Schema): boolean {
   const types = document.types([schema]);
   return schema.type !== undefined && types.size === 1 && types.has('string');
