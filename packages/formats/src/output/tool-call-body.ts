@@ -1,11 +1,11 @@
 /**
- * `ToolCallBody` parses the JSON object of one tool call: `name`, and `arguments` or `parameters`, in any order.
+ * `ToolCallBody` parses the JSON of one tool call as it is generated: `name`, and `arguments` or `parameters`, in any order.
  *
- * Arguments after the name stream without validation, if an object. Other arguments are buffered, up to a bound.
+ * If the arguments follow the name and are an object, they are streamed without validation. Otherwise they are buffered.
  */
 import { isJsonObject, parsedJson } from '../json/json-value.js';
 
-/** Maximum UTF-16 units before the call starts. Longer bodies are text. */
+/** Maximum buffered UTF-16 units. A longer body without a started call is treated as text. */
 const MAX_WAITING = 65_536;
 
 type Place = 'before' | 'key_or_end' | 'key' | 'colon' | 'value_start' | 'value' | 'after_value' | 'done' | 'bad';
@@ -18,10 +18,10 @@ interface BodyListener {
 export class ToolCallBody {
   readonly #listener: BodyListener;
   #place: Place = 'before';
-  /** Consumed text, in case the body turns out to be plain text. */
+  /** Text read so far, in case the body is not a valid call. */
   #raw = '';
   #key = '';
-  /** The current literal, unless streamed. */
+  /** Text of the current key or value, unless the value is streamed. */
   #literal = '';
   #isStreaming = false;
   #isInString = false;
@@ -35,7 +35,7 @@ export class ToolCallBody {
     this.#listener = listener;
   }
 
-  /** The call was started and can no longer become text. */
+  /** Whether `started` was reported. From then on, the body is a call even if invalid. */
   get started(): boolean {
     return this.#hasStarted;
   }
@@ -44,7 +44,7 @@ export class ToolCallBody {
     return this.#raw;
   }
 
-  /** Reads one UTF-16 unit. `bad`: the unit is not consumed; a started call ends before the unit, another body is text. */
+  /** Reads one UTF-16 unit. `bad`: the unit is invalid and not consumed. A started call then ends; otherwise the body is text. */
   read(unit: string): 'more' | 'done' | 'bad' {
     if (!this.#hasStarted && this.#raw.length >= MAX_WAITING) return 'bad';
     this.#step(unit);
@@ -117,7 +117,7 @@ export class ToolCallBody {
     } else if (!this.#inLiteral(unit) && !scalar) this.#endValue();
   }
 
-  /** Consumes a unit of the literal; false after the last unit of a string, object or array. */
+  /** Consumes a unit of a key or value. Returns false after the last unit of a string, object or array. */
   #inLiteral(unit: string): boolean {
     const shown = this.#isInString && unit < ' ' ? JSON.stringify(unit).slice(1, -1) : unit;
     if (this.#isStreaming) this.#listener.arguments(shown);
@@ -173,7 +173,7 @@ export class ToolCallBody {
   }
 }
 
-/** JSON text of the arguments; null if invalid. Some models write a string that contains the object, or null for none. */
+/** JSON text of the arguments; null if invalid. Also accepts what some models generate: a string with the object, or null. */
 function argumentsOf(literal: string): string | null {
   if (literal.startsWith('{')) return literal;
   const value = parsedJson(literal);
