@@ -1,4 +1,4 @@
-/** Interface of the cryptographic primitives of the end-to-end mode. Node passes `nodeE2eCrypto`, browsers an own implementation. */
+/** Interface of the cryptographic primitives of the end-to-end mode. Node uses `nodeE2eCrypto`; browsers have another implementation. */
 
 import type { VerifyP256 } from '../statements/signed-statement.js';
 

@@ -68,7 +68,7 @@ const AttestationRecordSchema = Type.Object({
   mda_binding: Type.Union([Type.Literal('bound'), Type.Literal('stale'), Type.Literal('none')]),
   /** Present if `acme_verified` is true. */
   acme_attestation: Type.Optional(Type.Object({ cert_chain_b64: chain, token: Type.String({ minLength: 1, maxLength: 1024 }) })),
-  /** Whether the newest challenge was answered. */
+  /** Whether the newest challenge was answered in time. */
   attested: Type.Boolean(),
   /** Whether the enclave is simulated. Coordinators admit such providers only with an explicit setting. */
   simulated: Type.Boolean(),

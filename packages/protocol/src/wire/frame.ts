@@ -7,7 +7,7 @@
  *   offset 4  seq     u32  big endian, from 0, per direction of a job
  *   offset 8  job     16 bytes of the job's UUID
  *
- * The AEAD authenticates sequence number and flags (see {@link frameAad}). The key is unique to the job, which authenticates the id.
+ * In plain mode, the AEAD authenticates sequence number and flags ({@link frameAad}), and the key is unique to the job.
  */
 import { fromHex, toHex } from '../bytes.js';
 import type { JobId } from '../ids.js';

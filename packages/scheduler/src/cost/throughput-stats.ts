@@ -15,6 +15,7 @@ export interface AnswerSample {
   readonly cachedTokens?: number;
   /** Includes tokens that the client does not see. */
   readonly completionTokens: number;
+  /** The response was streamed and has no hidden tokens, so `firstContentMs` ends at the first generated token. */
   readonly streamed: boolean;
   /** Only the prompt was computed, as in embeddings. */
   readonly promptOnly?: boolean;
