@@ -13,9 +13,9 @@ interface PrefixBlock {
 }
 
 /** Minimum characters of a block. Shorter prefixes are not worth matching. */
-const BLOCK = 1024;
+const MIN_BLOCK_CHARACTERS = 1024;
 /** Block sizes grow with the prompt, so that each doubling of its length has about this many blocks. */
-const FINENESS = 32;
+const BLOCKS_PER_DOUBLING = 32;
 
 /**
  * Hashes of a prompt's prefixes, the shortest first. An incomplete last block is left out.
@@ -28,7 +28,7 @@ export function hashPromptPrefixes(request: TextRequest, start: string, hash: (t
   let digest = start;
   let from = 0;
   for (;;) {
-    const to = from + BLOCK * Math.max(1, Math.floor(from / (BLOCK * FINENESS)));
+    const to = from + MIN_BLOCK_CHARACTERS * Math.max(1, Math.floor(from / (MIN_BLOCK_CHARACTERS * BLOCKS_PER_DOUBLING)));
     if (to > text.length) return chain;
     digest = hash(`${start}${digest}${text.slice(from, to)}`);
     chain.push({ digest, characters: to });
@@ -57,7 +57,7 @@ function messageText(message: ChatMessage, hash: (text: string) => string): stri
 }
 
 /** Repetitions of an image's hash in the text. A hash has 64 characters, so an image counts like 256 tokens. */
-const IMAGE_WEIGHT = 16;
+const IMAGE_HASH_REPETITIONS = 16;
 
 /**
  * Number of base64 characters that are hashed at each end of an image. Hashing everything would take milliseconds per megabyte.
@@ -77,7 +77,7 @@ function contentText(content: MessageContent, hash: (text: string) => string): s
   const parts = content.map((part) =>
     part.type === 'text'
       ? `${part.text.length} ${part.text}`
-      : `image ${part.image.detail} ${imageHash(part.image.base64, hash).repeat(IMAGE_WEIGHT)}`,
+      : `image ${part.image.detail} ${imageHash(part.image.base64, hash).repeat(IMAGE_HASH_REPETITIONS)}`,
   );
   return parts.join('\n');
 }

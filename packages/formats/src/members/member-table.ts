@@ -80,7 +80,7 @@ export function ignoredMembers(json: unknown, table: MemberTable, unknown: Unkno
   return [...ignored];
 }
 
-interface Place {
+interface ObjectContext {
   /** Path of the object, with array indices. */
   readonly path: string;
   /** Path without indices, so that a member that is ignored in many array elements is reported once. */
@@ -96,31 +96,31 @@ const MAX_IGNORED = 100;
 /** Names that errors and headers may repeat. A name of another form may be client content. */
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,39}$/;
 
-function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, place: Place): void {
+function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, context: ObjectContext): void {
   for (const [name, value] of Object.entries(object)) {
     if (value === null || value === undefined) continue;
     if (table.read.has(name)) {
       const inner = table.within.get(name);
-      if (inner !== undefined) examineWithin(value, inner, name, place);
+      if (inner !== undefined) examineWithin(value, inner, name, context);
       continue;
     }
     const refusal = table.refused.get(name);
     if (refusal !== undefined) {
       const isReported = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
-      if (!isReported) refuseUnlessAllowed(place.path + name, value, refusal);
+      if (!isReported) refuseUnlessAllowed(context.path + name, value, refusal);
     } else if (table.ignored.has(name)) {
-      if (!isEmpty(value) && place.ignored.size < MAX_IGNORED) place.ignored.add(place.shown + name);
-    } else meetUnknown(name, table, place);
+      if (!isEmpty(value) && context.ignored.size < MAX_IGNORED) context.ignored.add(context.shown + name);
+    } else handleUnknown(name, table, context);
   }
 }
 
-function examineWithin(value: unknown, table: MemberTable, name: string, place: Place): void {
+function examineWithin(value: unknown, table: MemberTable, name: string, context: ObjectContext): void {
   if (Array.isArray(value)) {
     for (const [index, element] of value.entries()) {
       if (isJsonObject(element))
-        examine(element, table, { ...place, path: `${place.path}${name}[${index}].`, shown: `${place.shown}${name}[].` });
+        examine(element, table, { ...context, path: `${context.path}${name}[${index}].`, shown: `${context.shown}${name}[].` });
     }
-  } else if (isJsonObject(value)) examine(value, table, { ...place, path: `${place.path}${name}.`, shown: `${place.shown}${name}.` });
+  } else if (isJsonObject(value)) examine(value, table, { ...context, path: `${context.path}${name}.`, shown: `${context.shown}${name}.` });
 }
 
 function refuseUnlessAllowed(path: string, value: unknown, { allowedValues, advice }: Refusal): void {
@@ -128,7 +128,7 @@ function refuseUnlessAllowed(path: string, value: unknown, { allowedValues, advi
   throw new RequestError('unsupported_parameter', path, `${path} is not supported.${advice === undefined ? '' : ` ${advice}`}`);
 }
 
-function meetUnknown(name: string, table: MemberTable, { path, shown, unknown, wording, ignored }: Place): void {
+function handleUnknown(name: string, table: MemberTable, { path, shown, unknown, wording, ignored }: ObjectContext): void {
   const isRefused = table.refusesUnknown && unknown === 'refuse';
   if (!isRefused && (ignored.size >= MAX_IGNORED || ignored.has(shown + name))) return;
   const isName = NAME.test(name);

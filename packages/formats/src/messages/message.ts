@@ -4,11 +4,11 @@ import type { TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent } from '../output-event.js';
 
 export function messageOf({ responseId, model }: ResponseMetadata, content: readonly object[], end: object, usage: object) {
-  return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage: { ...usage, ...NOTHING_SPECIAL } };
+  return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage: { ...usage, ...CONSTANT_USAGE } };
 }
 
 /** Constant usage members that clients require. */
-const NOTHING_SPECIAL = {
+const CONSTANT_USAGE = {
   cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
   service_tier: 'standard',
 } as const;

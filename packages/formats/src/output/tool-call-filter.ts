@@ -30,7 +30,7 @@ export class ToolCallFilter {
   readonly #tags: ToolCallTags;
   readonly #callId: (index: number) => string;
   readonly #onlyAtStart: boolean;
-  #place: 'text' | 'body' | 'after_body' | 'no_more_calls' = 'text';
+  #state: 'text' | 'body' | 'after_body' | 'no_more_calls' = 'text';
   /** Withheld text: white space that may precede a call, or a possible start of a tag. */
   #held = '';
   #body: ToolCallBody | null = null;
@@ -60,15 +60,15 @@ export class ToolCallFilter {
 
   /** Ends the output. Withheld text becomes visible. A started, truncated call remains a call. */
   end(): FilteredEvent[] {
-    if (this.#place === 'text') this.#text(this.#held);
-    else if (this.#place === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
+    if (this.#state === 'text') this.#text(this.#held);
+    else if (this.#state === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
     this.#held = '';
     return this.#take();
   }
 
   /** Consumes the start of a piece and returns the rest. */
   #read(piece: string): string {
-    switch (this.#place) {
+    switch (this.#state) {
       case 'text':
         return this.#readText(piece);
       case 'body':
@@ -79,7 +79,7 @@ export class ToolCallFilter {
         this.#text(piece);
         return '';
       default:
-        return this.#place satisfies never;
+        return this.#state satisfies never;
     }
   }
 
@@ -87,7 +87,7 @@ export class ToolCallFilter {
     const text = this.#held + piece;
     if (this.#onlyAtStart && this.#started === 0 && isOther(text, this.#tags.open)) {
       this.#held = '';
-      this.#place = 'no_more_calls';
+      this.#state = 'no_more_calls';
       return text;
     }
     const tag = text.indexOf(this.#tags.open);
@@ -99,7 +99,7 @@ export class ToolCallFilter {
     }
     // This white space becomes visible if no valid call follows.
     this.#held = text.slice(end, tag);
-    this.#place = 'body';
+    this.#state = 'body';
     this.#body = new ToolCallBody({
       started: (name) => this.#start(name),
       arguments: (delta) => {
@@ -114,15 +114,15 @@ export class ToolCallFilter {
     if (body === null) throw new Error('no body is open');
     for (let at = 0; at < piece.length; at++) {
       const unit = piece[at] ?? '';
-      const state = body.read(unit);
-      if (state === 'more') continue;
+      const result = body.read(unit);
+      if (result === 'more') continue;
       this.#body = null;
-      if (state === 'done' || body.started) {
+      if (result === 'done' || body.started) {
         this.#completed++;
-        this.#place = 'after_body';
-        return piece.slice(state === 'done' ? at + 1 : at);
+        this.#state = 'after_body';
+        return piece.slice(result === 'done' ? at + 1 : at);
       }
-      this.#place = 'text';
+      this.#state = 'text';
       this.#text(this.#held + this.#tags.open + body.raw);
       this.#held = '';
       return piece.slice(at);
@@ -139,7 +139,7 @@ export class ToolCallFilter {
       this.#held = text;
       return '';
     }
-    this.#place = 'text';
+    this.#state = 'text';
     return text.startsWith(close) ? text.slice(close.length) : text;
   }
 

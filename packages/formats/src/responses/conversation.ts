@@ -31,13 +31,13 @@ export function ignoredItems({ input }: ResponsesRequest): readonly string[] {
   });
 }
 
-interface Place {
+interface ItemContext {
   /** Path of the item. */
   readonly path: string;
   readonly images: ImageReader;
 }
 
-function addItem(conversation: Conversation, item: Item, { path, images }: Place): void {
+function addItem(conversation: Conversation, item: Item, { path, images }: ItemContext): void {
   switch (item.type ?? 'message') {
     case 'message':
       addMessage(conversation, item, { path, images });
@@ -73,7 +73,7 @@ function reasoningOf({ content, summary }: Item, path: string): string {
   return isPresent(content) ? textOf(content, `${path}.content`) : textOf(summary ?? '', `${path}.summary`);
 }
 
-function addMessage(conversation: Conversation, item: Item, { path, images }: Place): void {
+function addMessage(conversation: Conversation, item: Item, { path, images }: ItemContext): void {
   const role = item.role ?? reject(`${path}.role`, `${path}.role is required.`);
   const field = `${path}.content`;
   if (role === 'user') conversation.add({ role, content: contentOf(item.content, { path: field, images }) });
@@ -85,7 +85,7 @@ function addMessage(conversation: Conversation, item: Item, { path, images }: Pl
 const TEXT_PARTS = new Set(['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text']);
 
 /** Content of user messages and function results, which may contain images. */
-function contentOf(content: unknown, { path, images }: Place): MessageContent {
+function contentOf(content: unknown, { path, images }: ItemContext): MessageContent {
   if (!Array.isArray(content)) return textOf(content, path);
   return joinedContent(content.map((part: unknown, index) => contentPartOf(part, `${path}[${index}]`, images)));
 }

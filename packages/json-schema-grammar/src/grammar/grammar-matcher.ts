@@ -46,7 +46,7 @@ export class GrammarMatcher {
   readonly #first = new Map<Sequence, Map<number, Position>>();
   /** For each visited sequence, the cost from each term to the end of the sequence, in reverse order. */
   readonly #restCosts = new Map<Sequence, readonly number[]>();
-  #places = 0;
+  #positionCount = 0;
 
   constructor(private readonly grammar: Grammar) {
     const { classes, rules } = grammar;
@@ -58,17 +58,17 @@ export class GrammarMatcher {
 
   /** State before the first character. Throws {@link GrammarTooLarge} for too many positions or too deep rules, like {@link step}. */
   start(): MatcherState {
-    const places: (Position | null)[] = [];
-    for (const sequence of this.grammar.rules[0] ?? []) this.#enter(sequence, 0, null, places);
-    return places;
+    const positions: (Position | null)[] = [];
+    for (const sequence of this.grammar.rules[0] ?? []) this.#enter(sequence, 0, null, positions);
+    return positions;
   }
 
   /** State after one more character; empty if the character does not match. */
   step(state: MatcherState, code: number): MatcherState {
     const next: (Position | null)[] = [];
-    for (const place of state) {
-      if (place === null || !inRanges(this.grammar.classes[~(place.sequence[place.index] as Term)] ?? [], code)) continue;
-      this.#enter(place.sequence, place.index + 1, place.after, next);
+    for (const position of state) {
+      if (position === null || !inRanges(this.grammar.classes[~(position.sequence[position.index] as Term)] ?? [], code)) continue;
+      this.#enter(position.sequence, position.index + 1, position.after, next);
     }
     return next;
   }
@@ -115,9 +115,9 @@ export class GrammarMatcher {
   /** Candidates for the next character: one per range. If there are too many, those that the most positions accept. */
   #codes(state: MatcherState): readonly number[] {
     const counts = new Map<number, number>();
-    for (const place of state) {
-      if (place === null) continue;
-      const ranges = this.grammar.classes[~(place.sequence[place.index] as Term)] ?? [];
+    for (const position of state) {
+      if (position === null) continue;
+      const ranges = this.grammar.classes[~(position.sequence[position.index] as Term)] ?? [];
       for (let i = 0; i < Math.min(ranges.length, 2 * MAX_TRIED_CHARACTERS); i += 2) {
         const code = ranges[i] as number;
         counts.set(code, (counts.get(code) ?? 0) + 1);
@@ -143,8 +143,8 @@ export class GrammarMatcher {
   /** The shortest text that completes the match. */
   rest(state: MatcherState): string {
     let text = '';
-    for (let place = cheapest(state); place !== null; place = place.after) {
-      text += this.#shortestText(place.sequence.slice(place.index));
+    for (let position = cheapest(state); position !== null; position = position.after) {
+      text += this.#shortestText(position.sequence.slice(position.index));
     }
     return text;
   }
@@ -159,37 +159,37 @@ export class GrammarMatcher {
     return text;
   }
 
-  /** Expands rules until the next term is a character class. `within`: number of rules entered. */
-  #enter(sequence: Sequence, index: number, after: Position | null, into: (Position | null)[], within = 0): void {
-    if (within > MAX_RULE_DEPTH) throw new GrammarTooLarge();
+  /** Expands rules until the next term is a character class. `ruleDepth`: number of rules entered. */
+  #enter(sequence: Sequence, index: number, after: Position | null, into: (Position | null)[], ruleDepth = 0): void {
+    if (ruleDepth > MAX_RULE_DEPTH) throw new GrammarTooLarge();
     const term = sequence[index];
     if (term === undefined) {
-      if (after !== null) this.#enter(after.sequence, after.index, after.after, into, within + 1);
+      if (after !== null) this.#enter(after.sequence, after.index, after.after, into, ruleDepth + 1);
       else add(null, into);
       return;
     }
     if (term < 0) {
-      add(this.#place(sequence, index, after), into);
+      add(this.#position(sequence, index, after), into);
       return;
     }
-    const follows = index + 1 === sequence.length ? after : this.#place(sequence, index + 1, after);
-    for (const alternative of this.grammar.rules[term] ?? []) this.#enter(alternative, 0, follows, into, within + 1);
+    const follows = index + 1 === sequence.length ? after : this.#position(sequence, index + 1, after);
+    for (const alternative of this.grammar.rules[term] ?? []) this.#enter(alternative, 0, follows, into, ruleDepth + 1);
   }
 
-  #place(sequence: Sequence, index: number, after: Position | null): Position {
+  #position(sequence: Sequence, index: number, after: Position | null): Position {
     const known = after === null ? this.#first : after.before;
-    let places = known.get(sequence);
-    if (places === undefined) {
-      places = new Map();
-      known.set(sequence, places);
+    let positions = known.get(sequence);
+    if (positions === undefined) {
+      positions = new Map();
+      known.set(sequence, positions);
     }
-    let place = places.get(index);
-    if (place === undefined) {
+    let position = positions.get(index);
+    if (position === undefined) {
       const cost = this.#restCost(sequence, index) + (after?.cost ?? 0);
-      place = { id: this.#places++, sequence, index, after, cost, depth: (after?.depth ?? 0) + 1, before: new Map() };
-      places.set(index, place);
+      position = { id: this.#positionCount++, sequence, index, after, cost, depth: (after?.depth ?? 0) + 1, before: new Map() };
+      positions.set(index, position);
     }
-    return place;
+    return position;
   }
 
   #restCost(sequence: Sequence, index: number): number {
@@ -212,23 +212,23 @@ export class GrammarMatcher {
 }
 
 /** Throws {@link GrammarTooLarge} for too many positions. */
-function add(place: Position | null, into: (Position | null)[]): void {
-  if (into.includes(place)) return;
+function add(position: Position | null, into: (Position | null)[]): void {
+  if (into.includes(position)) return;
   if (into.length === MAX_POSITIONS) throw new GrammarTooLarge();
-  into.push(place);
+  into.push(position);
 }
 
 /** Key of a state; equal states have equal keys. */
 export function stateKey(state: MatcherState): string {
-  return state.map((place) => place?.id ?? '').join();
+  return state.map((position) => position?.id ?? '').join();
 }
 
 /** The position with the shortest completion; null if the text may end. */
 function cheapest(state: MatcherState): Position | null {
   let best: Position | null = null;
-  for (const place of state) {
-    if (place === null) return null;
-    if (best === null || place.cost < best.cost) best = place;
+  for (const position of state) {
+    if (position === null) return null;
+    if (best === null || position.cost < best.cost) best = position;
   }
   return best;
 }

@@ -21,30 +21,30 @@ interface CompilerContext {
 }
 
 /** Reads the exclusions of a conjunction. In strict mode, throws SchemaError on an unsupported `not`. */
-export function exclusionsOf(around: CompilerContext, plain: readonly Schema[]): Exclusions {
+export function exclusionsOf(context: CompilerContext, plain: readonly Schema[]): Exclusions {
   const types = new Set<JsonType>();
   const numbers: number[] = [];
   const strings: Language[] = [];
   for (const schema of plain) {
     if (schema.not === undefined) continue;
-    for (const branch of branchesOf(around, schema)) {
+    for (const branch of branchesOf(context, schema)) {
       const ruled = typeof branch === 'boolean' ? (branch ? { type: ALL } : null) : branch;
       if (ruled === null) continue;
       const keywords = Object.keys(ruled).filter((name) => !NOTES.includes(name));
       const literals = ruled.enum ?? (ruled.const === undefined ? undefined : [ruled.const]);
       if (keywords.length === 0) for (const kind of ALL) types.add(kind);
-      else if (keywords.every((name) => name === 'type')) for (const kind of around.document.types([ruled])) types.add(kind);
-      else if (keywords.every((name) => name === 'type' || OF_STRINGS.includes(name)) && isOfStrings(around, ruled)) {
-        strings.push(...excludedStrings(around, ruled));
+      else if (keywords.every((name) => name === 'type')) for (const kind of context.document.types([ruled])) types.add(kind);
+      else if (keywords.every((name) => name === 'type' || OF_STRINGS.includes(name)) && isOfStrings(context, ruled)) {
+        strings.push(...excludedStrings(context, ruled));
       } else if (Array.isArray(literals) && keywords.every((name) => name === 'enum' || name === 'const' || name === 'type')) {
         for (const value of literals as readonly unknown[]) {
           const kind = jsonTypeOf(value);
-          if (typeof value === 'string') strings.push(around.languages.text(value));
+          if (typeof value === 'string') strings.push(context.languages.text(value));
           else if (typeof value === 'number') numbers.push(value);
           else if (kind === 'null') types.add(kind);
-          else around.refuse(schema, 'not');
+          else context.refuse(schema, 'not');
         }
-      } else around.refuse(schema, 'not');
+      } else context.refuse(schema, 'not');
     }
   }
   return { types, numbers, strings };
@@ -55,13 +55,13 @@ const ALL: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'strin
 /**
  * Strings of a schema under `not`. Empty if a keyword is ignored, because the remaining keywords would exclude too many strings.
  */
-function excludedStrings(around: CompilerContext, ruled: Schema): readonly Language[] {
+function excludedStrings(context: CompilerContext, ruled: Schema): readonly Language[] {
   const ignored: string[] = [];
   const refuse = (schema: Schema, keyword: string, limit?: number | null): void => {
-    around.refuse(schema, keyword, limit);
+    context.refuse(schema, keyword, limit);
     ignored.push(keyword);
   };
-  const language = stringLanguage({ document: around.document, languages: around.languages, refuse }, [ruled]);
+  const language = stringLanguage({ document: context.document, languages: context.languages, refuse }, [ruled]);
   return ignored.length === 0 ? [language] : [];
 }
 

@@ -7,7 +7,7 @@ import { plainView, sha256 } from './digest.js';
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 /** Placeholder: the private JWK format requires a public key, but the import ignores the value. */
-const UNREAD = Buffer.alloc(KEY_BYTES).toString('base64url');
+const PLACEHOLDER_KEY = Buffer.alloc(KEY_BYTES).toString('base64url');
 
 export const nodeLogCrypto: LogCrypto = {
   sha256,
@@ -32,7 +32,7 @@ export interface Ed25519KeyPair {
 export function ed25519KeyPairFrom(privateKey: Uint8Array): Ed25519KeyPair {
   if (privateKey.length !== KEY_BYTES) throw new RangeError('an Ed25519 private key has 32 bytes');
   const d = Buffer.from(privateKey).toString('base64url');
-  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x: UNREAD }, format: 'jwk' });
+  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x: PLACEHOLDER_KEY }, format: 'jwk' });
   const { x } = createPublicKey(key).export({ format: 'jwk' });
   return {
     publicKey: plainView(Buffer.from(x as string, 'base64url')),

@@ -13,7 +13,7 @@ export interface SealingKeyPair {
 }
 
 /** Placeholder: the private JWK format requires a public key, but the import ignores the value. */
-const UNREAD = base64Url(new Uint8Array(X25519_BYTES));
+const PLACEHOLDER_KEY = base64Url(new Uint8Array(X25519_BYTES));
 
 /** Reused buffer for the random bytes of a new private key, cleared after use. */
 const seed = new Uint8Array(X25519_BYTES);
@@ -34,7 +34,7 @@ export function generateSealingKeyPair(): SealingKeyPair {
 export function sealingKeyPairFrom(privateKey: Uint8Array): SealingKeyPair {
   if (privateKey.length !== X25519_BYTES) throw new SealingError('bad_key', 'an X25519 private key has 32 bytes');
   // OpenSSL derives the public key from `d`.
-  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'X25519', d: base64Url(privateKey), x: UNREAD }, format: 'jwk' });
+  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'X25519', d: base64Url(privateKey), x: PLACEHOLDER_KEY }, format: 'jwk' });
   const { x } = createPublicKey(key).export({ format: 'jwk' });
   return { publicKey: plainView(Buffer.from(x as string, 'base64url')), privateKey: key };
 }

@@ -67,11 +67,11 @@ export function chooseOwner(
   random: () => number,
   constants: SchedulerConstants = DEFAULT_CONSTANTS,
 ): OwnerChoice {
-  const serving: Serving[] = [];
+  const serving: ServingOwner[] = [];
   let refusal: NoOwnerReason = 'none_routable';
   for (const [owner, state] of digests) {
     if (owner !== self && now - state.heardAt > PEER_SILENCE_MS) continue;
-    const reason = unsuitable(owner, state.digest, request);
+    const reason = unsuitableReason(owner, state.digest, request);
     if (reason === null) serving.push({ owner, state });
     else if (refusal === 'none_routable') refusal = reason;
   }
@@ -99,7 +99,7 @@ export function chooseOwner(
   return ask(drawn, near.length === 1 ? 'cheapest' : 'near_tie');
 }
 
-interface Serving {
+interface ServingOwner {
   readonly owner: OwnerId;
   readonly state: OwnerState;
 }
@@ -114,7 +114,7 @@ interface Candidate {
 }
 
 /** Reason why the owner cannot serve the request even after a wait; null: it can. */
-function unsuitable(owner: OwnerId, digest: ModelDigest, request: OwnerRequest): NoOwnerReason | null {
+function unsuitableReason(owner: OwnerId, digest: ModelDigest, request: OwnerRequest): NoOwnerReason | null {
   if (digest.serving === 0) return 'none_routable';
   if ((digest.maxContextTokens ?? 0) < request.contextTokens) return 'context_too_long';
   if (request.imageSize !== null && !digest.imageSizes.includes(request.imageSize)) return 'no_such_image_size';
@@ -125,7 +125,7 @@ function unsuitable(owner: OwnerId, digest: ModelDigest, request: OwnerRequest):
 
 /** Throughput classes with a free slot for the request. */
 function candidatesOf(
-  serving: readonly Serving[],
+  serving: readonly ServingOwner[],
   request: OwnerRequest,
   expectedWaitMs: number | null,
   constants: SchedulerConstants,
@@ -180,8 +180,8 @@ function warmCandidate(
 }
 
 /** Draws peers at random, weighted by slots, so that queued requests of all coordinators spread evenly. */
-function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, self: OwnerId, random: () => number): OwnerId[] {
-  const slotsOf = ({ state }: Serving): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
+function queueOwners(serving: readonly ServingOwner[], { trustFloor }: OwnerRequest, self: OwnerId, random: () => number): OwnerId[] {
+  const slotsOf = ({ state }: ServingOwner): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
   const peers = serving.filter(({ owner }) => owner !== self);
   const drawn: OwnerId[] = [];
   while (drawn.length < MAX_QUEUE_OWNERS && peers.length > 0) {
@@ -204,7 +204,7 @@ function drawIndex<T>(items: readonly T[], weightOf: (item: T) => number, random
 }
 
 /** Estimated queue wait of a new request across all owners, in milliseconds; null: unknown. */
-function expectedWait(serving: readonly Serving[]): number | null {
+function expectedWait(serving: readonly ServingOwner[]): number | null {
   let [waiting, slots, weightedMs, measuredSlots] = [0, 0, 0, 0];
   for (const { state } of serving) {
     const { queueLength, totalSlots, meanServiceMs } = state.digest;
