@@ -1,7 +1,7 @@
 /**
  * Structured output parameters of vLLM, llama.cpp, SGLang, TGI and Ollama, in addition to OpenAI's `response_format`.
  *
- * Those servers enforce schemas, so schemas from these parameters are treated as strict.
+ * Schemas from these parameters are treated as strict, because those servers enforce schemas.
  */
 import Type, { type Static, type TObject } from 'typebox';
 import { isPresent, reject } from './errors/refusal.js';

@@ -71,7 +71,7 @@ function imageHash(base64: string, hash: (text: string) => string): string {
   return hash(`${base64.length} ${base64.slice(0, HASHED_CHARACTERS)}${base64.slice(-HASHED_CHARACTERS)}`);
 }
 
-/** Text of message content. Hashes stand for images. */
+/** Text of message content, with hashes instead of images. */
 function contentText(content: MessageContent, hash: (text: string) => string): string {
   if (typeof content === 'string') return `${content.length} ${content}`;
   const parts = content.map((part) =>

@@ -1,4 +1,4 @@
-/** Internal requests to which the parsers convert all public formats. They contain engine parameters only, nothing about rendering. */
+/** Internal requests, to which the parsers convert all public formats. Contain only what the engine needs, nothing about rendering. */
 import type { InputImageType } from '@inference/protocol';
 
 /** A tool call by the model. */

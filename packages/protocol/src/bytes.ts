@@ -65,8 +65,8 @@ export function fromBase64(text: string): Uint8Array {
 /**
  * Whether `text` is the canonical base64 of `bytes`. Re-encodes only the last group, because images have megabytes.
  *
- * The checks catch what lenient decoders tolerate. They skip unknown characters, which changes the length. They accept base64url
- * characters, and ignore nonzero bits after the last byte. Node also misreads characters beyond U+00FF.
+ * The checks catch what lenient decoders tolerate: skipped unknown characters (wrong length), base64url characters, nonzero bits
+ * after the last byte (wrong last group), and in Node, characters beyond U+00FF.
  */
 function isCanonical(text: string, bytes: Uint8Array): boolean {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;

@@ -1,7 +1,7 @@
 /**
  * Specifications of Apple chips: memory bandwidth, largest configuration sold, power.
  *
- * The coordinator lowers reported hardware values to these maxima. Unlisted chips have no maxima here.
+ * The coordinator lowers reported hardware values to these maxima. For unlisted chips, it applies general maxima.
  */
 
 export interface ChipFacts {

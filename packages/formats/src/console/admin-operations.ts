@@ -1,4 +1,4 @@
-/** Admin API schemas: providers, quarantines, health, prices, catalogue and audit log. A `hold` is a quarantine. */
+/** Admin API schemas: providers, quarantines (members named `hold` and `held`), health, prices, catalogue and audit log. */
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';

@@ -1,7 +1,8 @@
 /**
  * `ApiError` and the headers of error responses.
  *
- * `error-table.ts` defines the codes. The other files in this folder render an `ApiError` in each public format.
+ * `error-table.ts` defines the codes. `open-ai-error.ts`, `anthropic-error.ts`, `oauth-error.ts` and `problem-error.ts` render an
+ * `ApiError` in a public format.
  */
 import { ERRORS, type ErrorCode } from './error-table.js';
 

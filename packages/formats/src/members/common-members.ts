@@ -1,7 +1,7 @@
 /** Lists of request members that the member tables of several endpoints share. */
 import type { Refusal } from './member-table.js';
 
-/** Ignored members: accounting, caching and routing of other services. They have no effect on the response. */
+/** Ignored members, without effect on the response: accounting, caching and routing parameters of other services. */
 export const BOOKKEEPING = `metadata user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options moderation
   client_metadata session_id conversation_id chat_id thread_id trace trace_id request_id rid priority cache_salt kv_transfer_params
   litellm_metadata litellm_call_id litellm_session_id litellm_trace_id drop_params num_retries timeout caching cache tags
@@ -17,7 +17,7 @@ const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
 /** Names of the output token limit in the public formats. */
 const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
 
-/** Table entry for a token limit under another format's name. Accepted only beside another limit with the same value. */
+/** Table entry for a token limit under another format's name. Accepted only if another limit in the request has the same value. */
 export function tokenLimitAlias(own: string): Refusal {
   return { allowedValues: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
 }

@@ -30,7 +30,7 @@ function changesAllowed(length: number): number {
   return length <= 6 ? 1 : 2;
 }
 
-/** Whether the names have the same letters in any order. Such a difference counts as one edit: `fromat` matches `format`. */
+/** Whether the names have the same letters in any order. A different order is one edit, so that `fromat` matches `format`. */
 function sameLetters(a: string, b: string): boolean {
   return a.length === b.length && [...a].sort().join('') === [...b].sort().join('');
 }

@@ -88,7 +88,7 @@ const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
   ['memory_20250818', MEMORY],
 ]);
 
-/** Tool search tools. They are ignored, because the model sees all tools from the start. */
+/** Types of tool search tools, which are ignored, because the model sees all tools from the start. */
 const TOOL_SEARCH = /^tool_search_tool_[a-z0-9_]{1,40}$/;
 
 export function findsTools({ type }: MessagesTool): boolean {

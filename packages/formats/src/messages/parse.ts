@@ -89,7 +89,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
   };
 }
 
-/** The parts that Messages and token counting requests have in common. They determine the token count of the prompt. */
+/** The common parts of Messages and token counting requests, which determine the token count of the prompt. */
 function sharedOf(body: CountTokensRequest, options?: ParseOptions) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isPresent(body.container)) refuse('container', 'container is not supported.');

@@ -59,7 +59,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     }
   }
 
-  /** Events that must precede a delta of this item: the end of the previous block and the start of a new one; else empty. */
+  /** If the event starts a new item: the end of the previous block, and the start of the new block. */
   #item(event: OutputEvent): string {
     const item = this.#items.add(event);
     return item === null || item === this.#block ? '' : this.#open(item);

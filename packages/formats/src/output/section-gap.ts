@@ -1,5 +1,5 @@
 /**
- * `SectionGap` removes the white space around think segments, which models separate from the answer by blank lines:
+ * `SectionGap` removes white space around think segments, because models separate the segments from the answer by blank lines.
  *
  * - Before a segment at the start of the output, up to 16 characters of white space are dropped.
  * - After such a segment, all white space is dropped until the first visible text.

@@ -98,7 +98,7 @@ export class GrammarBuilder {
   }
 }
 
-/** Character that stands for a class in shortest texts: a quote, `a` or `0` if the class has one. */
+/** The character of a class that shortest texts use: a quote, `a` or `0` if in the class, otherwise the first. */
 export function representative(ranges: CodePointRanges): number {
   for (const preferred of [0x22, 0x61, 0x30]) if (inRanges(ranges, preferred)) return preferred;
   return ranges[0] ?? 0;

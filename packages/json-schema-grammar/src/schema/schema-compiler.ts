@@ -1,8 +1,8 @@
 /**
- * `SchemaCompiler` compiles a JSON Schema to grammar rules. Every generated value matches the schema; members are in schema order.
+ * `SchemaCompiler` compiles a JSON Schema to grammar rules. In strict mode, every generated value matches the schema.
  *
- * In strict mode, keywords that a grammar cannot enforce are rejected; otherwise they are ignored. Objects with `properties` get
- * additional members only if the schema has `additionalProperties`.
+ * Strict mode rejects keywords that a grammar cannot enforce; otherwise such keywords are ignored. Members are generated in schema
+ * order. Objects with `properties` get additional members only if the schema has `additionalProperties`.
  */
 import { GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../grammar/grammar.js';
 import { JsonGrammar } from '../grammar/json-grammar.js';

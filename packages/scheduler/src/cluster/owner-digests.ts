@@ -109,7 +109,7 @@ export class OwnerDigests {
   }
 
   /**
-   * Reserves a requested slot until the first digest after the reply.
+   * Marks a requested slot as taken until the first digest after the reply.
    *
    * @returns Function to call on the reply, before the reply's digest is stored.
    */

@@ -1,7 +1,7 @@
 /**
  * `schedule` chooses providers for a request: the cheapest by estimated cost, at random among near ties.
  *
- * A small share of requests goes to unmeasured or long-idle providers, to measure their throughput.
+ * A share of requests goes to unmeasured or long-idle providers instead, to measure their throughput.
  */
 import type { ProviderId } from '@inference/protocol';
 import { costOf, estimateOf, type LatencyEstimate, type Work } from '../cost/job-cost.js';
